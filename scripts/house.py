@@ -1,19 +1,24 @@
-"""Checks the order of the house: which room may import which, and who may touch the disk.
+"""Guards the structure of the code: imports, names, sizes, and which rooms may touch the disk.
 
-A room is a folder or module of src/handrail. The order stands in pyproject.toml, `[tool.handrail.house] order`, lowest
-first: a room imports only rooms before it, rooms in one string never import each other. The code is read, never run.
+A room is a folder or module of src/handrail. The order of rooms is in pyproject.toml, `[tool.handrail.house] order`,
+lowest first: a room imports only rooms before it, rooms in one string never import each other. The code is read, never
+run.
 
-    python scripts/house.py            the rooms by level, and the faults
+    python scripts/house.py            rooms by level, the corridor table, the faults
     python scripts/house.py --check    only the faults; exit 1 if there is one
+
+scripts/house.toml lists exceptions by check. An exception that no longer applies is a fault too, so the lists only
+shrink.
 """
 
 import argparse
 import ast
-import graphlib
 import re
+import statistics
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,10 +51,21 @@ PURE_ALLOWED: Mapping[str, str] = {
 }
 
 
+# The faces stand on the library, not on the rooms behind it.
+FACES = frozenset(("cli", "mcp", "acp", "server"))
+BEHIND_THE_LIBRARY = frozenset(
+    ("edit", "policy", "kernel", "store", "workspace", "sandbox", "process", "changes", "code", "tools", "runtime")
+)
+MAX_FILE_LINES = 500
+SMALL_MODULE_LINES = range(6, 100)
+Functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+IMPORTING = (ast.Import, ast.ImportFrom, ast.Call)
+
+
 class Import(NamedTuple):
     target: str
     line: int
-    at_start: bool  # runs when the module is loaded: neither inside a function nor under TYPE_CHECKING
+    is_late: bool  # inside a function
 
 
 class Module(NamedTuple):
@@ -57,10 +73,24 @@ class Module(NamedTuple):
     name: str
     room: str
     tree: ast.Module
+    lines: int
     imports: list[Import]
 
 
-def faults(root: Path, order: list[str], allowed: Mapping[str, str] = HANDS_ALLOWED) -> list[str]:
+class Offence(NamedTuple):
+    """A fault of a check that has exceptions. `key` is what an exception says."""
+
+    check: str
+    key: str
+    fault: str
+
+
+Exceptions = Mapping[str, Sequence[str]]
+
+
+def faults(
+    root: Path, order: list[str], allowed: Mapping[str, str] = HANDS_ALLOWED, exceptions: Exceptions | None = None
+) -> list[str]:
     """Every fault below root/src/handrail, one line each: `path:line: what is wrong`."""
     modules, found = read(root)
     levels = {room: level for level, rooms in enumerate(order) for room in rooms.split()}
@@ -72,7 +102,37 @@ def faults(root: Path, order: list[str], allowed: Mapping[str, str] = HANDS_ALLO
             found += touches(module, IMPURE, "is pure")
         if module.room in HANDS_OFF and path not in allowed:
             found += touches(module, HANDS, "opens no file and starts no process")
-    return found + rings(modules)
+    return found + unexcepted(list(offences(modules)), exceptions or {})
+
+
+def offences(modules: list[Module]) -> Iterator[Offence]:
+    """What the checks with exceptions find."""
+    yield from cycles(modules)
+    yield from imports_past_the_library(modules)
+    yield from twin_modules(modules)
+    yield from twin_classes(modules)
+    for module in modules:
+        name = module.name.rpartition(".")[2]
+        if name.endswith("ing"):
+            yield Offence(
+                "gerunds", short(module.name), f"{module.path}:1: a module is a noun of the field, not {name}"
+            )
+        if module.lines > MAX_FILE_LINES:
+            fault = f"{module.path}:1: {module.lines} lines, at most {MAX_FILE_LINES}"
+            yield Offence("long_files", short(module.name), fault)
+
+
+def unexcepted(found: list[Offence], exceptions: Exceptions) -> list[str]:
+    """The faults that no exception allows, and the exceptions that allow nothing."""
+    keys = {(one.check, one.key) for one in found}
+    excepted = {(check, key) for check, some in exceptions.items() for key in some}
+    left = [one.fault for one in found if (one.check, one.key) not in excepted]
+    stale = sorted(excepted - keys)
+    return left + [f"scripts/house.toml:1: {check}: {key} is no fault any more; remove it" for check, key in stale]
+
+
+def short(name: str) -> str:
+    return name.removeprefix(f"{PACKAGE}.")
 
 
 def read(root: Path) -> tuple[list[Module], list[str]]:
@@ -81,27 +141,28 @@ def read(root: Path) -> tuple[list[Module], list[str]]:
     for file in sorted((root / "src" / PACKAGE).rglob("*.py")):
         path = file.relative_to(root).as_posix()
         parts = file.relative_to(root / "src").with_suffix("").parts
+        text = file.read_bytes()
         try:
-            tree = ast.parse(file.read_bytes())
+            tree = ast.parse(text)
         except SyntaxError as error:
             unreadable.append(f"{path}:{error.lineno or 1}: cannot be parsed: {error.msg}")
             continue
         name = ".".join(parts).removesuffix(".__init__")
-        modules.append(Module(path, name, parts[1], tree, list(imports(tree, parts[:-1]))))
+        modules.append(Module(path, name, parts[1], tree, text.count(b"\n"), imports(tree, parts[:-1])))
     return modules, unreadable
 
 
-def imports(node: ast.AST, package: tuple[str, ...], *, at_start: bool = True) -> Iterator[Import]:
-    """All imports below a node, also those by `import_module("a.b")`; relative ones made absolute."""
-    for child in ast.iter_child_nodes(node):
-        for target in targets(child, package):
-            yield Import(target, getattr(child, "lineno", 1), at_start)
-        if isinstance(child, ast.If) and is_type_checking(child.test):
-            yield from imports(ast.Module(child.body, []), package, at_start=False)
-            yield from imports(ast.Module(child.orelse, []), package, at_start=at_start)
-        else:
-            later = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-            yield from imports(child, package, at_start=at_start and not later)
+def imports(tree: ast.Module, package: tuple[str, ...]) -> list[Import]:
+    """All imports of a module, also those for types and by `import_module("a.b")`; relative ones made absolute."""
+    found: list[Import] = []
+    left: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while left:
+        node, is_late = left.pop()
+        if isinstance(node, IMPORTING):
+            found += [Import(target, node.lineno, is_late) for target in targets(node, package)]
+        is_late = is_late or isinstance(node, Functions)
+        left += [(child, is_late) for child in ast.iter_child_nodes(node)]
+    return sorted(found, key=lambda one: one.line)
 
 
 def targets(node: ast.AST, package: tuple[str, ...]) -> list[str]:
@@ -119,10 +180,6 @@ def targets(node: ast.AST, package: tuple[str, ...]) -> list[str]:
             return [name]
         case _:
             return []
-
-
-def is_type_checking(test: ast.expr) -> bool:
-    return ast.unparse(test).rpartition(".")[2] == "TYPE_CHECKING"
 
 
 def unknown_rooms(modules: list[Module], levels: dict[str, int]) -> list[str]:
@@ -166,39 +223,131 @@ def names(tree: ast.Module) -> Iterator[tuple[str, int]]:
                 pass
 
 
-def rings(modules: list[Module]) -> list[str]:
-    """Modules that need each other to load; of rings that share an import, one."""
-    by_name = {module.name: module for module in modules}
-    graph: dict[str, dict[str, int]] = {
+def needs(modules: list[Module]) -> dict[str, dict[str, int]]:
+    """Which modules each module imports, at any time and for any reason, with the first line that does."""
+    known = {module.name for module in modules}
+    return {
         module.name: {
             name: line
-            for target, line, at_start in reversed(module.imports)
-            if at_start and (name := target if target in by_name else target.rpartition(".")[0]) in by_name
+            for target, line, _ in reversed(module.imports)
+            if (name := target if target in known else target.rpartition(".")[0]) in known and name != module.name
         }
         for module in modules
     }
-    found: list[str] = []
-    while ring := one_ring(graph):
-        line = graph[ring[0]].pop(ring[1])
-        found.append(f"{by_name[ring[0]].path}:{line}: import ring: {' → '.join(ring)}")
+
+
+def cycles(modules: list[Module]) -> Iterator[Offence]:
+    """Groups of modules that need each other, one fault each."""
+    graph, by_name = needs(modules), {module.name: module for module in modules}
+    for group in sorted(groups(graph)):
+        first = by_name[group[0]]
+        line = min(line for name, line in graph[first.name].items() if name in group)
+        listed = ", ".join(map(short, group))
+        yield Offence("cycles", listed, f"{first.path}:{line}: import cycle: {listed}")
+
+
+def groups(graph: Mapping[str, Mapping[str, int]]) -> list[list[str]]:
+    """The strongly connected parts of a graph that have more than one module (Tarjan)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[list[str]] = []
+
+    def visit(module: str) -> None:
+        index[module] = low[module] = len(index)
+        stack.append(module)
+        for other in graph[module]:
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[module] = min(low[module], low[other])
+        if low[module] == index[module]:
+            group = stack[stack.index(module) :]
+            del stack[stack.index(module) :]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), 10 * len(graph)))
+    for module in sorted(graph):
+        if module not in index:
+            visit(module)
     return found
 
 
-def one_ring(graph: dict[str, dict[str, int]]) -> list[str]:
-    try:
-        graphlib.TopologicalSorter(graph).prepare()
-    except graphlib.CycleError as error:
-        return error.args[1][::-1]
-    return []
+def imports_past_the_library(modules: list[Module]) -> Iterator[Offence]:
+    graph = needs(modules)
+    for module in modules:
+        for other, line in graph[module.name].items() if module.room in FACES else ():
+            if other.split(".")[1:2] and other.split(".")[1] in BEHIND_THE_LIBRARY:
+                key = f"{short(module.name)} → {short(other)}"
+                yield Offence("past_the_library", key, f"{module.path}:{line}: a face imports past the library: {key}")
 
 
-def show(root: Path, order: list[str]) -> None:
-    """The rooms there are, the highest level first, with their number of modules."""
-    modules, _ = read(root)
+def twin_modules(modules: list[Module]) -> Iterator[Offence]:
+    """Modules of one room that have the same name."""
+    named: dict[tuple[str, str], list[Module]] = defaultdict(list)
+    for module in modules:
+        if not module.path.endswith("__init__.py"):
+            named[module.room, module.name.rpartition(".")[2]].append(module)
+    for (room, name), twins in named.items():
+        if len(twins) > 1 and room != name:
+            listed = ", ".join(short(twin.name) for twin in twins)
+            yield Offence("twin_modules", listed, f"{twins[0].path}:1: modules of one room share a name: {listed}")
+
+
+def twin_classes(modules: list[Module]) -> Iterator[Offence]:
+    holders: dict[str, list[str]] = defaultdict(list)
+    for module in modules:
+        for node in classes(module):
+            holders[node.name].append(f"{module.path}:{node.lineno}")
+    for name, places in holders.items():
+        if len(places) > 1:
+            yield Offence(
+                "twin_classes", name, f"{places[0]}: class {name} is defined again in {', '.join(places[1:])}"
+            )
+
+
+def classes(module: Module) -> list[ast.ClassDef]:
+    return [node for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
+
+
+def corridors(modules: list[Module]) -> str:
+    """How easily a stranger finds a thing by its name."""
+    graph = needs(modules)
+    importers = Counter(other for module in modules for other in graph[module.name])
+    real = [module for module in modules if module.lines >= SMALL_MODULE_LINES.start and "." in module.name]
+    small = sum(module.lines in SMALL_MODULE_LINES and importers[module.name] <= 1 for module in real)
+    named = Counter(node.name for one in modules for node in classes(one))
+    lines = sum(module.lines for module in modules)
+    late = sum(one.is_late for module in modules for one in module.imports)
+    count = Counter(one.check for one in offences(modules))
+    rows = [
+        ("files", f"{len(modules)}"),
+        ("lines", f"{lines}"),
+        ("median lines of a file", f"{statistics.median([module.lines for module in real] or [0]):.0f}"),
+        ("modules under 100 lines with one importer", f"{percent(small, len(real))} %"),
+        ("modules named by a gerund", f"{percent(count['gerunds'], len(real))} %"),
+        ("classes that share their name", f"{percent(sum(n for n in named.values() if n > 1), named.total())} %"),
+        ("imports inside functions, per 1,000 lines", f"{1000 * late / max(lines, 1):.1f}"),
+        ("groups of modules that need each other", f"{count['cycles']}"),
+        ("modules of one room that share a name", f"{count['twin_modules']}"),
+        ("imports of faces past the library", f"{count['past_the_library']}"),
+        (f"files above {MAX_FILE_LINES} lines", f"{count['long_files']}"),
+    ]
+    return "\n".join(f"{name:<44}{value:>8}" for name, value in rows)
+
+
+def percent(part: int, whole: int) -> str:
+    return f"{100 * part / max(whole, 1):.0f}"
+
+
+def show(modules: list[Module], order: list[str]) -> None:
+    """The rooms there are, the highest level first, with their number of modules; then the corridor table."""
     present = [module.room for module in modules]
     for level, rooms in reversed(list(enumerate(order))):
         if here := [f"{room} {present.count(room)}" for room in rooms.split() if room in present]:
             print(f"{level:>3}  {' · '.join(here)}")
+    print(corridors(modules))
 
 
 def main() -> int:
@@ -207,9 +356,10 @@ def main() -> int:
     check: bool = parser.parse_args().check
     root = Path(__file__).resolve().parent.parent
     order: list[str] = tomllib.loads((root / "pyproject.toml").read_text())["tool"][PACKAGE]["house"]["order"]
+    exceptions = tomllib.loads((root / "scripts" / "house.toml").read_text())
     if not check:
-        show(root, order)
-    found = faults(root, order)
+        show(read(root)[0], order)
+    found = faults(root, order, exceptions=exceptions)
     print("\n".join(found), end="\n" if found else "")
     return 1 if check and found else 0
 

@@ -21,28 +21,34 @@ def load_house() -> ModuleType:
 
 
 house = load_house()
+EXCEPTIONS = tomllib.loads((ROOT / "scripts" / "house.toml").read_text())
+# Lower these when exceptions are removed.
+MOST_EXCEPTIONS = {
+    "cycles": 21, "past_the_library": 162, "twin_modules": 34, "twin_classes": 105, "gerunds": 234, "long_files": 3,
+}  # fmt: skip
 
 
-def faults_of(tmp_path: Path, files: dict[str, str], allowed: dict[str, str] | None = None) -> list[str]:
+def faults_of(
+    tmp_path: Path,
+    files: dict[str, str],
+    allowed: dict[str, str] | None = None,
+    exceptions: dict[str, list[str]] | None = None,
+) -> list[str]:
     for name, text in files.items():
         path = tmp_path / "src" / "handrail" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return house.faults(tmp_path, ORDER, allowed or {})
+    return house.faults(tmp_path, ORDER, allowed or {}, exceptions)
 
 
 def test_this_tree_has_no_faults() -> None:
     order = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["handrail"]["house"]["order"]
     assert (ROOT / "src" / "handrail" / "__init__.py").exists()
-    assert house.faults(ROOT, order) == []
+    assert house.faults(ROOT, order, exceptions=EXCEPTIONS) == []
 
 
-def test_the_room_of_changes_has_no_ring_late_imports_counted() -> None:
-    modules, _ = house.read(ROOT)
-    room = [module for module in modules if module.room == "changes"]
-    assert len(room) > 1
-    loaded = [module._replace(imports=[one._replace(at_start=True) for one in module.imports]) for module in room]
-    assert house.rings(loaded) == []
+def test_exceptions_are_no_more_than_they_were() -> None:
+    assert {check: len(some) for check, some in EXCEPTIONS.items() if len(some) > MOST_EXCEPTIONS[check]} == {}
 
 
 def test_a_tidy_house_has_no_faults(tmp_path: Path) -> None:
@@ -50,7 +56,7 @@ def test_a_tidy_house_has_no_faults(tmp_path: Path) -> None:
         "__init__.py": "from handrail.rail import Handrail\n",
         "protocol/__init__.py": "",
         "protocol/call.py": "from handrail.protocol.error import Fault\nimport msgspec\ntime = 1\nlater = time.x\n",
-        "protocol/error.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .call import Call\n",
+        "protocol/error.py": "class Fault: ...\n",
         "policy/verdict.py": "from ..protocol import call\n",
         "workspace/root.py": "import os\nfrom pathlib import Path\ndef read():\n    return open('x')\n",
         "rail.py": "from . import protocol\nfrom .tools import read\n",
@@ -94,33 +100,61 @@ def test_a_room_that_is_not_in_the_order_is_one_fault(tmp_path: Path) -> None:
     ]
 
 
-RINGS = [
-    pytest.param({"a": "from handrail.tools import b", "b": "from handrail.tools import a"}, "a → b → a", id="two"),
-    pytest.param(
-        {"a": "from . import b", "b": "from .c import x", "c": "from .a import y"}, "a → b → c → a", id="three"
-    ),
-    pytest.param({"a": "try:\n  from . import b\nfinally: pass", "b": "from . import a"}, "a → b → a", id="in a block"),
+CYCLES = [
+    pytest.param({"a": "from handrail.tools import b", "b": "from handrail.tools import a"}, "a, b", id="two"),
+    pytest.param({"a": "from . import b", "b": "from .c import x", "c": "from .a import y"}, "a, b, c", id="three"),
+    pytest.param({"a": "try:\n  from . import b\nfinally: pass", "b": "from . import a"}, "a, b", id="in a block"),
+    pytest.param({"a": "from . import b", "b": "def f():\n  from . import a"}, "a, b", id="late"),
+    pytest.param({"a": "from . import b", "b": "if typing.TYPE_CHECKING:\n  from . import a"}, "a, b", id="for types"),
+    pytest.param({"a": "from . import b", "b": "x = import_module('handrail.tools.a')"}, "a, b", id="by name"),
 ]
 
 
-@pytest.mark.parametrize(("modules", "ring"), RINGS)
-def test_a_ring_of_top_level_imports_is_a_fault(tmp_path: Path, modules: dict[str, str], ring: str) -> None:
+@pytest.mark.parametrize(("modules", "group"), CYCLES)
+def test_modules_that_need_each_other_are_a_fault(tmp_path: Path, modules: dict[str, str], group: str) -> None:
     [fault] = faults_of(tmp_path, {f"tools/{name}.py": text for name, text in modules.items()})
-    where, _, told = fault.partition(": import ring: ")
-    steps = [step.removeprefix("handrail.tools.") for step in told.split(" → ")]
-    start = steps.index("a")
-    assert " → ".join([*steps[start:-1], *steps[:start], "a"]) == ring
-    assert where.startswith(f"src/handrail/tools/{steps[0]}.py:")
+    where, _, told = fault.partition(": import cycle: ")
+    assert told.replace("tools.", "") == group
+    assert where.startswith("src/handrail/tools/a.py:")
 
 
-def test_a_package_and_its_own_module_can_form_a_ring(tmp_path: Path) -> None:
+def test_a_package_and_its_own_module_can_form_a_cycle(tmp_path: Path) -> None:
     files = {"tools/__init__.py": "from .read import Read", "tools/read.py": "from handrail.tools import Tool"}
     assert len(faults_of(tmp_path, files)) == 1
 
 
-@pytest.mark.parametrize("late", ["def f():\n  from . import a", "if typing.TYPE_CHECKING:\n  from . import a"])
-def test_a_late_or_type_only_import_closes_no_ring(tmp_path: Path, late: str) -> None:
-    assert faults_of(tmp_path, {"tools/a.py": "from . import b", "tools/b.py": late}) == []
+PAST = "cli/log.py:1: a face imports past the library: cli.log → tools.read"
+TWINS = "tools/a/read.py:1: modules of one room share a name: tools.a.read, tools.b.read"
+TWICE = "edit/a.py:1: class Found is defined again in src/handrail/tools/b.py:2"
+GERUND = "tools/reading.py:1: a module is a noun of the field, not reading"
+NAMES = [
+    pytest.param({"cli/log.py": "import handrail.tools.read", "tools/read.py": ""}, PAST, id="past the library"),
+    pytest.param({"tools/a/read.py": "", "tools/b/read.py": ""}, TWINS, id="module"),
+    pytest.param({"edit/a.py": "class Found: ...", "tools/b.py": "\nclass Found: ..."}, TWICE, id="class"),
+    pytest.param({"tools/reading.py": ""}, GERUND, id="gerund"),
+    pytest.param({"tools/read.py": "x = 1\n" * 501}, "tools/read.py:1: 501 lines, at most 500", id="long file"),
+]
+EXCEPTED = {
+    "past_the_library": ["cli.log → tools.read"],
+    "twin_modules": ["tools.a.read, tools.b.read"],
+    "twin_classes": ["Found"],
+    "gerunds": ["tools.reading"],
+    "long_files": ["tools.read"],
+}
+
+
+@pytest.mark.parametrize(("files", "fault"), NAMES)
+def test_what_is_hard_to_find_is_a_fault_without_an_exception(
+    tmp_path: Path, files: dict[str, str], fault: str
+) -> None:
+    assert faults_of(tmp_path, files) == [f"src/handrail/{fault}"]
+    stale = faults_of(tmp_path, files, exceptions=EXCEPTED)
+    assert len(stale) == len(EXCEPTED) - 1
+    assert all("is no fault any more; remove it" in one for one in stale)
+
+
+def test_the_same_name_in_two_rooms_is_no_fault(tmp_path: Path) -> None:
+    assert faults_of(tmp_path, {"edit/read.py": "", "tools/read.py": "", "tools/a/__init__.py": ""}) == []
 
 
 TOUCHES = [
