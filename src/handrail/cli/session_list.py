@@ -40,7 +40,7 @@ def session_folders(options: Namespace) -> list[str]:
 
 
 def session_row(folder: str) -> dict[str, Any]:
-    """A session as JSON; its workspace is None where nobody noted that."""
+    """A session as JSON; its workspace is None if it is not recorded."""
     last = datetime.fromtimestamp(last_use(folder), UTC)
     told = {"id": os.path.basename(folder), "workspace": place_of(os.path.dirname(folder)), "state": use_of(folder)}
     return {**told, "bytes": bytes_in(folder), "last": last}

@@ -18,7 +18,7 @@ _WHY: dict[Use, str] = {
 
 
 def run(options: Namespace) -> int:
-    """Removes one session, or those that nobody used for a while."""
+    """Removes one session, or all that were not used for a while."""
     if (options.id is None) == (options.older_than is None):
         raise Stop("name one session, or say --older-than 90d. Nothing was removed.")
     chosen = [session_folder(options, options.id)] if options.id is not None else _old(options)

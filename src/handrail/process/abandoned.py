@@ -45,7 +45,7 @@ def _is_bubblewrap(process: int) -> bool:
 def _ended(process: int) -> bool:
     held = Held(process)
     try:
-        # Looked at when it is held: nobody else gets its number. Twice, as one that starts or ends may look so.
+        # Checked while held, so its number is not reused; twice, as a process that starts or ends may look orphaned.
         for pause in (0.0, _MOMENT):
             time.sleep(pause)
             if not _is_bubblewrap(process) or not (_has_lost_us(process) or _is_left_alone(process)):
@@ -57,7 +57,7 @@ def _ended(process: int) -> bool:
 
 
 def _has_lost_us(process: int) -> bool:
-    """Whether it has a file that only we hand out, and a lifeline that nobody holds the other end of."""
+    """Whether it has a file that only handrail hands out, and a lifeline without a writer."""
     files = _files_of(process) or []
     written = {file.leads_to for file in files if file.is_written}
     pipes = [file for file in files if file.leads_to.startswith("pipe:") and not file.place.endswith("/fd/0")]

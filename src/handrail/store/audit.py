@@ -1,8 +1,8 @@
 """The audit: one line a call, each line sealed with the hash of the line before it.
 
-Whoever changes, inserts or removes a line breaks the chain; whoever cuts the end is found by the journals, which know
-the calls they finished. Whoever can write the chain and all journals is not found. Old records move to files of an
-archive beside it, each named by the number of its first record; the chain goes on.
+A changed, inserted or removed line breaks the chain. A cut end is detected by the journals, which know the calls they
+finished. Changes by an attacker who can write the chain and all journals are not detected. Old records move to archive
+files beside it, each named by the number of its first record; the chain goes on.
 """
 
 import errno

@@ -1,4 +1,4 @@
-"""Folders that are somebody's as long as their process lives: the kernel lets go of the lock of who is killed."""
+"""Folders that belong to a process as long as it lives: the kernel releases the lock when the process ends."""
 
 import contextlib
 import fcntl
@@ -20,7 +20,7 @@ def locked(folder: str) -> int:
 
 
 def is_locked(path: str) -> bool:
-    """Whether somebody who lives holds the lock of a file or folder. Several may ask at the same moment."""
+    """Whether a live process holds the lock of a file or folder. Several processes may ask at the same moment."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -63,8 +63,8 @@ def temporary_folder(prefix: str, around: str | None = None) -> Generator[str]:
 
 
 def remove_left(around: str, before: Callable[[], object], prefix: str = "") -> None:
-    """Removes the folders that killed processes left. If there are any, `before` is called first: whoever is killed
-    meanwhile leaves the rest to the next."""
+    """Removes the folders that killed processes left. If there are any, `before` is called first. If this process is
+    killed meanwhile, the next call removes the rest."""
     import shutil  # noqa: PLC0415
 
     called = False

@@ -59,8 +59,8 @@ def bytes_in(path: str) -> int:
 def remove_session(folder: str, uses: tuple[Use, ...]) -> Use:
     """Removes a session if its use is one of these; its use.
 
-    First it gets a name that no session has: whoever is killed then leaves the rest to the next sweep, and who opened
-    it just before is seen. The audit goes on to name its calls, so their number is noted.
+    The folder is renamed first: if this process is killed, the next sweep removes the rest, and a process that opened
+    the session just before is detected. The audit still names its calls, so their number is recorded.
     """
     if (use := use_of(folder)) in uses:
         calls = 1 << 62
@@ -98,8 +98,8 @@ def remove_outputs(state: StateFolder) -> None:
 
 
 def sweep(state: StateFolder, days: int) -> None:
-    """Removes sessions that nobody used for so long, and archives the audit of before. No sweep counts more than two
-    days since the last one, so a clock that jumps ahead takes nothing away. What fails is left to the next one."""
+    """Removes sessions that were not used for so long, and archives older audit records. A sweep counts at most two
+    days since the last one, so a clock that jumps ahead removes nothing. What fails is left to the next sweep."""
     with suppress(OSError, StoreError), open(state.sweep_marker, "rb") as marker:
         fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)  # of two who come at once, one sweeps
         swept = os.fstat(marker.fileno()).st_mtime
