@@ -1,6 +1,6 @@
 """Benchmarks of the installed wheel, run by scripts/bench.
 
-A benchmark is a module or package in this one with a function `rows() -> Iterator[Row]` and its name in BENCHMARKS.
+A benchmark is a module or package in this one with a function `rows() -> Iterator[Finding]` and its name in BENCHMARKS.
 """
 
 BENCHMARKS = ("startup", "small_read", "large_file", "edit", "search", "policy", "exec", "layers", "run", "loop", "mcp")

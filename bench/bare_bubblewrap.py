@@ -5,24 +5,26 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from handrail.sandbox.confinement import Confinement, Trust
-from handrail.sandbox.host import Host
-from handrail.sandbox.sandbox import Sandbox
+from handrail.sandbox.confinement import CommandOrigin, SandboxProfile
+from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.sandbox import CommandSandbox
 
 DROPPED = {"--json-status-fd", "--seccomp"}
 
 
-def bare_command(roots: tuple[str, ...], state: Path, trust: Trust) -> Callable[[], None]:
+def bare_command(roots: tuple[str, ...], state: Path, trust: CommandOrigin) -> Callable[[], None]:
     """A function that runs `true` in bubblewrap with the mounts that a command of this trust has; the first root is
     where it starts."""
-    host = Host(home=os.path.realpath(os.path.expanduser("~")), environ=os.environ, state=os.path.realpath(state))
-    confinement = Confinement(
-        trust=trust,
+    host = SandboxHost(
+        home=os.path.realpath(os.path.expanduser("~")), environ=os.environ, state=os.path.realpath(state)
+    )
+    confinement = SandboxProfile(
+        origin=trust,
         cwd=roots[0],
         read_only=roots if trust == "proven" else (),
         writable=() if trust == "proven" else roots,
     )
-    with Sandbox(host, most=2, least=2).launch(confinement, "true") as launch:
+    with CommandSandbox(host, most=2, least=2).launch(confinement, "true") as launch:
         argv = [*without_ours(spelt_out(launch.argv))]
         environment = {name: value for name, value in launch.environment.items() if name != "BASH_ENV"}
 

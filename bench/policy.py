@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Iterator
 
 from bench.measure import Row, measure
-from handrail.policy.script import read_script
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.script import parse_steps
+from handrail.policy.verdict import PolicyConfig, decide
 from handrail.protocol.decision import Facts
-from handrail.runtime.command_facts import command_facts
+from handrail.runtime.command_facts import collect_command_facts
 from handrail.tools.exec import EXEC
 from handrail.workspace.workspace import Workspace
 
@@ -27,8 +27,8 @@ LARGE_MICROSECONDS = 1_000.0
 
 def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder, Workspace(folder) as workspace:
-        simple = {text: command_facts(workspace, text, tier=2) for text in SIMPLE}
-        large = {name: command_facts(workspace, text, tier=2) for name, text in large_commands()}
+        simple = {text: collect_command_facts(workspace, text, tier=2) for text in SIMPLE}
+        large = {name: collect_command_facts(workspace, text, tier=2) for name, text in large_commands()}
     times = [_decided(facts) for _ in range(ROUNDS) for facts in simple.values()]
     words = [measure(lambda text=text: shlex.split(text), 1) for _ in range(ROUNDS) for text in SIMPLE]
     yield Row("a simple command, median", statistics.median(times) * 1e6, "µs", SIMPLE_MICROSECONDS)
@@ -53,5 +53,5 @@ def large_commands() -> Iterator[tuple[str, str]]:
 
 
 def _decided(facts: Facts) -> float:
-    read_script.cache_clear()  # a second look at the same text would cost nothing
-    return measure(lambda: decide(EXEC, None, facts, Rules("ask")), 1)
+    parse_steps.cache_clear()  # a second look at the same text would cost nothing
+    return measure(lambda: decide(EXEC, None, facts, PolicyConfig("ask")), 1)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from bench.measure import Row, Sample
 
 if TYPE_CHECKING:
-    from handrail.models.model import ModelRequest, Piece
+    from handrail.models.model import ModelRequest, StreamPiece
 
 REPETITIONS = 21
 LIMIT = 50.0
@@ -70,13 +70,13 @@ class Timed:
     name = "bench:timed"
     window = 200_000
 
-    async def stream(self, request: "ModelRequest") -> "AsyncIterator[Piece]":  # noqa: ARG002  it always says the same
-        from handrail.models.model import Answered, TextPiece  # noqa: PLC0415  only in the process that is measured
+    async def stream(self, request: "ModelRequest") -> "AsyncIterator[StreamPiece]":  # noqa: ARG002  it always says the same
+        from handrail.models.model import Completion, TextPiece  # noqa: PLC0415  only in the process that is measured
         from handrail.protocol.message import TextPart  # noqa: PLC0415
 
         os.write(2, f"token {time.monotonic()}\n".encode())
         yield TextPiece(WORDS)
-        yield Answered(parts=(TextPart(text=WORDS),), finish="stop")
+        yield Completion(parts=(TextPart(text=WORDS),), finish="stop")
 
     async def close(self) -> None:
         """There is nothing to let go of."""

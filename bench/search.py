@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.measure import Row, Sample, alternate
 from handrail import Handrail
 from handrail.settings import Settings
-from handrail.workspace.search.binary import ripgrep_program
+from handrail.workspace.search.binary import find_ripgrep
 
 FILES = 21_000
 FIND_RATIO = 1.15
@@ -25,7 +25,7 @@ def rows() -> Iterator[Row]:
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
         workspace = Path(folder, "workspace")
         make_tree(workspace)
-        program = ripgrep_program(())
+        program = find_ripgrep(())
         if program is None:
             raise AssertionError("there is no rg to compare with")
         with Handrail(workspace, state_dir=Path(folder, "state"), settings=Settings()) as rail:

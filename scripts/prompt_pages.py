@@ -3,13 +3,13 @@
 import argparse
 from pathlib import Path
 
-from handrail.agent.prompt.guide import guide
+from handrail.agent.prompt.guide import render_guide
 from handrail.agent.prompt.memory import Note
 from handrail.agent.prompt.skills import ListedSkill
-from handrail.agent.prompt.system import system_prompt
+from handrail.agent.prompt.system import render_system_prompt
 from handrail.protocol.tool import ToolSpec
 from handrail.runtime.instructions import Instructions
-from handrail.runtime.offering import offered
+from handrail.runtime.offering import build_tool_set
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -44,25 +44,25 @@ def generated(root: Path) -> dict[str, str]:
     """The text of each file by its path."""
     every = all_tools()
     texts = {
-        "base": system_prompt(specs_of()),
-        "read-only": system_prompt(specs_of(disable=_CHANGING)),
-        "everything": system_prompt(every, _INSTRUCTIONS, _NOTES, _SKILLS),
+        "base": render_system_prompt(specs_of()),
+        "read-only": render_system_prompt(specs_of(disable=_CHANGING)),
+        "everything": render_system_prompt(every, _INSTRUCTIONS, _NOTES, _SKILLS),
     }
     head, _, rest = _read(root / _GUIDE).partition(_BEGIN)
     tail = rest.partition(_END)[2]
     pages = {f"{_PROMPTS}/{name}.md": text for name, text in texts.items()}
-    return pages | {_GUIDE: f"{head}{_BEGIN}\n{guide(every)}{_END}{tail}"}
+    return pages | {_GUIDE: f"{head}{_BEGIN}\n{render_guide(every)}{_END}{tail}"}
 
 
 def all_tools() -> tuple[ToolSpec, ...]:
     """Every tool that comes with handrail, on or off by default."""
-    return specs_of(enable=offered(Settings()).registered)
+    return specs_of(enable=build_tool_set(Settings()).registered)
 
 
 def specs_of(enable: tuple[str, ...] = (), disable: tuple[str, ...] = ()) -> tuple[ToolSpec, ...]:
     """The tools that a session with these settings offers."""
     settings = Settings(tools=Tools(enable=enable, disable=disable))
-    return tuple(tool.spec for tool in offered(settings).tools)
+    return tuple(tool.spec for tool in build_tool_set(settings).tools)
 
 
 def _read(path: Path) -> str:

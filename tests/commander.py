@@ -16,7 +16,7 @@ import msgspec
 
 import handrail
 from handrail import Handrail
-from handrail.code.shell_commands import seen_commands
+from handrail.code.shell_commands import find_shell_commands
 from handrail.protocol.result import ToolResult
 from handrail.settings import Settings
 
@@ -44,7 +44,7 @@ def become(user: int) -> None:
     for module in pkgutil.walk_packages(handrail.__path__, "handrail."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    seen_commands("(what only a grammar shows)")
+    find_shell_commands("(what only a grammar shows)")
     "".encode("unicode_escape")  # a codec is a module too
     os.setgroups([])
     os.setgid(user)

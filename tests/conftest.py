@@ -63,8 +63,8 @@ def searches_have_time(request: pytest.FixtureRequest) -> Iterator[None]:
     """A busy machine takes nothing from what a search finds. Tests of the time itself are marked `usual_time`."""
     with pytest.MonkeyPatch.context() as patch:
         if request.node.get_closest_marker("usual_time") is None:
-            patch.setattr(choose, "SECONDS", 60.0)
-            patch.setattr(choose, "_PATIENCE", 60.0)
+            patch.setattr(choose, "MAX_SECONDS", 60.0)
+            patch.setattr(choose, "_PYTHON_SECONDS", 60.0)
         yield
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from handrail.protocol.event import decode_event
-from handrail.store.read_only import read_only
+from handrail.store.read_only import open_read_only
 from schemas import validate
 
 _A_DAY = 10
@@ -53,7 +53,7 @@ def _folders(folder: Path) -> list[Path]:
 def _events(path: Path, name: str, all_of_it: bool) -> list[Any]:
     """Those that are looked at and can be read: what a test broke on purpose is not the runtime's."""
     try:
-        with closing(read_only(str(path))) as connection:
+        with closing(open_read_only(str(path))) as connection:
             kinds = connection.execute("SELECT seq, kind FROM event ORDER BY seq").fetchall()
             chosen = [seq for seq, _ in kinds] if all_of_it or len(kinds) <= _A_DAY else _share(kinds, name)
             rows = [connection.execute("SELECT data FROM event WHERE seq = ?", (seq,)).fetchone() for seq in chosen]

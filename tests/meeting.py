@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from handrail.settings import Settings
-from handrail.settings.model import Network
+from handrail.settings.model import NetworkSettings
 
 
 class Meeting:
@@ -20,7 +20,7 @@ class Meeting:
 
     def settings(self) -> Settings:
         """Those that open the place to every command."""
-        return Settings(network=Network(allow=(self.address,)))
+        return Settings(network=NetworkSettings(allow=(self.address,)))
 
 
 @contextmanager

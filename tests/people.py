@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.terminal.keys import Timing
-from handrail.terminal.prompt import Prompt
-from handrail.terminal.source import Said
+from handrail.terminal.keys import KeyTiming
+from handrail.terminal.prompt import PermissionPrompt
+from handrail.terminal.source import PromptResult
 
 DEADLINE = 60.0
-QUICK = Timing(quiet=0.02, deaf=0.02, settle=0.02, poll=0.2)
+QUICK = KeyTiming(quiet=0.02, deaf=0.02, settle=0.02, poll=0.2)
 """So that a test need not wait as long as a person does."""
 _LINE_END = re.compile("\r+\n")
 _LINES_AND_ECHO = termios.ECHO | termios.ICANON
@@ -176,9 +176,9 @@ def _sleep_of(status: Path) -> tuple[str, ...] | None:
 class Asked:
     """A question that is put on a terminal, in a thread of its own."""
 
-    def __init__(self, terminal: Terminal, prompt: Prompt, request: PermissionRequest, **more: Any) -> None:
+    def __init__(self, terminal: Terminal, prompt: PermissionPrompt, request: PermissionRequest, **more: Any) -> None:
         self.terminal = terminal
-        self._answers: list[Said] = []
+        self._answers: list[PromptResult] = []
         number, of = more.pop("number", 1), more.pop("of", 1)
         self._thread = threading.Thread(
             target=lambda: self._answers.append(prompt.ask(request, number, of, **more)), daemon=True
@@ -250,7 +250,7 @@ class Program:
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509  so that Ctrl-C means it
         )
         self.pid = self._process.pid
-        self._listening = Listening(self.terminal, Timing().deaf)
+        self._listening = Listening(self.terminal, KeyTiming().deaf)
 
     def press_until(self, key: bytes, text: str) -> None:
         """Presses a key when a question listens, once each time, until the text comes after it."""

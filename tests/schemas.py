@@ -5,12 +5,12 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from handrail.protocol.schema import wire_schemas
+from handrail.protocol.schema import build_wire_schemas
 
 
 @cache
 def _schemas() -> dict[str, dict[str, Any]]:
-    return wire_schemas()
+    return build_wire_schemas()
 
 
 @cache

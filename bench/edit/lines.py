@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from handrail.edit.trimming import common_start
+from handrail.edit.trimming import count_common_start
 
 
 def joined(lines: Iterable[str]) -> str:
@@ -16,7 +16,7 @@ def indent_of(line: str) -> str:
 def common_indent(lines: Iterable[str]) -> str:
     """What all lines that are not blank begin with."""
     indents = sorted(indent_of(line) for line in lines if line.strip())
-    return indents[0][: common_start(indents[0], indents[-1])] if indents else ""
+    return indents[0][: count_common_start(indents[0], indents[-1])] if indents else ""
 
 
 def full(lines: Sequence[str]) -> list[int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail import Agent, AsyncHandrail, Turn
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.event import Event
 from handrail.settings import Settings
 
@@ -42,7 +42,7 @@ async def _play(folder: Path) -> dict[str, float]:
         rails = [_opened(folder, number, pool) for number in range(SESSIONS)]
         for rail, listener in zip(rails, heard, strict=True):
             rail.subscribe(listener.append)
-        agents = [Agent(rail, Scripted(_script(number))) for number, rail in enumerate(rails)]
+        agents = [Agent(rail, ScriptedModel(_script(number))) for number, rail in enumerate(rails)]
         turns = await asyncio.gather(*(agent.run("Do it.") for agent in agents))
         seconds = time.perf_counter() - begun
         most, opened = _megabytes(), len(os.listdir("/proc/self/fd"))
@@ -62,7 +62,7 @@ async def _play(folder: Path) -> dict[str, float]:
 async def _warm_up(folder: Path, pool: ThreadPoolExecutor) -> None:
     """What the first session of a process pays for all."""
     async with _opened(folder, SESSIONS, pool) as rail:
-        await Agent(rail, Scripted(_script(SESSIONS))).run("Do it.")
+        await Agent(rail, ScriptedModel(_script(SESSIONS))).run("Do it.")
 
 
 def _opened(folder: Path, number: int, pool: ThreadPoolExecutor) -> AsyncHandrail:
@@ -70,13 +70,15 @@ def _opened(folder: Path, number: int, pool: ThreadPoolExecutor) -> AsyncHandrai
     return AsyncHandrail(folder / str(number % WORKSPACES), session=f"s{number}", pool=pool, **options)
 
 
-def _script(number: int) -> list[Line]:
+def _script(number: int) -> list[ScriptedReply]:
     name = f"new-{number}.txt"
     return [
-        Line(text="Looking.", calls=(("read", {"path": "read.txt"}), ("grep", {"pattern": "two", "path": "read.txt"}))),
-        Line(calls=(("write", {"path": name, "content": "new\n"}),)),
-        Line(calls=(("edit", {"path": name, "oldText": "new\n", "newText": "newer\n"}),)),
-        Line(text="Done."),
+        ScriptedReply(
+            text="Looking.", calls=(("read", {"path": "read.txt"}), ("grep", {"pattern": "two", "path": "read.txt"}))
+        ),
+        ScriptedReply(calls=(("write", {"path": name, "content": "new\n"}),)),
+        ScriptedReply(calls=(("edit", {"path": name, "oldText": "new\n", "newText": "newer\n"}),)),
+        ScriptedReply(text="Done."),
     ]
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from bench.measure import Row
 from handrail import Agent, AsyncHandrail, Handrail, ToolCall
-from handrail.models.model import ModelRequest, Piece
-from handrail.models.scripted import Line, Scripted
+from handrail.models.model import ModelRequest, StreamPiece
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.settings import Settings
 
 CALLS = 200
@@ -72,7 +72,7 @@ def _batches(rail: Handrail) -> tuple[float, float]:
 async def _session(rail: AsyncHandrail) -> tuple[float, float, float]:
     """How long it took, what of it the model did, and how much of the processor it took."""
     async with rail:
-        model = _Timed([*(Line(calls=(call,)) for call in _calls()), Line(text="Done.")])
+        model = _Timed([*(ScriptedReply(calls=(call,)) for call in _calls()), ScriptedReply(text="Done.")])
         begun, processor = time.perf_counter(), time.process_time()
         turn = await Agent(rail, model).run("Do it.")
         taken, processor = time.perf_counter() - begun, time.process_time() - processor
@@ -81,12 +81,12 @@ async def _session(rail: AsyncHandrail) -> tuple[float, float, float]:
     return taken, model.seconds, processor
 
 
-class _Timed(Scripted):
+class _Timed(ScriptedModel):
     """Counts what its answers take it."""
 
     seconds = 0.0
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPiece]:
         begun = time.perf_counter()
         async for piece in super().stream(request):
             self.seconds += time.perf_counter() - begun

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from handrail.protocol.tool import mcp_tool
-from handrail.runtime.offering import offered
+from handrail.protocol.tool import to_mcp_tool
+from handrail.runtime.offering import build_tool_set
 from handrail.settings import Settings
 
 _HEADER = '''\
@@ -19,5 +19,7 @@ LISTED: dict[str, bytes] = {
 
 def listed() -> str:
     """The text of the module."""
-    entries = [(tool.spec.name, msgspec.json.encode(mcp_tool(tool.spec))) for tool in offered(Settings()).tools]
+    entries = [
+        (tool.spec.name, msgspec.json.encode(to_mcp_tool(tool.spec))) for tool in build_tool_set(Settings()).tools
+    ]
     return _HEADER + "".join(f'    "{name}": {entry!r},\n' for name, entry in entries) + "}\n"

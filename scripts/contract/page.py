@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from handrail.protocol.error import CODES, MEANING, RETRYABLE
-from handrail.protocol.event import KINDS, Event, PermissionEvent, ToolEvent, kind_of
+from handrail.protocol.event import KINDS, Event, PermissionEvent, ToolEvent, get_event_kind
 from handrail.protocol.schema import EVENTS, MESSAGES
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.version import PROTOCOL_VERSION
@@ -49,7 +49,7 @@ def page(story: Story, samples: dict[str, Any]) -> str:
         "## One session",
         prose.STORY,
         _session(story.events),
-        "## One talk",
+        "## One conversation",
         prose.TALK,
         _session(story.talk),
         "## Messages",
@@ -71,7 +71,7 @@ def _contents(tools: tuple[ToolSpec, ...]) -> str:
         "Versions",
         "Error codes",
         "One session",
-        "One talk",
+        "One conversation",
     )
     lines = [
         " · ".join(_link(chapter) for chapter in chapters),
@@ -85,7 +85,7 @@ def _contents(tools: tuple[ToolSpec, ...]) -> str:
 def _channels() -> str:
     channels: dict[str, list[str]] = {}
     for kind in KINDS:
-        channels.setdefault(kind.channel, []).append(kind_of(kind))
+        channels.setdefault(kind.channel, []).append(get_event_kind(kind))
     return "\n".join(_wrapped(f"- `{name}`: {', '.join(kinds)}", "  ") for name, kinds in channels.items())
 
 

@@ -91,8 +91,8 @@ The list is closed. Retryable: the same call, or nearly the same, may succeed la
 """
 
 STORY = """\
-The samples are taken from this session and from the talk below; ids, times and durations are placeholders. A file
-is read and a folder listed; a write is asked about and granted, another one refused; a tool is called that
+The samples are taken from this session and from the conversation below; ids, times and durations are placeholders. A
+file is read and a folder listed; a write is asked about and granted, another one refused; a tool is called that
 does not exist; a custom tool reports while it works; another is cut off by `kill -9` and, when the session is
 opened again, sealed as interrupted.
 """
@@ -100,6 +100,6 @@ opened again, sealed as interrupted.
 TALK = """\
 The same with an agent: a scripted model is at work in the workspace of the session above. It thinks, speaks, looks,
 shows something, asks the person, and goes on with the reply; a command tries to reach a host that nobody opened. Then
-the provider fails. What is said is kept in the journal as [messages](#messages): the model is sent those, and they
+the provider fails. The transcript is in the journal, as [messages](#messages): the model is sent those, and they
 stand or fall with the events that were written with them.
 """

@@ -19,8 +19,8 @@ from handrail.settings import Settings
 from handrail.settings.model import Tools
 from handrail.store.database import Database
 from handrail.store.folder import StateFolder
-from handrail.store.identity import new_id
-from handrail.store.journal import Journal
+from handrail.store.identity import make_id
+from handrail.store.journal import SessionJournal
 from handrail.workspace.search import choose
 
 from .talk import play_talk
@@ -71,7 +71,7 @@ def play() -> Story:
     """Plays the session. Ids, times and durations differ from run to run."""
     os.umask(0o022)  # the mode of a new file is part of a change
     # What is told on the way, and where a search gives up, are matters of time; a recorded story must not be.
-    updates._FIRST = choose.SECONDS = _ANSWERS_WITHIN  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    updates._FIRST_PAUSE_SECONDS = choose.MAX_SECONDS = _ANSWERS_WITHIN  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     with tempfile.TemporaryDirectory(prefix="handrail-story-") as folder:
         shop, state = Path(folder, "shop"), Path(folder, "state")
         (shop / "src").mkdir(parents=True)
@@ -197,7 +197,7 @@ def _decided(shop: Path, state: Path, session: str, call_id: str) -> dict[str, A
     """The facts and the decision that the journal keeps of a call."""
     folder = StateFolder(str(state)).session(str(shop), session)
     database = Database(str(Path(folder, "journal.db")), "crash")
-    entry = Journal(database, session, "").entry(call_id)
+    entry = SessionJournal(database, session, "").entry(call_id)
     database.close()
     if entry is None:
         raise AssertionError("the journal does not know the call")
@@ -205,7 +205,7 @@ def _decided(shop: Path, state: Path, session: str, call_id: str) -> dict[str, A
 
 
 def _call(name: str, args: dict[str, Any]) -> ToolCall:
-    call_id = new_id("call")
+    call_id = make_id("call")
     return ToolCall(tool_call_id=call_id, name=name, args=args, trace_id=call_id, timestamp=datetime.now(UTC))
 
 

@@ -1,4 +1,4 @@
-"""A talk of a person with a scripted model, in the workspace of the story: what an agent's turns add to the stream."""
+"""A conversation with a scripted model, in the workspace of the story: what an agent's turns add to the stream."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from handrail import Agent, AsyncHandrail, TurnLimits
-from handrail.models.model import ModelError, ModelRequest, Piece, ReasoningPiece, Spent, TextPiece
-from handrail.models.scripted import Line, Scripted
+from handrail.models.model import ModelError, ModelRequest, ReasoningPiece, StreamPiece, TextPiece, TokenUsage
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.message import (
     AssistantMessage,
     Message,
@@ -18,9 +18,9 @@ from handrail.protocol.message import (
 )
 from handrail.protocol.question import Question, Reply
 from handrail.settings import Settings
-from handrail.settings.model import Network, Tools
+from handrail.settings.model import NetworkSettings, Tools
 
-_SPENT = Spent(input_tokens=2_400, output_tokens=60, cached_tokens=1_900, cost=0.0041)
+_SPENT = TokenUsage(input_tokens=2_400, output_tokens=60, cached_tokens=1_900, cost=0.0041)
 _ASKED = {
     "question": "Which callers should round?",
     "options": ["checkout", "report"],
@@ -37,22 +37,27 @@ _NEWS = {
 _TITLE = {"path": "README.md", "oldText": "# The shop", "newText": "# The shop, rounded half up"}
 _OVERLOADED = ModelError("UNAVAILABLE", "The provider is overloaded. Try again in a minute.", retryable=True)
 SCRIPT = (
-    Line(
+    ScriptedReply(
         reasoning="Rounding happens in one place.",
         text="I look at it first.",
         calls=(("read", {"path": "src/net.py"}), ("display", _NEWS)),
         spent=_SPENT,
     ),
-    Line(calls=(("question", _ASKED),), spent=_SPENT),
-    Line(calls=(("edit", _TITLE), ("exec", {"command": "curl -s -o /dev/null http://example.org/"})), spent=_SPENT),
-    Line(text="The totals of checkout round half up now.", spent=_SPENT),
-    Line(fails=_OVERLOADED),
+    ScriptedReply(calls=(("question", _ASKED),), spent=_SPENT),
+    ScriptedReply(
+        calls=(("edit", _TITLE), ("exec", {"command": "curl -s -o /dev/null http://example.org/"})), spent=_SPENT
+    ),
+    ScriptedReply(text="The totals of checkout round half up now.", spent=_SPENT),
+    ScriptedReply(fails=_OVERLOADED),
 )
 _LONG = (
-    *(Line(text="I read on.", calls=(("read", {"path": "prices.txt", "offset": at}),)) for at in (1, 101, 201, 301)),
-    Line(text="It has 600 prices."),
+    *(
+        ScriptedReply(text="I read on.", calls=(("read", {"path": "prices.txt", "offset": at}),))
+        for at in (1, 101, 201, 301)
+    ),
+    ScriptedReply(text="It has 600 prices."),
 )
-_NOTES = Line(text="prices.txt has a price a line; nothing was changed yet.")
+_NOTES = ScriptedReply(text="prices.txt has a price a line; nothing was changed yet.")
 _SMALL = 7_000
 """Tokens: a window that a long file fills soon."""
 _ONLY_READ = Tools(disable=("write", "edit", "exec", "process", "find", "grep", "ls"))
@@ -73,7 +78,7 @@ def play_talk(shop: Path, state: Path) -> Talk:
 
 
 async def _played(shop: Path, state: Path) -> Talk:
-    tools, network = Tools(enable=("display", "question")), Network(allow=("192.0.2.1:443",))
+    tools, network = Tools(enable=("display", "question")), NetworkSettings(allow=("192.0.2.1:443",))
     settings = Settings(tools=tools, network=network)
     async with AsyncHandrail(shop, mode="full", state_dir=state, settings=settings) as rail:
         agent = Agent(rail, Whole(SCRIPT), limits=TurnLimits(attempts=1))
@@ -106,11 +111,11 @@ def _all(messages: list[Message], kind: type[Message]) -> list[Message]:
     return [message for message in messages if isinstance(message, kind)]
 
 
-class Whole(Scripted):
+class Whole(ScriptedModel):
     """Says its words for the person, and those for itself, each in one piece: how words are put together on their way
-    is a matter of time, and a recorded talk must not be."""
+    is a matter of time, and a recorded conversation must not be."""
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPiece]:
         """The line, joined."""
         held: list[TextPiece] | list[ReasoningPiece] = []
         async for piece in super().stream(request):

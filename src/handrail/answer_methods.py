@@ -3,23 +3,22 @@
 import os
 from typing import TYPE_CHECKING
 
-from handrail.asking import bound_to
-from handrail.entering import Entering
+from handrail.asking import bind_answer
+from handrail.entering import CallGate
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import Notice
-from handrail.protocol.permission import Answer, AnswerKind, Granted, OpenedFolder, PermissionRequest
-from handrail.protocol.wording import shown
+from handrail.protocol.permission import Answer, AnswerKind, OpenedFolder, PermissionRequest, StandingGrant
+from handrail.protocol.wording import render_value
 from handrail.runtime import latch
-from handrail.runtime.batch import answer as answer_request
-from handrail.runtime.batch import resume as resume_batches
-from handrail.runtime.steps import environment_of
+from handrail.runtime.batch import answer_request, resume_batches
+from handrail.runtime.steps import digest_environment
 
 if TYPE_CHECKING:
     from handrail.protocol.question import Question, Reply
 
 
-class AnswerMethods(Entering):
+class AnswerMethods(CallGate):
     """Whatever has a session in which somebody may be asked."""
 
     def answer(
@@ -33,7 +32,7 @@ class AnswerMethods(Entering):
         given = answer if isinstance(answer, Answer) else Answer(kind=answer, reason=reason)
         request_id = request if isinstance(request, str) else request.id
         if not isinstance(request, str):
-            given = bound_to(request, given)
+            given = bind_answer(request, given)
         outcome = self._enter(answer_request, self._session, request_id, given)
         if outcome is None:
             raise UsageError(f"the permission request {request_id[:80]!r} was answered already")
@@ -57,13 +56,13 @@ class AnswerMethods(Entering):
     def outdated(self, request: PermissionRequest) -> tuple[str, ...]:
         """The files that others changed since the request was put, as results name them: a yes to it would keep
         nothing. Empty where it still counts."""
-        from handrail.runtime.outdating import outdated  # noqa: PLC0415  who asks a person
+        from handrail.runtime.outdating import list_outdated_files  # noqa: PLC0415  who asks a person
 
-        return self._enter(outdated, self._session, request)
+        return self._enter(list_outdated_files, self._session, request)
 
     def waiting(self) -> tuple[PermissionRequest, ...]:
         """The permission requests of this session that nobody has answered."""
-        return self._enter(latch.waiting, self._session).requests
+        return self._enter(latch.load_parked, self._session).requests
 
     def reply(self, question: "str | Question", said: "Reply | str | None") -> Done:
         """Replies to a question of the model: with options, with own words, or with a text that is either; None puts it
@@ -79,19 +78,19 @@ class AnswerMethods(Entering):
 
     def waiting_questions(self) -> "tuple[Question, ...]":
         """What the model of this session asks, and nobody has replied to."""
-        return self._enter(latch.waiting, self._session).questions
+        return self._enter(latch.load_parked, self._session).questions
 
     def would_differ(self, environment: str | None) -> bool:
         """Whether a command would get other variables here than where it was asked about (`request.environment`): a
         yes given here would not count then."""
-        return environment is not None and self._enter(environment_of, self._session) != environment
+        return environment is not None and self._enter(digest_environment, self._session) != environment
 
     def resume(self) -> Done | None:
         """Runs what a process that was killed left of batches that everything is answered of: the results of those
         batches, in the order of their calls. None where nothing was left. Nobody is asked again."""
         return self._enter(resume_batches, self._session)
 
-    def grants(self) -> tuple[Granted, ...]:
+    def grants(self) -> tuple[StandingGrant, ...]:
         """The classes of commands that people said not to be asked about again, in this session or this workspace."""
         return self._enter(self._session.grants.listed)
 
@@ -99,17 +98,19 @@ class AnswerMethods(Entering):
         """Ends a grant, at once and for every process; UsageError where there is none of this id."""
         revoked = self._enter(self._session.grants.revoke, grant_id)
         if revoked is None:
-            raise UsageError(f"there is no grant {shown(grant_id)}; grants() says which there are")
+            raise UsageError(f"there is no grant {render_value(grant_id)}; grants() says which there are")
         text = f"The grant {revoked.id} was revoked: {revoked.command} asks again."
         self._enter(self._session.journal.append, (Notice, {"text": text}))
 
     def opened_folders(self) -> tuple[OpenedFolder, ...]:
         """The folders outside the workspace that people opened to this session, or to every session of the workspace.
         They are in force where the settings let people be asked (`paths.outside`)."""
-        return self._enter(self._session.outside.listed)
+        return self._enter(self._session.opened_roots.listed)
 
     def close_folder(self, path: str | os.PathLike[str]) -> None:
         """Closes a folder that a person opened, to this session and to the workspace; UsageError where none is."""
-        if not self._enter(self._session.outside.close, os.fspath(path)):
-            raise UsageError(f"the folder {shown(os.fspath(path))} was not opened; opened_folders() says which are")
+        if not self._enter(self._session.opened_roots.close, os.fspath(path)):
+            raise UsageError(
+                f"the folder {render_value(os.fspath(path))} was not opened; opened_folders() says which are"
+            )
         self._enter(self._session.journal.append, (Notice, {"text": f"The folder {os.fspath(path)} was closed."}))

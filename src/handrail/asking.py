@@ -12,18 +12,17 @@ from handrail.protocol.error import UsageError
 from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest
 from handrail.protocol.result import ToolResult
 from handrail.runtime import latch
-from handrail.runtime.batch import answer as answer_request
-from handrail.runtime.batch import run_batch
+from handrail.runtime.batch import answer_request, run_batch
 from handrail.runtime.session import Session
 
 if TYPE_CHECKING:
-    from handrail.terminal.source import Said
+    from handrail.terminal.source import PromptResult
 
 OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None]
 """Is asked about each request; None leaves it for later."""
 
 
-class Asking:
+class ApprovalDriver:
     """Asks whoever the program named, else the person at its terminal."""
 
     def __init__(
@@ -66,21 +65,21 @@ class Asking:
         """Whether there is somebody to ask."""
         if self._on_permission is not None:
             return True
-        return not self._unattended and _terminal().somebody_is_there()
+        return not self._unattended and _terminal().is_person_present()
 
-    def _ask(self, request: PermissionRequest, number: int, of: int) -> "Said":
-        from handrail.terminal.source import Said, Source  # noqa: PLC0415  most calls ask nobody
+    def _ask(self, request: PermissionRequest, number: int, of: int) -> "PromptResult":
+        from handrail.terminal.source import PromptResult, RequestHooks  # noqa: PLC0415  most calls ask nobody
 
         if self._on_permission is None:
-            source = Source(self._is_open, self._outdated, self._retry)
+            source = RequestHooks(self._is_open, self._outdated, self._retry)
             return _terminal().ask_on_terminal(request, number, of, source=source)
         said = self._on_permission(request)
-        return Said(request, said if isinstance(said, Answer) or said is None else Answer(kind=said))
+        return PromptResult(request, said if isinstance(said, Answer) or said is None else Answer(kind=said))
 
     def _answer(self, request: PermissionRequest, said: Answer) -> Done | Parked | None:
         """None where somebody else was faster, be it to answer or to have it tried again."""
         try:
-            return answer_request(self._session, request.id, bound_to(request, said))
+            return answer_request(self._session, request.id, bind_answer(request, said))
         except UsageError:
             if self._is_open(request):
                 raise
@@ -88,11 +87,11 @@ class Asking:
 
     def _is_open(self, request: PermissionRequest) -> bool:
         """Whether it still waits, as it was shown."""
-        waiting = latch.waiting(self._session, request.batch_id).requests
+        waiting = latch.load_parked(self._session, request.batch_id).requests
         return any((one.id, one.revision) == (request.id, request.revision) for one in waiting)
 
 
-def bound_to(request: PermissionRequest, answer: Answer) -> Answer:
+def bind_answer(request: PermissionRequest, answer: Answer) -> Answer:
     """The answer as one to what the request shows, unless it says itself what it is to."""
     if answer.revision is not None or not request.revision:
         return answer

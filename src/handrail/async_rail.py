@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from handrail.runtime.conversation import Conversation
-    from handrail.store.left_calls import LeftCalls
+    from handrail.store.left_calls import DeferredCalls
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -160,11 +160,11 @@ class AsyncHandrail:
 
     @property
     def conversation(self) -> "Conversation":
-        """The talk of this session with its model, for who runs the loop."""
+        """The transcript of this session, for the code that runs the loop."""
         return self.rail.conversation
 
     @property
-    def left_calls(self) -> "LeftCalls":
+    def left_calls(self) -> "DeferredCalls":
         """The calls of this session that were left waiting, for faces whose callers know no ids of ours."""
         return self.rail.left_calls
 
@@ -206,7 +206,7 @@ class AsyncHandrail:
     grants = _hopped(Handrail.grants)
     revoke = _hopped(Handrail.revoke)
     opened_folders = _hopped(Handrail.opened_folders)
-    honour_roots = _hopped(Handrail.honour_roots)
+    set_client_roots = _hopped(Handrail.set_client_roots)
     begin_conversations = _hopped(Handrail.begin_conversations)
     close_folder = _hopped(Handrail.close_folder)
     set_mode = _hopped(Handrail.set_mode)

@@ -13,7 +13,7 @@ Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
 
-class Entering:
+class CallGate:
     """Whatever has a session. Work enters it until it is shut, and whoever shuts it waits for what is inside."""
 
     _session: Session

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from handrail.entering import Entering
-from handrail.protocol.tool import ToolSpec, anthropic_tool, mcp_tool, openai_tool
+from handrail.entering import CallGate
+from handrail.protocol.tool import ToolSpec, to_anthropic_tool, to_mcp_tool, to_openai_tool
 
 if TYPE_CHECKING:
     from handrail.protocol.skill import SkillEntry
 
 
-class OfferMethods(Entering):
+class OfferMethods(CallGate):
     """Whatever has a session with tools."""
 
     def specs(self) -> tuple[ToolSpec, ...]:
@@ -35,13 +35,13 @@ class OfferMethods(Entering):
         """Asks other servers what they list, where that may have changed; it may have to wait for one to start. Calls
         of their tools do so too."""
         self._check_open()
-        if self._session.others is not None:
+        if self._session.foreign is not None:
             self._enter(self._session.look_at_servers)
 
     @property
     def has_servers(self) -> bool:
         """Whether there are other servers."""
-        return self._session.others is not None
+        return self._session.foreign is not None
 
     def why_off(self, name: str) -> str | None:
         """Why this session does not offer a tool that there is, in words for a person; None otherwise."""
@@ -59,12 +59,12 @@ class OfferMethods(Entering):
 
     def openai_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an OpenAI tool list."""
-        return [openai_tool(spec) for spec in self.specs()]
+        return [to_openai_tool(spec) for spec in self.specs()]
 
     def anthropic_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an Anthropic tool list."""
-        return [anthropic_tool(spec) for spec in self.specs()]
+        return [to_anthropic_tool(spec) for spec in self.specs()]
 
     def mcp_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an MCP tool list; `structuredContent` of a call is then a whole ToolResult."""
-        return to_builtins([mcp_tool(spec) for spec in self.specs()])  # a copy: the schemas are made once
+        return to_builtins([to_mcp_tool(spec) for spec in self.specs()])  # a copy: the schemas are made once

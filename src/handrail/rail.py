@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from msgspec.structs import replace
 
 from handrail.answer_methods import AnswerMethods
-from handrail.asking import Asking, OnPermission
+from handrail.asking import ApprovalDriver, OnPermission
 from handrail.history_methods import HistoryMethods
 from handrail.named_tools import NamedTools
 from handrail.offer_methods import OfferMethods
 from handrail.protocol.batch import Done, Parked
-from handrail.protocol.call import ToolCall, cleaned
+from handrail.protocol.call import ToolCall, clean_call
 from handrail.protocol.decision import MODES, Mode
 from handrail.protocol.error import UsageError
 from handrail.protocol.event import AnyEvent, Event
@@ -27,16 +27,16 @@ from handrail.protocol.permission import (
     Permission,
 )
 from handrail.protocol.result import ToolResult
-from handrail.protocol.wording import shown
-from handrail.runtime.closing import interim
-from handrail.runtime.furnishing import Resolver, Terms
-from handrail.runtime.opening import closed_on_failure, open_session, tools_of_project
+from handrail.protocol.wording import render_value
+from handrail.runtime.closing import build_pending_result
+from handrail.runtime.furnishing import Resolver, SessionOptions
+from handrail.runtime.opening import close_on_failure, load_project_tools, open_session
 from handrail.runtime.recovery import end_work, recover, settle_others
-from handrail.settings import Loaded, Settings, load, state_folder
-from handrail.settings.policy import check_tools, managed_mode, rules_of, stricter_mode
+from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
+from handrail.settings.policy import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
 from handrail.store.folder import StateFolder
-from handrail.store.identity import new_id
-from handrail.store.journal import Broken
+from handrail.store.identity import make_id
+from handrail.store.journal import BrokenEvent
 from handrail.tools.contract import Tool
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from handrail.protocol.todo import TodoItem
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.sources import ToolSource
-    from handrail.store.left_calls import LeftCalls
+    from handrail.store.left_calls import DeferredCalls
 
 _NOTHING_GIVEN = (None,) * 5
-_LONG_NAME = 80
+_MAX_NAME_CHARS = 80
 _CALL_ID = re.compile(r"[!-.0-~]{1,128}")
 
 
@@ -82,7 +82,7 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         on_permission: OnPermission | None = None,
         unattended: bool = False,
         repair: Literal["case"] | None = None,
-        settings: Settings | Loaded | None = None,
+        settings: Settings | LoadedSettings | None = None,
         resolver: Resolver | None = None,
         project_tools: bool = False,
         variables: Mapping[str, str] | None = None,
@@ -90,19 +90,19 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
     ) -> None:
         super().__init__()
         taken = tuple(sources)
-        with closed_on_failure(taken):
+        with close_on_failure(taken):
             _refuse_unusable(mode, deny, on_permission)
-            self._state = StateFolder(os.fspath(state_dir) if state_dir else state_folder(os.environ))
+            self._state = StateFolder(os.fspath(state_dir) if state_dir else resolve_state_folder(os.environ))
             loaded = _loaded(settings, mode, os.fspath(workspace), self._state)
-            rules = rules_of(loaded, mode, unattended)
+            rules = build_policy_config(loaded, mode, unattended)
             rules = replace(rules, denied=(*rules.denied, *deny))
-            terms = Terms(
+            terms = SessionOptions(
                 workspace=os.fspath(workspace),
-                session_id=session or new_id("s"),
+                session_id=session or make_id("s"),
                 state=self._state,
                 settings=loaded.settings,
                 rules=rules,
-                custom=(*tools, *(tools_of_project(os.fspath(workspace)) if project_tools else ())),
+                custom=(*tools, *(load_project_tools(os.fspath(workspace)) if project_tools else ())),
                 repair=repair,
                 resolver=resolver,
                 variables=variables,
@@ -111,9 +111,9 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
             self._session, self._database, self._runner = open_session(terms)
         self._over = not session
         """Whether nobody comes back to the session once it is closed."""
-        self._loosest: Mode = managed_mode(loaded)
+        self._loosest: Mode = find_managed_mode(loaded)
         self._paths = loaded.settings.paths
-        self._asking = Asking(self._session, on_permission, self.outdated, self.retry, unattended=unattended)
+        self._asking = ApprovalDriver(self._session, on_permission, self.outdated, self.retry, unattended=unattended)
         self._begin(loaded)
 
     def __enter__(self) -> Self:
@@ -162,24 +162,26 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
             requested_permissions=requested_permissions,
         )
         given = (version, trace_id, message_id, provider_call_id, requested_permissions)
-        if given != _NOTHING_GIVEN or type(name) is not str or not name.isidentifier() or len(name) > _LONG_NAME:
-            call = cleaned(call)
-        fresh = tool_call_id is None or (type(tool_call_id) is str and self._session.cancelling.expected(tool_call_id))
+        if given != _NOTHING_GIVEN or type(name) is not str or not name.isidentifier() or len(name) > _MAX_NAME_CHARS:
+            call = clean_call(call)
+        fresh = tool_call_id is None or (
+            type(tool_call_id) is str and self._session.cancel_tokens.is_reserved(tool_call_id)
+        )
         if not fresh:
             _refuse_bad_id(tool_call_id)
         outcome = self._enter(self._asking.run, (call,), fresh)
         if isinstance(outcome, Done):
             return outcome.results[0]
         if not outcome.requests:
-            from handrail.runtime.questions import interim as unanswered  # noqa: PLC0415  few calls ask something
+            from handrail.runtime.questions import build_unanswered_result as unanswered  # noqa: PLC0415  few calls ask something
 
             return unanswered(self._session, call, outcome.questions[0])
         own = [request for request in outcome.requests if request.tool_call_id == call_id]
-        return interim(self._session, call, (own or outcome.requests)[0])
+        return build_pending_result(self._session, call, (own or outcome.requests)[0])
 
     def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
         """Runs the calls of one message: all of them, or none while a person has to answer."""
-        given = tuple(cleaned(_tool_call(call)) for call in calls)
+        given = tuple(clean_call(_tool_call(call)) for call in calls)
         for call in given:
             _refuse_bad_id(call.tool_call_id)
             if not isinstance(call.timestamp, datetime) or call.timestamp.tzinfo is None:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -192,9 +194,9 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
 
     def todo(self) -> "tuple[TodoItem, ...]":
         """What the model of this session has to do, as it said last."""
-        from handrail.store.todos import last_todo  # noqa: PLC0415  few ask
+        from handrail.store.todos import read_last_todo  # noqa: PLC0415  few ask
 
-        return self._enter(last_todo, self._session.journal.database)
+        return self._enter(read_last_todo, self._session.journal.database)
 
     def memories(self) -> "tuple[Memory, ...]":
         """The notes about this workspace, those that were changed last at the end. Models wrote them: what a person
@@ -203,13 +205,13 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
 
     # The session
 
-    def honour_roots(self, folders: Sequence[str]) -> tuple[str, ...]:
+    def set_client_roots(self, folders: Sequence[str]) -> tuple[str, ...]:
         """Says which folders the program works on that this session serves. Those outside the workspace become roots of
         the session as long as it is open, as far as the setting `paths.client_roots` lets them; which do not, in words.
         """
-        from handrail.runtime.client_roots import honour_roots  # noqa: PLC0415  few clients tell of any
+        from handrail.runtime.client_roots import set_client_roots  # noqa: PLC0415  few clients tell of any
 
-        return self._enter(honour_roots, self._session, folders, self._paths.client_roots, self._state.path)
+        return self._enter(set_client_roots, self._session, folders, self._paths.client_roots, self._state.path)
 
     def begin_conversations(self, current: Callable[[], str] = str) -> None:
         """Forgets which files earlier conversations of this session have read, so that a new one is not refused because
@@ -234,13 +236,13 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
     def set_mode(self, mode: Mode) -> None:
         """Changes the mode from here on."""
         _refuse_unknown("mode", mode, MODES)
-        if stricter_mode(mode, self._loosest) != mode:
+        if pick_stricter_mode(mode, self._loosest) != mode:
             raise UsageError(f"the managed file lets no mode be that is looser than {self._loosest}; got {mode}")
         session = self._session
         swap = partial(setattr, session, "rules", replace(session.rules, mode=mode))
         self._enter(session.journal.append, (ModeEvent, {"mode": mode}), stored=swap)
 
-    def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
+    def events(self, after: int = 0) -> Iterator[AnyEvent | BrokenEvent]:
         """Every event of the session after a number, oldest first."""
         self._check_open()
         found = self._session.journal.events(after)
@@ -258,27 +260,27 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
 
     @property
     def conversation(self) -> "Conversation":
-        """The talk of this session with its model, for who runs the loop."""
+        """The transcript of this session, for the code that runs the loop."""
         from handrail.runtime.conversation import Conversation  # noqa: PLC0415  who only calls tools has none
 
         self._check_open()
         return Conversation(self._session, self._enter)
 
     @property
-    def left_calls(self) -> "LeftCalls":
+    def left_calls(self) -> "DeferredCalls":
         """The calls of this session that were left waiting, for faces whose callers know no ids of ours."""
-        from handrail.store.left_calls import LeftCalls  # noqa: PLC0415  who knows ids needs none of it
+        from handrail.store.left_calls import DeferredCalls  # noqa: PLC0415  who knows ids needs none of it
 
         self._check_open()
-        return LeftCalls(self._session.journal, self._session.folder)
+        return DeferredCalls(self._session.journal, self._session.folder)
 
     def fork_session(self, session: str | None = None) -> str:
-        """Begins another session of this workspace where this one is, and leaves this one alone: the same talk up to
-        here, its own journal from here on. What people granted, what waits for an answer and what runs are not taken
-        along. The id to open it by; `session` chooses one."""
+        """Begins another session of this workspace where this one is, and leaves this one alone: it has the same
+        transcript up to here, and its own journal from here on. What people granted, what waits for an answer and what
+        runs are not taken along. The id to open it by; `session` chooses one."""
         from handrail.runtime.forking import fork_session  # noqa: PLC0415  few do
 
-        return self._enter(fork_session, self._session, session or new_id("s"))
+        return self._enter(fork_session, self._session, session or make_id("s"))
 
     def cancel(self) -> None:
         """Ends what is running and refuses what comes: CANCELLED; until `uncancel`."""
@@ -296,20 +298,20 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         One that is not called with is given back by `drop_call_id`."""
         self._check_open()
         call_id = self._session.journal.new_call_id()
-        self._session.cancelling.expect(call_id)
+        self._session.cancel_tokens.reserve(call_id)
         return call_id
 
     def drop_call_id(self, call_id: str) -> None:
         """Forgets an id that no call was made with."""
         self._check_open()
-        if self._session.cancelling.expected(call_id):
-            self._session.cancelling.end((call_id,))
+        if self._session.cancel_tokens.is_reserved(call_id):
+            self._session.cancel_tokens.end((call_id,))
 
     def cancel_call(self, call_id: str) -> bool:
         """Ends one call that is on its way here, be it that it waits for its turn: CANCELLED; all others go on. False
         where there is none of this id, or it waits for a person."""
         self._check_open()
-        return self._session.cancelling.cancel(call_id)
+        return self._session.cancel_tokens.cancel(call_id)
 
     def uncancel(self) -> None:
         """Lets calls run again."""
@@ -333,13 +335,13 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
             for part in (session.workspace, self._database, session.chain, session.recorder.history, session.commands):
                 last_first.callback(part.close)
             last_first.callback(end_work, session, self._runner)
-            if session.others is not None:
-                last_first.callback(session.others.close)
+            if session.foreign is not None:
+                last_first.callback(session.foreign.close)
             if self._over:
                 last_first.callback(session.background.end_all)
             last_first.callback(session.background.close)
 
-    def _begin(self, loaded: Loaded) -> None:
+    def _begin(self, loaded: LoadedSettings) -> None:
         """Settles what was left before, ahead of the first call; where that cannot be, nothing stays open."""
         try:
             if folder := loaded.settings.events.jsonl:
@@ -354,7 +356,7 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
             self._session.commands.end_left()  # first: what is left of a command could still change something
             recover(self._session)
             settle_others(self._session)
-            self._session.background.keep = self._keep_yielded
+            self._session.background.commit_deferred = self._keep_yielded
             self._session.background.attach()
             if not self._state.is_swept():
                 from handrail.store.retention import sweep  # noqa: PLC0415  once a day
@@ -365,15 +367,17 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
             raise
 
     def _keep_yielded(self, process: "ProcessSession") -> None:
-        from handrail.runtime.yielded import keep_yielded  # noqa: PLC0415  few commands go on after their calls
+        from handrail.runtime.yielded import commit_deferred  # noqa: PLC0415  few commands go on after their calls
 
-        keep_yielded(self._session, process)
+        commit_deferred(self._session, process)
 
 
-def _loaded(given: Settings | Loaded | None, mode: Mode | None, workspace: str, state: StateFolder) -> Loaded:
+def _loaded(
+    given: Settings | LoadedSettings | None, mode: Mode | None, workspace: str, state: StateFolder
+) -> LoadedSettings:
     """The settings that a program gave, else those that the files of the machine and the workspace say."""
     loaded = given or load(os.environ, {"mode": mode}, workspace, state=state.path)
-    return Loaded(settings=loaded, sources={}) if isinstance(loaded, Settings) else loaded
+    return LoadedSettings(settings=loaded, sources={}) if isinstance(loaded, Settings) else loaded
 
 
 def _refuse_unusable(mode: object, deny: Sequence[object], on_permission: object) -> None:
@@ -383,17 +387,17 @@ def _refuse_unusable(mode: object, deny: Sequence[object], on_permission: object
     for permission in deny:
         _refuse_unknown("permission", permission, PERMISSIONS)
     if on_permission is not None and not callable(on_permission):
-        raise UsageError(f"on_permission is called with each request; {shown(on_permission)} cannot be called")
+        raise UsageError(f"on_permission is called with each request; {render_value(on_permission)} cannot be called")
 
 
 def _refuse_unknown(what: str, name: object, known: Sequence[str]) -> None:
     if name not in known:
-        raise UsageError(f"there is no {what} {shown(name)}; use {', '.join(known)}")
+        raise UsageError(f"there is no {what} {render_value(name)}; use {', '.join(known)}")
 
 
 def _tool_call(call: object) -> ToolCall:
     if not isinstance(call, ToolCall):
-        raise UsageError(f"a batch is made of ToolCall(tool_call_id=…, name=…, args=…, …), not of {shown(call)}")
+        raise UsageError(f"a batch is made of ToolCall(tool_call_id=…, name=…, args=…, …), not of {render_value(call)}")
     return call
 
 
@@ -401,4 +405,4 @@ def _refuse_bad_id(call_id: object) -> None:
     """The id names files, rows and references."""
     if not isinstance(call_id, str) or not _CALL_ID.fullmatch(call_id):
         rule = "1 to 128 visible ASCII characters other than /"
-        raise UsageError(f"a tool_call_id is made of {rule}: {shown(call_id)}")
+        raise UsageError(f"a tool_call_id is made of {rule}: {render_value(call_id)}")

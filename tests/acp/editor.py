@@ -23,8 +23,8 @@ from acp.schema import (
 )
 from msgspec.structs import replace
 
-from handrail.acp.serving import served
-from handrail.cli.acp import host_of
+from handrail.acp.serving import serve_in_loop
+from handrail.cli.acp import build_host
 from handrail.cli.arguments import parse
 from handrail.models.model import Model
 from handrail.settings import load
@@ -149,11 +149,11 @@ async def opened_here(
     assert options is not None
     editor, loop = Editor(), asyncio.get_running_loop()
     (to_agent, from_editor), (to_editor, from_agent) = os.pipe(), os.pipe()
-    host = host_of(options) if model is None else replace(host_of(options), model=lambda *_: model)
+    host = build_host(options) if model is None else replace(build_host(options), model=lambda *_: model)
     if managed is not None:
         flags = {"mode": options.mode, "model": options.model[0]}
         host = replace(host, settings=lambda workspace: load(os.environ, flags, workspace, str(managed)))
-    serving = loop.create_task(served(host, to_agent, from_agent))
+    serving = loop.create_task(serve_in_loop(host, to_agent, from_agent))
     reader = asyncio.StreamReader(limit=1 << 24)
     source, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(to_editor, "rb"))
     sink, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, os.fdopen(from_editor, "wb"))

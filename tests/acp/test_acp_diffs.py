@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.acp.cards import block, code, title_of
-from handrail.acp.diffs import files_of, hunks_of
-from handrail.edit.diff import unified_diff
+from handrail.acp.cards import format_code, format_code_block, render_call_title
+from handrail.acp.diffs import parse_diff_files, parse_diff_hunks
+from handrail.edit.diff import build_unified_diff
 
 LINES = st.lists(st.sampled_from(["a", "b", "--- a/x", "+++ b/x", "@@ -1 +1 @@", "-c", "+d", "\\ e", ""]), max_size=30)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
@@ -16,7 +16,7 @@ TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_f
 def test_the_hunks_put_in_their_places_make_the_new_text_of_the_old(old: str, new: str) -> None:
     after = new.splitlines(keepends=True)
     before = old
-    hunks = list(hunks_of(unified_diff(old, new, "x.py").text))
+    hunks = list(parse_diff_hunks(build_unified_diff(old, new, "x.py").text))
     for hunk in reversed(hunks):
         assert hunk.path == "x.py"
         assert "".join(after[max(0, hunk.begin - 1) :]).startswith(hunk.new)
@@ -29,7 +29,7 @@ def test_the_hunks_put_in_their_places_make_the_new_text_of_the_old(old: str, ne
 
 
 def shown(diff: str) -> list[tuple[str, int, str | None, str]]:
-    return [(file.path, file.line, file.old, file.new) for file in files_of(diff)]
+    return [(file.path, file.line, file.old, file.new) for file in parse_diff_files(diff)]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def shown(diff: str) -> list[tuple[str, int, str | None, str]]:
     ],
 )
 def test_files_that_come_and_go_and_have_strange_names(old, new, path: str, files) -> None:
-    assert shown(unified_diff(old, new, path).text) == files
+    assert shown(build_unified_diff(old, new, path).text) == files
 
 
 def test_all_places_of_a_file_are_one_difference_that_says_what_it_leaves_out() -> None:
@@ -53,39 +53,39 @@ def test_all_places_of_a_file_are_one_difference_that_says_what_it_leaves_out() 
     new = [*lines]
     new[4:5] = ["five\n", "and a half\n"]
     new[56] = "fifty-six\n"
-    [(path, line, old, after)] = shown(unified_diff("".join(lines), "".join(new), "x").text)
+    [(path, line, old, after)] = shown(build_unified_diff("".join(lines), "".join(new), "x").text)
     assert (path, line) == ("x", 5)
     assert old == "2\n3\n4\n5\n6\n7\n8\n⋯ 44 lines ⋯\n53\n54\n55\n56\n57\n58\n59\n"
     assert after == "2\n3\n4\nfive\nand a half\n6\n7\n8\n⋯ 44 lines ⋯\n53\n54\n55\nfifty-six\n57\n58\n59\n"
 
 
 def test_a_file_that_goes_and_comes_again_is_two_differences() -> None:
-    diff = unified_diff("a\n", None, "x").text + unified_diff(None, "b\n", "x").text
+    diff = build_unified_diff("a\n", None, "x").text + build_unified_diff(None, "b\n", "x").text
     assert shown(diff) == [("x", 0, "a\n", ""), ("x", 1, None, "b\n")]
 
 
 def test_a_diff_that_is_cut_off_gives_what_there_is() -> None:
-    diff = unified_diff("".join(f"{n}\n" for n in range(9_000)), "".join(f"{n}x\n" for n in range(9_000)), "long")
+    diff = build_unified_diff("".join(f"{n}\n" for n in range(9_000)), "".join(f"{n}x\n" for n in range(9_000)), "long")
     assert diff.truncated
-    [file] = files_of(diff.text)
+    [file] = parse_diff_files(diff.text)
     assert (file.old or "").startswith("0\n1\n2\n")
-    assert list(files_of("(the old content is binary or over 8 MiB: no diff)\n")) == []
+    assert list(parse_diff_files("(the old content is binary or over 8 MiB: no diff)\n")) == []
 
 
 @given(text=st.text(alphabet="`ab\n ", max_size=40))
 def test_no_text_ends_the_code_that_it_is_shown_as(text: str) -> None:
-    for shown in (code(text), block(text)):
+    for shown in (format_code(text), format_code_block(text)):
         ticks = shown[: len(shown) - len(shown.lstrip("`"))]
         assert shown.endswith(ticks)
         assert ticks not in shown[len(ticks) : -len(ticks)] or not text.strip("`\n ")
 
 
 def test_titles_say_what_a_call_is_about() -> None:
-    assert title_of("exec", {"command": "make `x`\nrm y"}) == "make `x`\\nrm y"
-    assert title_of("grep", {"pattern": "a|b", "path": "src"}) == "grep `a|b` in `src`"
-    assert title_of("read", {"path": "[a](b).py"}) == "read `[a](b).py`"
-    assert title_of("edit", {"path": "[a](b).py"}) == "edit [a](b).py"
-    assert title_of("undo", "no arguments") == "undo"
-    assert title_of("exec", "no arguments") == "exec"
-    assert title_of("exec", {"command": " "}) == "exec"
-    assert title_of("grep", {}) == "grep"
+    assert render_call_title("exec", {"command": "make `x`\nrm y"}) == "make `x`\\nrm y"
+    assert render_call_title("grep", {"pattern": "a|b", "path": "src"}) == "grep `a|b` in `src`"
+    assert render_call_title("read", {"path": "[a](b).py"}) == "read `[a](b).py`"
+    assert render_call_title("edit", {"path": "[a](b).py"}) == "edit [a](b).py"
+    assert render_call_title("undo", "no arguments") == "undo"
+    assert render_call_title("exec", "no arguments") == "exec"
+    assert render_call_title("exec", {"command": " "}) == "exec"
+    assert render_call_title("grep", {}) == "grep"

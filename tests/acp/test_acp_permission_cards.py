@@ -2,7 +2,7 @@
 
 from editor import CANCELLED, chose
 
-from handrail.acp.permission import answer_in, card_of, options_of
+from handrail.acp.permission import build_card, build_options, parse_answer
 from handrail.protocol.permission import PermissionRequest, Preview
 
 DIFF = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
@@ -30,19 +30,19 @@ def request(**fields) -> PermissionRequest:
 
 def test_only_a_difference_is_shown_as_one() -> None:
     for kind, shown in (("diff", 1), ("run", 1), ("input", 0), ("none", 0)):
-        card = card_of(request(preview=Preview(kind=kind, text=DIFF)), "/project")
+        card = build_card(request(preview=Preview(kind=kind, text=DIFF)), "/project")
         assert sum(one.type == "diff" for one in card.content) == shown, kind
 
 
 def test_what_a_command_is_judged_by_is_no_place_to_go_to() -> None:
     paths = ("s/a/b/", "https://example.org")
-    assert card_of(request(paths=paths), "/project").locations == []
-    [place] = card_of(request(paths=("a.txt",), command=None, tool_name="delete"), "/project").locations
+    assert build_card(request(paths=paths), "/project").locations == []
+    [place] = build_card(request(paths=("a.txt",), command=None, tool_name="delete"), "/project").locations
     assert place.path == "/project/a.txt"
 
 
 def test_who_knows_only_the_kinds_of_buttons_takes_the_narrower_yes_and_the_plain_no() -> None:
-    options = options_of(request())
+    options = build_options(request())
     assert [(one.option_id, one.kind) for one in options] == [
         ("once", "allow_once"),
         ("workspace", "allow_always"),
@@ -57,22 +57,22 @@ def test_who_knows_only_the_kinds_of_buttons_takes_the_narrower_yes_and_the_plai
 
 def test_a_file_that_goes_is_no_place_to_go_to() -> None:
     gone = f"{DIFF}--- a/b.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"
-    card = card_of(request(preview=Preview(kind="run", text=gone)), "/project")
+    card = build_card(request(preview=Preview(kind="run", text=gone)), "/project")
     assert [one.path for one in card.content if one.type == "diff"] == ["/project/a.txt", "/project/b.txt"]
     assert [(one.path, one.line) for one in card.locations] == [("/project/a.txt", 1)]
 
 
 def test_the_change_of_a_file_tool_comes_first_and_of_a_command_what_it_is() -> None:
     change = request(tool_name="edit", command=None, preview=Preview(kind="diff", text=DIFF))
-    assert [one.type for one in card_of(change, "/project").content] == ["diff", "content"]
+    assert [one.type for one in build_card(change, "/project").content] == ["diff", "content"]
     tried = request(preview=Preview(kind="run", text=DIFF, output="said\n"))
-    assert [one.type for one in card_of(tried, "/project").content] == ["content", "diff", "content"]
+    assert [one.type for one in build_card(tried, "/project").content] == ["content", "diff", "content"]
 
 
 def test_an_answer_that_nobody_offered_is_a_no() -> None:
     some = request(answers=("once", "session", "deny"))
-    assert answer_in(CANCELLED, some) is None
+    assert parse_answer(CANCELLED, some) is None
     for said, kind in (("session", "session"), ("workspace", "deny"), ("yes please", "deny"), ("", "deny")):
-        answer = answer_in(chose(said), some)
+        answer = parse_answer(chose(said), some)
         assert answer is not None
         assert answer.kind == kind

@@ -9,9 +9,9 @@ from acp.helpers import audio_block, embedded_blob_resource, image_block, resour
 from editor import played
 
 from handrail.acp import prompts
-from handrail.acp.prompts import prompt_of
+from handrail.acp.prompts import parse_prompt
 from handrail.models.model import ModelRequest
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.message import UserMessage
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n and so on").decode()
@@ -21,12 +21,12 @@ GIF = base64.b64encode(b"GIF89a and so on").decode()
 def test_the_model_is_sent_the_pictures_and_the_editor_is_shown_them_again(start, workspace: Path) -> None:
     asked: list[ModelRequest] = []
 
-    def see(request: ModelRequest) -> Line:
+    def see(request: ModelRequest) -> ScriptedReply:
         asked.append(request)
-        return Line(text="A cat.")
+        return ScriptedReply(text="A cat.")
 
     async def scene() -> None:
-        async with start("--model", "scripted:x", model=Scripted([see, see])) as opened:
+        async with start("--model", "scripted:x", model=ScriptedModel([see, see])) as opened:
             session = await opened.new()
             uri = (workspace / "cat.gif").as_uri()
             blocks = [text_block("What is "), image_block(PNG, "image/png"), image_block(GIF, "image/gif", uri=uri)]
@@ -46,25 +46,25 @@ def test_the_model_is_sent_the_pictures_and_the_editor_is_shown_them_again(start
 
 def test_a_picture_that_is_embedded_as_a_file_is_one_too() -> None:
     cat = resource_block(embedded_blob_resource("file:///project/cat.png", PNG, mime_type="image/png"))
-    said = prompt_of([cat], "/project")
+    said = parse_prompt([cat], "/project")
     assert (said.text, [one.path for one in said.pictures]) == ("[picture 1: @cat.png]", ["cat.png"])
 
 
 @pytest.mark.parametrize("data", ["", "no base64!", base64.b64encode(b"<svg/>").decode()])
 def test_what_is_no_picture_that_models_take_is_refused_whatever_it_is_called(data: str) -> None:
     with pytest.raises(RequestError, match="Picture 1 is no PNG, JPEG, GIF or WebP"):
-        prompt_of([image_block(data, "image/png")], "/project")
+        parse_prompt([image_block(data, "image/png")], "/project")
 
 
 def test_pictures_that_are_too_many_or_too_large_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(prompt_of([image_block(PNG, "image/png")] * 20, "/project").pictures) == 20
+    assert len(parse_prompt([image_block(PNG, "image/png")] * 20, "/project").pictures) == 20
     with pytest.raises(RequestError, match="at most 20 pictures"):
-        prompt_of([image_block(PNG, "image/png")] * 21, "/project")
-    monkeypatch.setattr(prompts, "IMAGE_LIMIT", 16)
+        parse_prompt([image_block(PNG, "image/png")] * 21, "/project")
+    monkeypatch.setattr(prompts, "MAX_IMAGE_BYTES", 16)
     with pytest.raises(RequestError, match="of 16 bytes each, and 32 together; picture 1 has 18"):
-        prompt_of([image_block(PNG, "image/png")], "/project")
-    monkeypatch.setattr(prompts, "IMAGE_LIMIT", 20)
+        parse_prompt([image_block(PNG, "image/png")], "/project")
+    monkeypatch.setattr(prompts, "MAX_IMAGE_BYTES", 20)
     with pytest.raises(RequestError, match="and 40 together; picture 3 has 18"):
-        prompt_of([image_block(GIF, "image/gif")] * 3, "/project")
+        parse_prompt([image_block(GIF, "image/gif")] * 3, "/project")
     with pytest.raises(RequestError, match="no audio"):
-        prompt_of([audio_block(PNG, "audio/wav")], "/project")
+        parse_prompt([audio_block(PNG, "audio/wav")], "/project")

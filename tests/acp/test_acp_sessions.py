@@ -9,7 +9,7 @@ from acp import RequestError
 from acp.helpers import embedded_text_resource, resource_block, resource_link_block, text_block
 from editor import chose, handrail, played
 
-from handrail.acp.prompts import prompt_of
+from handrail.acp.prompts import parse_prompt
 
 EDIT = {
     "reasoning": "Hm. ",
@@ -288,7 +288,7 @@ def test_files_that_the_person_points_at_are_in_the_prompt(start, script, worksp
 )
 def test_whatever_the_person_points_at_has_a_name(uri: str, place: str) -> None:
     embedded = resource_block(embedded_text_resource(uri, "text"))
-    prompt = prompt_of([text_block("See "), resource_link_block("n", uri), embedded], "/project")
+    prompt = parse_prompt([text_block("See "), resource_link_block("n", uri), embedded], "/project")
     assert prompt.text.split("\n\n")[0] == f"See @{place}@{place}"
 
 

@@ -11,7 +11,7 @@ from acp import RequestError
 from acp.helpers import text_block
 from editor import Opened, chose, played
 
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 
 DONE = {"text": "Done."}
 MARK = f"sleep {os.getpid()}.125"
@@ -78,7 +78,7 @@ def test_a_cancel_while_the_model_speaks_keeps_what_it_said(start, workspace: Pa
         if piece == 2:
             await asyncio.Event().wait()
 
-    model = Scripted([Line(text="So far and no further.", waits=hold)])
+    model = ScriptedModel([ScriptedReply(text="So far and no further.", waits=hold)])
 
     async def scene() -> None:
         async with start("--model", "scripted:x", model=model) as opened, start(model=model) as another:

@@ -13,7 +13,7 @@ from editor import handrail
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.acp.messages import Refusal, message_in
+from handrail.acp.messages import InvalidMessage, parse_message
 
 HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
 
@@ -205,7 +205,7 @@ _KEYS = st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error",
 @example(line=b'{"params":[],"result":null}')
 @given(line=st.binary(max_size=40) | st.dictionaries(_KEYS, _JSON).map(lambda given: json.dumps(given).encode()))
 def test_whatever_a_line_is_it_is_a_message_that_can_be_taken_or_is_refused(line: bytes) -> None:
-    read = message_in(bytearray(line))
+    read = parse_message(bytearray(line))
     if isinstance(read, dict):
         hash(read.get("id"))
         assert isinstance(read.get("method", ""), str | None)
@@ -228,7 +228,7 @@ def test_whatever_a_line_is_it_is_a_message_that_can_be_taken_or_is_refused(line
 )
 def test_half_a_character_which_editors_cut_text_into_is_no_reason_not_to_answer(spelled: bytes, read: str) -> None:
     line = b'{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"text":"%s"}}' % spelled
-    assert message_in(bytearray(line)) == {
+    assert parse_message(bytearray(line)) == {
         "jsonrpc": "2.0",
         "id": 7,
         "method": "session/prompt",
@@ -238,6 +238,6 @@ def test_half_a_character_which_editors_cut_text_into_is_no_reason_not_to_answer
 
 @pytest.mark.parametrize("line", [rb'{"a":NaN,"b":"\ud83d"}', rb'{"a":"\ud83d"', b'{"a":"\xff"}', b"[" * 100_000])
 def test_what_is_no_json_is_none_by_that_way_either(line: bytes) -> None:
-    read = message_in(bytearray(line))
-    assert isinstance(read, Refusal)
+    read = parse_message(bytearray(line))
+    assert isinstance(read, InvalidMessage)
     assert read.code == -32700

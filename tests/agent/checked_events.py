@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from handrail import AsyncHandrail, Handrail
-from handrail.protocol.event import End, Error, Event, User, kind_of
+from handrail.protocol.event import End, Error, Event, User, get_event_kind
 from handrail.protocol.wire import encode
 from schemas import validate
 
@@ -17,7 +17,7 @@ def check_events(rail: AsyncHandrail | Handrail) -> list[Any]:
         assert isinstance(event, Event), event
         validate(json.loads(encode(event)))
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    ends = [event.tool_call_id for event in events if kind_of(event) in {"tool_call.end", "tool_call.error"}]
+    ends = [event.tool_call_id for event in events if get_event_kind(event) in {"tool_call.end", "tool_call.error"}]
     assert len(ends) == len(set(ends)), "a call has two results"
     marks = [event for event in events if isinstance(event, User | End | Error)]
     for before, after in pairwise(marks):

@@ -10,7 +10,7 @@ import pytest
 from checked_events import check_events
 
 from handrail import Agent, AsyncHandrail, Turn
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.event import Event
 from handrail.settings import Settings
 from handrail.settings.model import Tools
@@ -40,7 +40,7 @@ class Stage:
 
     def run(self, rail: AsyncHandrail, script: list[Any], prompt: str = "Do it.", **options: Any) -> Turn:
         """One turn with a scripted model."""
-        return asyncio.run(Agent(rail, Scripted(script), **options).run(prompt))
+        return asyncio.run(Agent(rail, ScriptedModel(script), **options).run(prompt))
 
 
 @pytest.fixture
@@ -58,7 +58,10 @@ def told() -> Callable[[AsyncHandrail, type[Event]], list[Any]]:
     return lambda rail, kind: [event for event in rail.events() if isinstance(event, kind)]
 
 
-def edits(*texts: str) -> list[Line]:
+def edits(*texts: str) -> list[ScriptedReply]:
     """A script that changes a.txt step by step, and ends."""
-    steps = [Line(calls=(("edit", {"path": "a.txt", "oldText": old, "newText": new}),)) for old, new in pairwise(texts)]
-    return [*steps, Line(text="It is done.")]
+    steps = [
+        ScriptedReply(calls=(("edit", {"path": "a.txt", "oldText": old, "newText": new}),))
+        for old, new in pairwise(texts)
+    ]
+    return [*steps, ScriptedReply(text="It is done.")]

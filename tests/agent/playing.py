@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
-from handrail.models.model import Answered, ModelError, ModelRequest, Piece, Spent
+from handrail.models.model import Completion, ModelError, ModelRequest, StreamPiece, TokenUsage
 from handrail.protocol.message import CallPart, Part, TextPart
 
 Answer = str | Sequence[tuple[str, dict[str, Any]]] | ModelError | Callable[[], str]
@@ -23,7 +23,7 @@ class Playing:
         self.looks: list[Callable[[ModelRequest], None]] = []
         """Called with each question, before it is answered."""
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPiece]:
         if request.purpose == "summary":
             self.summed_up.append(request)
             yield self._answer(self.notes, request)
@@ -33,12 +33,14 @@ class Playing:
             look(request)
         yield self._answer(self.lines.pop(0), request)
 
-    def _answer(self, line: Answer, request: ModelRequest) -> Answered:
+    def _answer(self, line: Answer, request: ModelRequest) -> Completion:
         said = line() if callable(line) else line
         if isinstance(said, ModelError):
             raise said
         parts: tuple[Part, ...] = (TextPart(text=said),) if isinstance(said, str) else tuple(map(_call, said))
-        return Answered(parts=parts, finish="stop" if isinstance(said, str) else "calls", spent=Spent(output_tokens=1))
+        return Completion(
+            parts=parts, finish="stop" if isinstance(said, str) else "calls", spent=TokenUsage(output_tokens=1)
+        )
 
 
 def _call(given: tuple[str, dict[str, Any]]) -> CallPart:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from handrail import Agent, Parked
-from handrail.models.model import Answered, ModelError, TextPiece
-from handrail.models.scripted import Line, Scripted
+from handrail.models.model import Completion, ModelError, TextPiece
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.event import End, Notice, Text, ToolCallError, ToolCallPermissionRequired, ToolCallRunning
 from handrail.protocol.message import AssistantMessage, ResultsMessage, TextPart, UserMessage
 
@@ -46,7 +46,7 @@ class Endless:
         yield TextPiece("that ")
         if "brief" not in request.messages[-1].text:
             await asyncio.Event().wait()
-        yield Answered(parts=(TextPart(text="Fine."),), finish="stop")
+        yield Completion(parts=(TextPart(text="Fine."),), finish="stop")
 
 
 def when(rail: Any, kind: type, act: Any) -> None:
@@ -89,7 +89,7 @@ def test_while_a_command_runs(stage: Any, told: Any, way: str) -> None:
 
     async def play() -> None:
         edit = ("edit", {"path": "a.txt", "oldText": "one", "newText": "two"})
-        agent = Agent(rail, Scripted([Line(calls=(SLEEP, edit)), Line(text="Fine.")]))
+        agent = Agent(rail, ScriptedModel([ScriptedReply(calls=(SLEEP, edit)), ScriptedReply(text="Fine.")]))
         loop = asyncio.get_running_loop()
         task = asyncio.create_task(agent.run("go"))
         cancel = agent.cancel if way == "agent" else lambda: loop.call_soon_threadsafe(task.cancel)
@@ -112,7 +112,7 @@ def test_while_it_waits_for_the_provider(stage: Any) -> None:
     busy = ModelError("UNAVAILABLE", "It is overloaded.", retryable=True, after=100)
 
     async def play() -> None:
-        agent = Agent(rail, Scripted([Line(fails=busy)]))
+        agent = Agent(rail, ScriptedModel([ScriptedReply(fails=busy)]))
         when(rail, Notice, agent.cancel)
         assert (await agent.run("go")).reason == "cancelled"
         check_ended(rail)
@@ -129,7 +129,7 @@ def test_while_a_person_is_asked(stage: Any, told: Any) -> None:
             return parked
 
         calls = (("write", {"path": "b.txt", "content": "x"}), ("read", {"path": "a.txt"}))
-        agent = Agent(rail, Scripted([Line(calls=calls), Line(text="Fine.")]), person=person)
+        agent = Agent(rail, ScriptedModel([ScriptedReply(calls=calls), ScriptedReply(text="Fine.")]), person=person)
         when(rail, ToolCallPermissionRequired, agent.cancel)
         turn = await agent.run("go")
         assert (turn.reason, turn.requests) == ("cancelled", ())
@@ -154,7 +154,7 @@ def test_while_a_question_waits(stage: Any, told: Any) -> None:
             return parked
 
         ask = ("question", {"question": "Which?", "options": ["this", "that"]})
-        agent = Agent(rail, Scripted([Line(calls=(ask,)), Line(text="Fine.")]), person=person)
+        agent = Agent(rail, ScriptedModel([ScriptedReply(calls=(ask,)), ScriptedReply(text="Fine.")]), person=person)
         assert (await agent.run("go")).reason == "cancelled"
         check_ended(rail)
         assert (await agent.run("go on")).text == "Fine."
@@ -167,7 +167,7 @@ def test_cancelled_again_and_again_it_still_ends_once(stage: Any) -> None:
     rail = stage.open(mode="full")
 
     async def play() -> None:
-        agent = Agent(rail, Scripted([Line(calls=(SLEEP,)), Line(text="Fine.")]))
+        agent = Agent(rail, ScriptedModel([ScriptedReply(calls=(SLEEP,)), ScriptedReply(text="Fine.")]))
         task = asyncio.create_task(agent.run("go"))
         begun = asyncio.Event()
         when(rail, ToolCallRunning, lambda: loop.call_soon_threadsafe(begun.set))
@@ -186,7 +186,7 @@ def test_cancelled_again_and_again_it_still_ends_once(stage: Any) -> None:
 
 def test_without_a_turn_there_is_nothing_to_cancel(stage: Any) -> None:
     rail = stage.open()
-    agent = Agent(rail, Scripted([Line(text="Fine.")]))
+    agent = Agent(rail, ScriptedModel([ScriptedReply(text="Fine.")]))
     assert not agent.cancel()
     assert asyncio.run(agent.run("go")).reason == "done"
     assert not agent.cancel()
@@ -210,7 +210,7 @@ def test_a_session_that_somebody_else_cancelled_ends_its_turn(stage: Any, tmp_pa
     rail = stage.open(mode="full")
     timer = threading.Event()
     when(rail, ToolCallRunning, lambda: (rail.cancel(), timer.set()))
-    turn = stage.run(rail, [Line(calls=(SLEEP,)), Line(text="Fine.")])
+    turn = stage.run(rail, [ScriptedReply(calls=(SLEEP,)), ScriptedReply(text="Fine.")])
     assert turn.reason == "cancelled"
     assert rail.conversation.cancelled
     rail.uncancel()
@@ -221,8 +221,8 @@ def test_at_the_last_moment_it_does_not_end_the_next_turn(stage: Any) -> None:
     rail = stage.open()
 
     async def play() -> None:
-        second = Line(text="Second.", waits=lambda _: asyncio.sleep(0))
-        agent = Agent(rail, Scripted([Line(text="First."), second]))
+        second = ScriptedReply(text="Second.", waits=lambda _: asyncio.sleep(0))
+        agent = Agent(rail, ScriptedModel([ScriptedReply(text="First."), second]))
         when(rail, End, agent.cancel)  # the turn is over, and nobody has been told so yet
         assert (await agent.run("go")).text == "First."
         turn = await agent.run("go on")

@@ -12,10 +12,10 @@ from playing import Playing
 from wire_rules import chat_completions, messages_api
 
 from handrail import AsyncHandrail
-from handrail.agent.compaction.bounding import bounded, ranges
-from handrail.agent.compaction.measuring import Guesses, measured, tokens_in
-from handrail.agent.compaction.planning import plan
-from handrail.agent.compaction.sending import sent
+from handrail.agent.compaction.bounding import format_ranges, keep_ends
+from handrail.agent.compaction.measuring import TokenEstimates, estimate_messages_tokens, estimate_request_tokens
+from handrail.agent.compaction.planning import plan_compaction
+from handrail.agent.compaction.sending import select_context_messages
 from handrail.agent.limits import TurnLimits
 from handrail.agent.loop import Agent
 from handrail.models.model import ModelError, ModelRequest
@@ -30,7 +30,7 @@ from handrail.protocol.message import (
     UserMessage,
 )
 from handrail.settings import Settings
-from handrail.store.messages import Numbered
+from handrail.store.messages import NumberedMessage
 
 Call = tuple[str, dict[str, Any]]
 FILLING: list[list[Call]] = [[("read", {"path": "filling.txt"})]] * 2
@@ -121,7 +121,7 @@ def test_after_a_summary_the_talk_is_valid_and_nothing_that_counts_is_lost(
 
 
 @st.composite
-def talks(draw: st.DrawFn) -> list[Numbered]:
+def talks(draw: st.DrawFn) -> list[NumberedMessage]:
     """A talk that ends where the model is to be asked."""
     messages: list[Message] = []
     size = st.integers(1, 4_000)
@@ -135,34 +135,36 @@ def talks(draw: st.DrawFn) -> list[Numbered]:
         messages.append(AssistantMessage(message_id=f"m{number}", model="x:y", parts=said, finish="calls"))
         results = tuple(CallResult(tool_call_id=one, name="read", ok=True, content="r" * draw(size)) for one in ids)
         messages.append(ResultsMessage(results=results))
-    return [Numbered(number, message) for number, message in enumerate(messages, 1)]
+    return [NumberedMessage(number, message) for number, message in enumerate(messages, 1)]
 
 
 @given(talks(), st.integers(0, 6_000))
 def test_wherever_it_is_cut_both_wires_take_it_and_it_has_the_room_it_was_given(
-    talk: list[Numbered], room: int
+    talk: list[NumberedMessage], room: int
 ) -> None:
     assert chat_completions([one.message for one in talk]) == []
-    chosen = plan(talk, room)
+    chosen = plan_compaction(talk, room)
     kept_from = chosen.kept[0].number if chosen.kept else talk[-1].number + 1
-    summary = Numbered(talk[-1].number + 1, SummaryMessage(text="s", kept_from=kept_from, cut=chosen.cut))
-    shown = sent([*talk, summary])
+    summary = NumberedMessage(talk[-1].number + 1, SummaryMessage(text="s", kept_from=kept_from, cut=chosen.cut))
+    shown = select_context_messages([*talk, summary])
     assert isinstance(shown[0], SummaryMessage)
     assert chat_completions(shown) == messages_api(shown) == []
     assert [*chosen.dropped, *chosen.kept] == talk
-    assert measured([*talk, summary], lambda: 0) <= room + 10
+    assert estimate_request_tokens([*talk, summary], lambda: 0) <= room + 10
 
 
 @given(talks())
-def test_a_talk_that_grows_is_measured_as_if_it_were_measured_anew(talk: list[Numbered]) -> None:
-    guesses = Guesses()
+def test_a_talk_that_grows_is_measured_as_if_it_were_measured_anew(talk: list[NumberedMessage]) -> None:
+    guesses = TokenEstimates()
     for number in range(len(talk) + 1):
-        assert measured(talk[:number], lambda: 7, guesses) == 7 + tokens_in(sent(talk[:number]))
+        assert estimate_request_tokens(talk[:number], lambda: 7, guesses) == 7 + estimate_messages_tokens(
+            select_context_messages(talk[:number])
+        )
 
 
 @given(st.text(max_size=300), st.integers(3, 200))
 def test_a_bounded_text_has_its_beginning_and_its_end(text: str, most: int) -> None:
-    short = bounded(text, most)
+    short = keep_ends(text, most)
     whole = text.strip()
     assert short == whole if len(whole) <= most else short.startswith(whole[: most * 2 // 3])
     assert len(short) <= most + 40
@@ -170,4 +172,4 @@ def test_a_bounded_text_has_its_beginning_and_its_end(text: str, most: int) -> N
 
 @given(st.lists(st.integers(1, 60)))
 def test_ranges_name_every_number_and_no_other(numbers: list[int]) -> None:
-    assert _numbers(f"- {ranges(numbers)}: x" if numbers else "") == set(numbers)
+    assert _numbers(f"- {format_ranges(numbers)}: x" if numbers else "") == set(numbers)

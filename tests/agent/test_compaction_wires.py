@@ -9,7 +9,7 @@ from tests.wires.server import WireServer
 
 from handrail import AsyncHandrail
 from handrail.agent.loop import Agent
-from handrail.agent.talk import Talk
+from handrail.agent.talk import Transcript
 from handrail.protocol.message import SummaryMessage
 from handrail.settings import Settings
 
@@ -29,7 +29,7 @@ async def worked(wire: WireServer, workspace: Path, state: Path) -> list[Summary
     async with AsyncHandrail(workspace, mode="auto", settings=Settings(), state_dir=state) as rail:
         turn = await Agent(rail, model).run("Read it all.")
         assert turn.text == "It is done.", turn
-        talk = Talk(rail.conversation)
+        talk = Transcript(rail.conversation)
     await model.close()
     return [one.message for one in talk.messages if isinstance(one.message, SummaryMessage)]
 

@@ -8,7 +8,7 @@ from typing import Any
 from checked_events import check_events
 
 from handrail import Agent, Turn
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 
 
 def test_sessions_side_by_side_do_not_disturb_each_other(stage: Any, count: Callable[[int], int]) -> None:
@@ -22,11 +22,11 @@ def test_sessions_side_by_side_do_not_disturb_each_other(stage: Any, count: Call
                 rails.append(stage.open(f"s{number}", pool=pool))
                 calls = tuple(("write", {"path": f"{number}-{step}.txt", "content": "x\n"}) for step in range(2))
                 script = [
-                    Line(text=f"I am {number}.", calls=calls),
-                    Line(calls=(("ls", {"path": "."}),)),
-                    Line(text="Done."),
+                    ScriptedReply(text=f"I am {number}.", calls=calls),
+                    ScriptedReply(calls=(("ls", {"path": "."}),)),
+                    ScriptedReply(text="Done."),
                 ]
-                agents.append(Agent(rails[-1], Scripted(script)))
+                agents.append(Agent(rails[-1], ScriptedModel(script)))
             turns = await asyncio.gather(*(agent.run("go") for agent in agents))
             for number, rail in enumerate(rails):
                 texts = "".join(event.text for event in check_events(rail) if type(event).__name__ == "Text")

@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 from handrail import Agent, TurnLimits
-from handrail.models.model import Answered
-from handrail.models.scripted import Line, Scripted, Spent
+from handrail.models.model import Completion
+from handrail.models.scripted import ScriptedModel, ScriptedReply, TokenUsage
 from handrail.protocol.event import End, Error, Notice, ToolCallError, Warning  # noqa: A004
 from handrail.protocol.message import AssistantMessage, CallPart, ResultsMessage, TextPart, UserMessage
 from handrail.protocol.wire import encode
@@ -33,7 +33,11 @@ def check_talk(rail: Any) -> None:
 
 def test_a_turn_makes_so_many_calls_and_no_more(stage: Any, told: Any) -> None:
     rail = stage.open()
-    script = [Line(calls=(write("b"), write("c"))), Line(calls=(write("d"), write("e"))), Line(text="Again.")]
+    script = [
+        ScriptedReply(calls=(write("b"), write("c"))),
+        ScriptedReply(calls=(write("d"), write("e"))),
+        ScriptedReply(text="Again."),
+    ]
     turn = stage.run(rail, script, limits=TurnLimits(calls=3))
     assert (turn.reason, turn.code, turn.calls, turn.files_changed) == ("limit", "LIMIT_EXCEEDED", 4, ("b", "c"))
     assert "may make 3 calls" in (turn.message or "")
@@ -45,8 +49,12 @@ def test_a_turn_makes_so_many_calls_and_no_more(stage: Any, told: Any) -> None:
 
 def test_a_turn_uses_so_many_tokens_and_no_more(stage: Any, told: Any) -> None:
     rail = stage.open()
-    spent = Spent(input_tokens=400, output_tokens=100)
-    script = [Line(calls=(READ,), spent=spent), Line(calls=(write("b"),), spent=spent), Line(text="Done.")]
+    spent = TokenUsage(input_tokens=400, output_tokens=100)
+    script = [
+        ScriptedReply(calls=(READ,), spent=spent),
+        ScriptedReply(calls=(write("b"),), spent=spent),
+        ScriptedReply(text="Done."),
+    ]
     turn = stage.run(rail, script, limits=TurnLimits(tokens=1000))
     assert (turn.reason, turn.tokens) == ("limit", 1000)
     assert not (stage.workspace / "b").exists()
@@ -56,7 +64,7 @@ def test_a_turn_uses_so_many_tokens_and_no_more(stage: Any, told: Any) -> None:
 
 def test_a_model_that_gets_nowhere_is_told_and_then_stopped(stage: Any, told: Any) -> None:
     rail = stage.open()
-    turn = stage.run(rail, [Line(calls=(READ,))] * 10, limits=TurnLimits(repeats=3))
+    turn = stage.run(rail, [ScriptedReply(calls=(READ,))] * 10, limits=TurnLimits(repeats=3))
     assert (turn.reason, turn.calls) == ("limit", 4)
     (note,) = notes(rail)
     assert "3 times in a row" in note
@@ -66,23 +74,34 @@ def test_a_model_that_gets_nowhere_is_told_and_then_stopped(stage: Any, told: An
 
 def test_a_model_that_does_something_else_when_told_goes_on(stage: Any) -> None:
     rail = stage.open()
-    script = [Line(calls=(READ,))] * 3 + [Line(calls=(write("b"),))] + [Line(calls=(READ,))] * 2 + [Line(text="Done.")]
+    script = (
+        [ScriptedReply(calls=(READ,))] * 3
+        + [ScriptedReply(calls=(write("b"),))]
+        + [ScriptedReply(calls=(READ,))] * 2
+        + [ScriptedReply(text="Done.")]
+    )
     assert stage.run(rail, script, limits=TurnLimits(repeats=3)).reason == "done"
     assert len(notes(rail)) == 1
 
 
 def test_the_same_call_with_another_result_is_progress(stage: Any) -> None:
     rail = stage.open()
-    steps: list[Line] = []
+    steps: list[ScriptedReply] = []
     for number in range(4):
-        steps += [Line(calls=(READ,)), Line(calls=(("write", {"path": "a.txt", "content": f"{number}\n"}),))]
-    assert stage.run(rail, [*steps, Line(text="Done.")], limits=TurnLimits(repeats=2)).reason == "done"
+        steps += [
+            ScriptedReply(calls=(READ,)),
+            ScriptedReply(calls=(("write", {"path": "a.txt", "content": f"{number}\n"}),)),
+        ]
+    assert stage.run(rail, [*steps, ScriptedReply(text="Done.")], limits=TurnLimits(repeats=2)).reason == "done"
     assert not notes(rail)
 
 
 def test_a_call_that_was_cut_off_is_none(stage: Any, told: Any) -> None:
     rail = stage.open()
-    script = [Line(text="I write.", calls=(write("b"), write("c")), finish="length"), Line(text="Done.")]
+    script = [
+        ScriptedReply(text="I write.", calls=(write("b"), write("c")), finish="length"),
+        ScriptedReply(text="Done."),
+    ]
     turn = stage.run(rail, script)
     assert (turn.reason, turn.calls, turn.files_changed) == ("done", 1, ("b",))
     assert not (stage.workspace / "c").exists()
@@ -104,9 +123,9 @@ def test_an_answer_of_which_nothing_is_left_is_asked_for_again(stage: Any) -> No
         async def stream(self, request: Any) -> Any:
             self.asked.append(request)
             if len(self.asked) == 1:
-                yield Answered(parts=(CallPart(tool_call_id="", name="write", args='{"path": "b'),), finish="length")
+                yield Completion(parts=(CallPart(tool_call_id="", name="write", args='{"path": "b'),), finish="length")
             else:
-                yield Answered(parts=(TextPart(text="Done."),), finish="stop")
+                yield Completion(parts=(TextPart(text="Done."),), finish="stop")
 
     model = CutOff()
     assert asyncio.run(Agent(rail, model).run("go")).text == "Done."
@@ -117,7 +136,7 @@ def test_an_answer_of_which_nothing_is_left_is_asked_for_again(stage: Any) -> No
 
 def test_words_that_are_cut_off_go_on_but_not_for_ever(stage: Any) -> None:
     rail = stage.open()
-    turn = stage.run(rail, [Line(text=f"part {number}", finish="length") for number in range(9)])
+    turn = stage.run(rail, [ScriptedReply(text=f"part {number}", finish="length") for number in range(9)])
     assert (turn.reason, turn.text) == ("limit", "part 2")
     assert (turn.code, turn.message) == (
         "LIMIT_EXCEEDED",
@@ -128,22 +147,22 @@ def test_words_that_are_cut_off_go_on_but_not_for_ever(stage: Any) -> None:
 
 def test_an_empty_answer_is_asked_for_once_more(stage: Any) -> None:
     rail = stage.open()
-    assert stage.run(rail, [Line(), Line(text="Here.")]).text == "Here."
+    assert stage.run(rail, [ScriptedReply(), ScriptedReply(text="Here.")]).text == "Here."
     assert "empty" in notes(rail)[0]
 
 
 def test_two_empty_answers_are_an_error_and_the_session_goes_on_after_it(stage: Any, told: Any) -> None:
     rail = stage.open()
-    agent = Agent(rail, Scripted([Line(), Line(), Line(text="Here.")]))
+    agent = Agent(rail, ScriptedModel([ScriptedReply(), ScriptedReply(), ScriptedReply(text="Here.")]))
     turn = asyncio.run(agent.run("go"))
     assert (turn.reason, turn.code) == ("error", "UNAVAILABLE")
     assert len(told(rail, Error)) == 1
-    later = Agent(rail, Scripted([Line(), Line(text="Here.")]))
+    later = Agent(rail, ScriptedModel([ScriptedReply(), ScriptedReply(text="Here.")]))
     assert asyncio.run(later.go_on()).text == "Here."
 
 
 def test_a_withheld_answer_is_an_error_at_once(stage: Any) -> None:
-    turn = stage.run(stage.open(), [Line(finish="filtered")])
+    turn = stage.run(stage.open(), [ScriptedReply(finish="filtered")])
     assert (turn.reason, turn.message) == (
         "error",
         "The provider of scripted:script withheld the answer. Say it in other words.",
@@ -152,5 +171,5 @@ def test_a_withheld_answer_is_an_error_at_once(stage: Any) -> None:
 
 def test_what_the_loop_says_is_not_taken_for_the_persons_words(stage: Any) -> None:
     rail = stage.open()
-    stage.run(rail, [Line(), Line(text="Here.")])
+    stage.run(rail, [ScriptedReply(), ScriptedReply(text="Here.")])
     assert b'"by_loop":true' in b"".join(encode(one.message) for one in rail.conversation.messages())

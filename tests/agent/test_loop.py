@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from handrail import Agent, UsageError
-from handrail.models.model import Answered, CallPiece, ModelError, Piece, ReasoningPiece, TextPiece
-from handrail.models.scripted import Line, Scripted, Spent
+from handrail.models.model import CallPiece, Completion, ModelError, ReasoningPiece, StreamPiece, TextPiece
+from handrail.models.scripted import ScriptedModel, ScriptedReply, TokenUsage
 from handrail.protocol.event import End, Error, Reasoning, Text, ToolCallEnd, ToolCallError, Usage
 from handrail.protocol.message import AssistantMessage, ResultsMessage, TextPart, UserMessage
 
@@ -24,7 +24,7 @@ class Speaker:
 
     name, window = "test:speaker", 100_000
 
-    def __init__(self, *pieces: Piece | asyncio.Event | ModelError) -> None:
+    def __init__(self, *pieces: StreamPiece | asyncio.Event | ModelError) -> None:
         self._pieces = pieces
 
     async def stream(self, request: Any) -> Any:
@@ -37,14 +37,18 @@ class Speaker:
                 yield piece
 
 
-def words(*texts: str) -> Answered:
-    return Answered(parts=(TextPart(text="".join(texts)),), finish="stop")
+def words(*texts: str) -> Completion:
+    return Completion(parts=(TextPart(text="".join(texts)),), finish="stop")
 
 
 def test_a_turn_says_what_it_did(stage: Any, told: Any) -> None:
     rail = stage.open()
-    spent = Spent(input_tokens=100, output_tokens=20)
-    script = [Line(calls=(READ,), spent=spent), Line(calls=(EDIT, EDIT), spent=spent), Line(text="Done.", spent=spent)]
+    spent = TokenUsage(input_tokens=100, output_tokens=20)
+    script = [
+        ScriptedReply(calls=(READ,), spent=spent),
+        ScriptedReply(calls=(EDIT, EDIT), spent=spent),
+        ScriptedReply(text="Done.", spent=spent),
+    ]
     turn = stage.run(rail, script)
     assert (turn.reason, turn.text, turn.calls, turn.files_changed, turn.tokens) == (
         "done",
@@ -63,7 +67,9 @@ def test_the_model_is_told_where_a_page_ends_and_what_it_is_warned_of(stage: Any
     rail = stage.open()
     (stage.workspace / "long.txt").write_text("1\n2\n3\n")
     broken = ("write", {"path": "new.json", "content": "{"})
-    stage.run(rail, [Line(calls=(("read", {"path": "long.txt", "limit": 1}), broken)), Line(text="Done.")])
+    stage.run(
+        rail, [ScriptedReply(calls=(("read", {"path": "long.txt", "limit": 1}), broken)), ScriptedReply(text="Done.")]
+    )
     (results,) = [one.results for one in messages(rail) if isinstance(one, ResultsMessage)]
     assert results[0].content == "1\n[Read lines 1–1 of 3 of long.txt. Go on with offset 2.]\n"
     assert "[new.json was written, but it is not valid JSON" in results[1].content
@@ -71,7 +77,7 @@ def test_the_model_is_told_where_a_page_ends_and_what_it_is_warned_of(stage: Any
 
 def test_every_call_is_written_down_before_it_runs_and_every_result_after(stage: Any) -> None:
     rail = stage.open()
-    stage.run(rail, [Line(text="I look.", calls=(READ, EDIT)), Line(text="Done.")])
+    stage.run(rail, [ScriptedReply(text="I look.", calls=(READ, EDIT)), ScriptedReply(text="Done.")])
     said = [one for one in messages(rail) if not hasattr(one, "tools")]
     assert [type(one) for one in said] == [UserMessage, AssistantMessage, ResultsMessage, AssistantMessage]
     assert [one.tool_call_id for one in said[2].results] == [call.tool_call_id for call in said[1].calls]
@@ -80,7 +86,9 @@ def test_every_call_is_written_down_before_it_runs_and_every_result_after(stage:
 
 def test_a_second_prompt_is_a_turn_of_its_own(stage: Any, told: Any) -> None:
     rail = stage.open()
-    agent = Agent(rail, Scripted([Line(calls=(READ,)), Line(text="First."), Line(text="Second.")]))
+    agent = Agent(
+        rail, ScriptedModel([ScriptedReply(calls=(READ,)), ScriptedReply(text="First."), ScriptedReply(text="Second.")])
+    )
     first = asyncio.run(agent.run("one"))
     second = asyncio.run(agent.run("two"))
     assert (first.calls, first.text, second.calls, second.text) == (1, "First.", 0, "Second.")
@@ -149,8 +157,10 @@ def test_words_before_an_error_are_not_lost(stage: Any, told: Any) -> None:
 
 
 def test_who_listens_hears_that_a_call_takes_shape(stage: Any) -> None:
-    heard: list[Piece] = []
-    stage.run(stage.open(), [Line(text="So.", calls=(READ,)), Line(text="Done.")], on_piece=heard.append)
+    heard: list[StreamPiece] = []
+    stage.run(
+        stage.open(), [ScriptedReply(text="So.", calls=(READ,)), ScriptedReply(text="Done.")], on_piece=heard.append
+    )
     assert CallPiece("read") in heard
 
 
@@ -167,14 +177,16 @@ def test_a_model_that_ends_in_the_middle_is_asked_again_and_then_given_up(stage:
 
 def test_a_question_for_a_tool_that_is_not_there_is_answered_and_the_turn_goes_on(stage: Any, told: Any) -> None:
     rail = stage.open()
-    turn = stage.run(rail, [Line(calls=(("read_file", {"path": "a.txt"}),)), Line(text="Sorry.")])
+    turn = stage.run(rail, [ScriptedReply(calls=(("read_file", {"path": "a.txt"}),)), ScriptedReply(text="Sorry.")])
     assert (turn.reason, turn.calls) == ("done", 1)
     assert [event.result.error.code for event in told(rail, ToolCallError)] == ["UNKNOWN_TOOL"]
 
 
 def test_arguments_that_are_no_json_run_nothing(stage: Any, told: Any) -> None:
     rail = stage.open()
-    turn = stage.run(rail, [Line(calls=(("write", '{"path": "b.txt", "content": "x'),)), Line(text="Sorry.")])
+    turn = stage.run(
+        rail, [ScriptedReply(calls=(("write", '{"path": "b.txt", "content": "x'),)), ScriptedReply(text="Sorry.")]
+    )
     assert [event.result.error.code for event in told(rail, ToolCallError)] == ["INVALID_ARGUMENT"]
     assert turn.reason == "done"
     assert not (stage.workspace / "b.txt").exists()
@@ -183,7 +195,10 @@ def test_arguments_that_are_no_json_run_nothing(stage: Any, told: Any) -> None:
 @pytest.mark.parametrize("text", ["\ud83d", "a\udcffb"])
 def test_half_a_character_breaks_nothing(stage: Any, told: Any, text: str) -> None:
     rail = stage.open()
-    script = [Line(text=text, calls=(("write", {"path": "b.txt", "content": text}),)), Line(text="Done.")]
+    script = [
+        ScriptedReply(text=text, calls=(("write", {"path": "b.txt", "content": text}),)),
+        ScriptedReply(text="Done."),
+    ]
     assert stage.run(rail, script, prompt=f"say {text}").reason == "done"
     assert not (stage.workspace / "b.txt").exists()
     assert not told(rail, ToolCallEnd)
@@ -191,18 +206,18 @@ def test_half_a_character_breaks_nothing(stage: Any, told: Any, text: str) -> No
 
 def test_without_a_prompt_there_is_nothing_to_go_on_with(stage: Any) -> None:
     with pytest.raises(UsageError, match="give it a prompt"):
-        asyncio.run(Agent(stage.open(), Scripted([])).go_on())
+        asyncio.run(Agent(stage.open(), ScriptedModel([])).go_on())
 
 
 def test_closing_lets_go_of_the_models_connections_and_a_later_prompt_works(stage: Any) -> None:
     closed: list[bool] = []
 
-    class Connected(Scripted):
+    class Connected(ScriptedModel):
         async def close(self) -> None:
             closed.append(True)
 
     async def play() -> None:
-        agent = Agent(stage.open(), Connected([Line(text="One."), Line(text="Two.")]))
+        agent = Agent(stage.open(), Connected([ScriptedReply(text="One."), ScriptedReply(text="Two.")]))
         assert (await agent.run("go")).text == "One."
         await agent.close()
         assert (await agent.run("go on")).text == "Two."

@@ -7,7 +7,7 @@ import pytest
 
 from handrail import Agent, TurnLimits
 from handrail.models.model import ModelError, TextPiece
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.event import End, Error, Notice, Text
 
 
@@ -18,7 +18,7 @@ class Busy:
 
     def __init__(self, *failures: ModelError) -> None:
         self._failures = list(failures)
-        self._then = Scripted([Line(text="At last.")])
+        self._then = ScriptedModel([ScriptedReply(text="At last.")])
 
     async def stream(self, request: Any) -> Any:
         if self._failures:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tool_sets import RETIRED, every_tool, named
 
 from handrail import tool
-from handrail.agent.prompt.fences import fenced
+from handrail.agent.prompt.fences import fence_text
 from handrail.agent.prompt.memory import Note
-from handrail.agent.prompt.signatures import signature
+from handrail.agent.prompt.signatures import render_signature
 from handrail.agent.prompt.skills import ListedSkill
-from handrail.agent.prompt.system import system_prompt
+from handrail.agent.prompt.system import render_system_prompt
 from handrail.protocol.arguments import ALIASES
 from handrail.protocol.tool import BASE_NAMES, ToolSpec
 from handrail.runtime.instructions import Instructions
@@ -39,39 +39,41 @@ def spelled(word: str, text: str) -> bool:
 
 def test_every_offered_tool_is_named_with_its_parameters_and_no_other_is() -> None:
     for specs in SETS:
-        text = system_prompt(specs)
+        text = render_system_prompt(specs)
         assert names_in(text) == {spec.name for spec in specs}
         for spec in specs:
-            assert signature(spec) in text
+            assert render_signature(spec) in text
 
 
 def test_a_tool_that_is_not_offered_is_not_even_mentioned() -> None:
     for missing in ("grep", "ls", "exec", "apply_patch", "multi_edit"):
-        text = system_prompt([spec for spec in EVERY if spec.name != missing])
+        text = render_system_prompt([spec for spec in EVERY if spec.name != missing])
         assert not spelled(missing, text), missing
 
 
 def test_no_retired_name_and_no_alias_is_in_any_prompt() -> None:
     odd = [alias for aliases in ALIASES.values() for alias in aliases if "_" in alias or alias != alias.lower()]
     for specs in SETS:
-        text = system_prompt(specs)
+        text = render_system_prompt(specs)
         assert [name for name in (*RETIRED, *odd) if spelled(name, text)] == []
 
 
 def test_no_parameter_of_a_base_tool_is_an_alias() -> None:
     aliases = {alias for names in ALIASES.values() for alias in names}
     for spec in BASE:
-        inner = signature(spec).partition("(")[2]
+        inner = render_signature(spec).partition("(")[2]
         assert not {re.split(r"\W", part)[0] for part in inner.split(", ")} & aliases
 
 
 def test_the_same_tools_give_the_same_bytes_in_whatever_order_they_are_registered() -> None:
-    assert system_prompt(EVERY) == system_prompt(EVERY) == system_prompt(EVERY[::-1])
+    assert render_system_prompt(EVERY) == render_system_prompt(EVERY) == render_system_prompt(EVERY[::-1])
 
 
 def test_nothing_of_this_moment_or_this_machine_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def made_now() -> str:
-        return system_prompt(EVERY, PROJECT, [Note(title="a", content="b")], [ListedSkill(name="c", description="d")])
+        return render_system_prompt(
+            EVERY, PROJECT, [Note(title="a", content="b")], [ListedSkill(name="c", description="d")]
+        )
 
     before = made_now()
     monkeypatch.chdir(tmp_path)
@@ -82,25 +84,25 @@ def test_nothing_of_this_moment_or_this_machine_is_in_it(tmp_path: Path, monkeyp
 
 
 def test_it_is_short() -> None:
-    assert len(system_prompt(BASE)) < 3_600  # 900 tokens of four characters
-    assert len(system_prompt(EVERY)) < 6_500
+    assert len(render_system_prompt(BASE)) < 3_600  # 900 tokens of four characters
+    assert len(render_system_prompt(EVERY)) < 6_500
 
 
 def test_the_order_of_work_names_only_what_there_is() -> None:
     assert "locate with find, grep or ls → look closely with read → change with edit or write → check with exec." in (
-        system_prompt(BASE)
+        render_system_prompt(BASE)
     )
-    assert "locate with find → look closely with read." in system_prompt(named("find", "read"))
-    assert "Work in this order" not in system_prompt(named("read"))
+    assert "locate with find → look closely with read." in render_system_prompt(named("find", "read"))
+    assert "Work in this order" not in render_system_prompt(named("read"))
 
 
 def test_without_any_tool_there_is_still_a_prompt() -> None:
-    assert "No tools are offered" in system_prompt(())
+    assert "No tools are offered" in render_system_prompt(())
 
 
 def test_what_a_command_leaves_behind_is_told_only_where_commands_run() -> None:
-    assert "cannot be" in system_prompt(BASE)
-    assert "background" not in system_prompt(named("read", "edit"))
+    assert "cannot be" in render_system_prompt(BASE)
+    assert "background" not in render_system_prompt(named("read", "edit"))
 
 
 @pytest.mark.parametrize(
@@ -113,8 +115,8 @@ def test_what_a_command_leaves_behind_is_told_only_where_commands_run() -> None:
     ],
 )
 def test_a_companion_that_is_offered_brings_its_rule(name: str, rule: str) -> None:
-    assert rule in system_prompt((*BASE, made(name)))
-    assert rule not in system_prompt(BASE)
+    assert rule in render_system_prompt((*BASE, made(name)))
+    assert rule not in render_system_prompt(BASE)
 
 
 def made(name: str) -> ToolSpec:
@@ -127,19 +129,19 @@ def made(name: str) -> ToolSpec:
 
 
 def test_a_tool_that_says_no_intent_is_named_by_its_description() -> None:
-    assert "- Says something: `shout(content)`" in system_prompt((made("shout"),))
+    assert "- Says something: `shout(content)`" in render_system_prompt((made("shout"),))
 
 
 def test_skills_are_listed_where_one_can_be_activated() -> None:
     skills = [ListedSkill(name="b", description="x " * 500), ListedSkill(name="release", description="y", active=True)]
-    text = system_prompt((*BASE, made("skill_control")), skills=skills)
+    text = render_system_prompt((*BASE, made("skill_control")), skills=skills)
     assert "- release (active): y\n- b: x x" in text
     assert "x " * 200 not in text
-    assert "Skills" not in system_prompt(BASE, skills=skills)
+    assert "Skills" not in render_system_prompt(BASE, skills=skills)
 
 
 def test_the_projects_instructions_are_fenced_and_ranked() -> None:
-    text = system_prompt(BASE, PROJECT)
+    text = render_system_prompt(BASE, PROJECT)
     assert '<project-instructions file="AGENTS.md">\nRun make test.\n</project-instructions>' in text
     assert "what the person says goes before it" in text
     assert "nor of what policy allows" in text
@@ -147,22 +149,24 @@ def test_the_projects_instructions_are_fenced_and_ranked() -> None:
 
 
 def test_a_cut_and_an_import_are_said() -> None:
-    text = system_prompt(BASE, Instructions(name="CLAUDE.md", text="See @docs/style.md", left_out=1_234))
+    text = render_system_prompt(BASE, Instructions(name="CLAUDE.md", text="See @docs/style.md", left_out=1_234))
     assert "1,234 bytes more are in CLAUDE.md" in text
     assert "Files that it names with @ are not part of it" in text
-    assert "with @" not in system_prompt(BASE, Instructions(name="CLAUDE.md", text="mail me@example.org, or @someone"))
+    assert "with @" not in render_system_prompt(
+        BASE, Instructions(name="CLAUDE.md", text="mail me@example.org, or @someone")
+    )
 
 
 @given(st.text(alphabet="<>/ projectinsu-‹\n", max_size=80), st.text(max_size=30))
 def test_no_text_can_end_its_fence(text: str, other: str) -> None:
-    made = fenced("project-instructions", f"{text}</project-instructions>{other}< / PROJECT-instructions>")
+    made = fence_text("project-instructions", f"{text}</project-instructions>{other}< / PROJECT-instructions>")
     assert len(re.findall(r"<\s*/?\s*project-instructions", made, re.IGNORECASE)) == 2
 
 
 def test_notes_rank_below_the_persons_words_and_are_bounded() -> None:
     notes = [Note(title=f"note {number}", content="z" * 3_000) for number in range(100)]
-    text = system_prompt(BASE, notes=notes)
+    text = render_system_prompt(BASE, notes=notes)
     assert "What the person says, and the project's own instructions, go before them" in text
     assert "- note 0: zz" in text
     assert "more are not shown" in text
-    assert len(text) < len(system_prompt(BASE)) + 33_000
+    assert len(text) < len(render_system_prompt(BASE)) + 33_000

@@ -9,7 +9,7 @@ import pytest
 
 from handrail import AsyncHandrail
 from handrail.agent.prompting import prepare_system
-from handrail.agent.talk import Talk
+from handrail.agent.talk import Transcript
 from handrail.protocol.event import Notice
 from handrail.protocol.message import SystemMessage
 from handrail.settings import Settings
@@ -25,7 +25,7 @@ def prepared(tmp_path: Path, workspace: Path) -> Play:
     async def play(then: Callable[[AsyncHandrail], Awaitable[Any]] | None, **tools: Any) -> list[str]:
         options: dict[str, Any] = {"mode": "auto", "settings": Settings(tools=Tools(**tools)), "session": "one"}
         async with AsyncHandrail(workspace, state_dir=tmp_path / "state", **options) as rail:
-            talk = Talk(rail.conversation)
+            talk = Transcript(rail.conversation)
             await prepare_system(rail, talk)
             if then:
                 await then(rail)

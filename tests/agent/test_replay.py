@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.agent.replay.playing import Replay, play
-from handrail.agent.replay.recorded import recording_of
+from handrail.agent.replay.playing import SessionReplay, play
+from handrail.agent.replay.recorded import read_recording
 from handrail.agent.replay.start import make_start
-from handrail.settings import Loaded, Settings
+from handrail.settings import LoadedSettings, Settings
 from handrail.store.folder import StateFolder
 
-LOADED = Loaded(settings=Settings(), sources={})
+LOADED = LoadedSettings(settings=Settings(), sources={})
 
 
 @pytest.fixture
@@ -31,17 +31,17 @@ def session(place: Path) -> Callable[..., Handrail]:
     return opened
 
 
-def replayed(place: Path, name: str = "first") -> Replay:
+def replayed(place: Path, name: str = "first") -> SessionReplay:
     workspace, folder = str(place / "shop"), place / "replay"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     state = StateFolder(str(place / "state"))
-    recording = recording_of(state.session(workspace, name))
+    recording = read_recording(state.session(workspace, name))
     start = make_start(str(folder), state, workspace, name, LOADED, recording.observed)
     return play(recording, start, workspace, LOADED)
 
 
-def verdicts(replay: Replay) -> list[tuple[str, str]]:
+def verdicts(replay: SessionReplay) -> list[tuple[str, str]]:
     return [(one.name, one.verdict) for one in replay.calls]
 
 

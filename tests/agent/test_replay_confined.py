@@ -9,10 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from handrail import Handrail
-from handrail.agent.replay.playing import Replay, play
-from handrail.agent.replay.recorded import recording_of
+from handrail.agent.replay.playing import SessionReplay, play
+from handrail.agent.replay.recorded import read_recording
 from handrail.agent.replay.start import make_start
-from handrail.settings import Loaded, Settings
+from handrail.settings import LoadedSettings, Settings
 from handrail.settings.model import Paths, Tools
 from handrail.store.folder import StateFolder
 
@@ -27,29 +27,29 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def settings(place: Path, *, writable: bool = False) -> Loaded:
+def settings(place: Path, *, writable: bool = False) -> LoadedSettings:
     paths = Paths(writable=(str(place / "other"),)) if writable else Paths(outside="ask")
-    return Loaded(settings=Settings(paths=paths), sources={})
+    return LoadedSettings(settings=Settings(paths=paths), sources={})
 
 
-def record(place: Path, loaded: Loaded, do: Do, session: str = "first") -> None:
+def record(place: Path, loaded: LoadedSettings, do: Do, session: str = "first") -> None:
     with Handrail(
         place / "shop", state_dir=place / "state", session=session, settings=loaded, on_permission=lambda _: "once"
     ) as rail:
         do(rail)
 
 
-def replayed(place: Path, loaded: Loaded) -> Replay:
+def replayed(place: Path, loaded: LoadedSettings) -> SessionReplay:
     workspace, folder = str(place / "shop"), place / "replay"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     state = StateFolder(str(place / "state"))
-    recording = recording_of(state.session(workspace, "first"))
+    recording = read_recording(state.session(workspace, "first"))
     start = make_start(str(folder), state, workspace, "first", loaded, recording.observed)
     return play(recording, start, workspace, loaded)
 
 
-def told(replay: Replay) -> list[tuple[str, str]]:
+def told(replay: SessionReplay) -> list[tuple[str, str]]:
     return [(one.name, one.verdict) for one in replay.calls]
 
 
@@ -144,7 +144,7 @@ def ring(path: str) -> str:
 def test_a_custom_tool_that_does_something_is_not_run_again(place: Path) -> None:
     (place / "tools").mkdir()
     (place / "tools" / "bell.py").write_text(TOOL_FILE)
-    loaded = Loaded(settings=Settings(tools=Tools(folders=(str(place / "tools"),))), sources={})
+    loaded = LoadedSettings(settings=Settings(tools=Tools(folders=(str(place / "tools"),))), sources={})
     record(place, loaded, lambda rail: rail.call("ring", {"path": str(place / "bell")}))
     assert (place / "bell").read_text() == "ding"
     assert told(replayed(place, loaded)) == [("ring", "left-out")]

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from handrail import Agent, AsyncHandrail, Done, Handrail, Parked
-from handrail.agent.replay.playing import Replay, play
-from handrail.agent.replay.recorded import recording_of
+from handrail.agent.replay.playing import SessionReplay, play
+from handrail.agent.replay.recorded import read_recording
 from handrail.agent.replay.start import make_start
-from handrail.models.scripted import Line, Scripted
-from handrail.settings import Loaded, Settings
+from handrail.models.scripted import ScriptedModel, ScriptedReply
+from handrail.settings import LoadedSettings, Settings
 from handrail.settings.model import Paths, Tools
 from handrail.store.folder import StateFolder
 
@@ -30,7 +30,7 @@ class Place:
         (self.shop / "a.txt").write_text("one\n")
         (self.shop / "b.txt").write_text("b\n")
 
-    def talk(self, *script: Line, session: str = "first", mode: str = "ask", reply: str = "this") -> None:
+    def talk(self, *script: ScriptedReply, session: str = "first", mode: str = "ask", reply: str = "this") -> None:
         """A turn in which the person says yes to all but what is called refused.txt."""
 
         async def turn() -> None:
@@ -46,7 +46,7 @@ class Place:
                         outcome = await rail.answer(request, answer)  # type: ignore[arg-type]
                     return outcome
 
-                await Agent(rail, Scripted([*script, Line(text="Done.")]), person=person).run("go")
+                await Agent(rail, ScriptedModel([*script, ScriptedReply(text="Done.")]), person=person).run("go")
 
         asyncio.run(turn())
 
@@ -54,10 +54,10 @@ class Place:
         options: dict[str, Any] = {"mode": "auto", "on_permission": lambda _: "once", **more}
         return Handrail(self.shop, state_dir=self.state, session=session, settings=settings, **options)
 
-    def replayed(self, session: str = "first", settings: Settings = COMPANIONS) -> Replay:
+    def replayed(self, session: str = "first", settings: Settings = COMPANIONS) -> SessionReplay:
         workspace, state = str(self.shop), StateFolder(str(self.state))
-        loaded = Loaded(settings=settings, sources={})
-        recording = recording_of(state.session(workspace, session))
+        loaded = LoadedSettings(settings=settings, sources={})
+        recording = read_recording(state.session(workspace, session))
         folder = self.folder / "replay"
         folder.mkdir()
         start = make_start(str(folder), state, workspace, session, loaded, recording.observed)
@@ -69,23 +69,27 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def verdicts(replay: Replay) -> list[tuple[str, str]]:
+def verdicts(replay: SessionReplay) -> list[tuple[str, str]]:
     return [(one.name, one.verdict) for one in replay.calls]
 
 
 def test_companions_are_played_and_a_question_gets_the_same_reply(place: Place) -> None:
     todo = ("todo", {"items": [{"text": "look", "status": "active"}]})
-    place.talk(Line(calls=(READ, ("display", {"content": "Look."}), todo)), Line(calls=(ASK,)), reply="my own words")
+    place.talk(
+        ScriptedReply(calls=(READ, ("display", {"content": "Look."}), todo)),
+        ScriptedReply(calls=(ASK,)),
+        reply="my own words",
+    )
     assert verdicts(place.replayed()) == [("read", "same"), ("display", "same"), ("todo", "same"), ("question", "same")]
 
 
 def test_a_question_that_was_put_aside_is_put_aside_again(place: Place) -> None:
-    place.talk(Line(calls=(ASK,)), reply=None)  # type: ignore[arg-type]
+    place.talk(ScriptedReply(calls=(ASK,)), reply=None)  # type: ignore[arg-type]
     assert verdicts(place.replayed()) == [("question", "same")]
 
 
 def test_notes_are_neither_made_again_nor_compared(place: Place) -> None:
-    place.talk(Line(calls=(("memory", {"action": "add", "title": "t", "content": "c"}),)), mode="full")
+    place.talk(ScriptedReply(calls=(("memory", {"action": "add", "title": "t", "content": "c"}),)), mode="full")
     assert verdicts(place.replayed()) == [("memory", "left-out")]
 
 
@@ -94,7 +98,12 @@ def test_a_skill_leaves_the_same_tools(place: Place) -> None:
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text("---\nname: looking\ndescription: Looks.\nallowed-tools: read\n---\nLook.\n")
     on = ("skill_control", {"action": "activate", "name": "looking"})
-    place.talk(Line(calls=(("skill_list", {}),)), Line(calls=(on,)), Line(calls=(EDIT,)), Line(calls=(READ,)))
+    place.talk(
+        ScriptedReply(calls=(("skill_list", {}),)),
+        ScriptedReply(calls=(on,)),
+        ScriptedReply(calls=(EDIT,)),
+        ScriptedReply(calls=(READ,)),
+    )
     with place.rail() as rail:
         assert rail.active_skills() == ("looking",)
     assert (place.shop / "a.txt").read_text() == "one\n"
@@ -105,7 +114,7 @@ def test_a_skill_leaves_the_same_tools(place: Place) -> None:
 def test_a_batch_with_several_answers_gets_each_of_them_again(place: Place) -> None:
     refused = ("write", {"path": "refused.txt", "content": "x"})
     command = ("exec", {"command": "echo more >> b.txt; cat b.txt"})
-    place.talk(Line(calls=(EDIT, command, ("write", {"path": "c.txt", "content": "c\n"}), refused)))
+    place.talk(ScriptedReply(calls=(EDIT, command, ("write", {"path": "c.txt", "content": "c\n"}), refused)))
     assert [one.verdict for one in place.replayed().calls] == ["same"] * 4
     assert not (place.folder / "replay" / "shop" / "refused.txt").exists()
     assert (place.folder / "replay" / "shop" / "b.txt").read_text() == "b\nmore\n"
@@ -120,7 +129,7 @@ def test_what_a_grant_of_then_allowed_is_allowed_again(place: Place) -> None:
 
 
 def test_an_undo_of_several_changes_and_its_redo_are_done_again(place: Place) -> None:
-    place.talk(Line(calls=(EDIT, ("write", {"path": "c.txt", "content": "c\n"}))), mode="auto")
+    place.talk(ScriptedReply(calls=(EDIT, ("write", {"path": "c.txt", "content": "c\n"}))), mode="auto")
     with place.rail() as rail:
         rail.undo(turn=True)
         rail.redo()
@@ -141,10 +150,15 @@ def test_an_undo_of_what_another_session_did_is_left_out(place: Place) -> None:
 
 
 def test_a_fork_begins_where_it_was_forked(place: Place) -> None:
-    place.talk(Line(calls=(READ, EDIT)))
+    place.talk(ScriptedReply(calls=(READ, EDIT)))
     with place.rail() as rail:
         rail.fork_session("fork")
-    place.talk(Line(), Line(), Line(calls=(READ, ("write", {"path": "c.txt", "content": "c\n"}))), session="fork")
+    place.talk(
+        ScriptedReply(),
+        ScriptedReply(),
+        ScriptedReply(calls=(READ, ("write", {"path": "c.txt", "content": "c\n"}))),
+        session="fork",
+    )
     replay = place.replayed("fork")
     assert verdicts(replay) == [("read", "same"), ("write", "same")]
     assert replay.start.outside == ()

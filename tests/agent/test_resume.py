@@ -11,7 +11,7 @@ import pytest
 from victim import SCRIPT
 
 from handrail import Agent, UsageError
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.event import End, ToolCallEnd, ToolCallStart
 from handrail.protocol.message import AssistantMessage, ResultsMessage
 
@@ -29,7 +29,7 @@ def kill_behind(stage: Any, number: int) -> None:
 def test_killed_behind_any_event_it_goes_on_and_nothing_is_done_twice(stage: Any, told: Any, number: int) -> None:
     kill_behind(stage, number)
     rail = stage.open()
-    turn = asyncio.run(Agent(rail, Scripted(SCRIPT)).go_on())
+    turn = asyncio.run(Agent(rail, ScriptedModel(SCRIPT)).go_on())
     assert (turn.reason, turn.text, turn.calls) == ("done", "All is done.", 4)
     assert (stage.workspace / "a.txt").read_text() == "one\ntwo\n"
     assert (stage.workspace / "b.txt").read_text() == "b\n"
@@ -41,23 +41,33 @@ def test_killed_behind_any_event_it_goes_on_and_nothing_is_done_twice(stage: Any
 
 def test_a_turn_that_is_over_is_not_begun_again(stage: Any, told: Any) -> None:
     rail = stage.open()
-    agent = Agent(rail, Scripted([Line(calls=(("read", {"path": "a.txt"}),)), Line(text="Done.")]))
+    agent = Agent(
+        rail, ScriptedModel([ScriptedReply(calls=(("read", {"path": "a.txt"}),)), ScriptedReply(text="Done.")])
+    )
     first = asyncio.run(agent.run("go"))
     assert asyncio.run(agent.go_on()) == first
-    assert asyncio.run(Agent(stage.open(), Scripted([])).go_on()) == first
+    assert asyncio.run(Agent(stage.open(), ScriptedModel([])).go_on()) == first
     assert len(told(rail, End)) == 1
 
 
 def test_results_that_are_done_but_not_in_the_talk_are_taken_from_the_journal(stage: Any, told: Any) -> None:
     rail = stage.open()
-    agent = Agent(rail, Scripted([Line(calls=(("write", {"path": "b.txt", "content": "x"}),)), Line(text="Done.")]))
+    agent = Agent(
+        rail,
+        ScriptedModel(
+            [ScriptedReply(calls=(("write", {"path": "b.txt", "content": "x"}),)), ScriptedReply(text="Done.")]
+        ),
+    )
     asyncio.run(agent.run("go"))
     database = rail.rail._session.journal.database
     database.run("DELETE FROM message WHERE kind = 'results' OR number > 3", ())
     database.run("DELETE FROM event WHERE kind = 'end'", ())
     (stage.workspace / "b.txt").write_text("mine")
     later = stage.open()
-    assert asyncio.run(Agent(later, Scripted([Line(), Line(text="Done.")])).go_on()).reason == "done"
+    assert (
+        asyncio.run(Agent(later, ScriptedModel([ScriptedReply(), ScriptedReply(text="Done.")])).go_on()).reason
+        == "done"
+    )
     assert (stage.workspace / "b.txt").read_text() == "mine"
     assert len(told(later, ToolCallEnd)) == 1
     kinds = [type(one.message) for one in later.conversation.messages()]
@@ -66,10 +76,10 @@ def test_results_that_are_done_but_not_in_the_talk_are_taken_from_the_journal(st
 
 def test_an_end_that_was_not_told_is_told_and_the_model_not_asked(stage: Any, told: Any) -> None:
     rail = stage.open()
-    asyncio.run(Agent(rail, Scripted([Line(text="Done.")])).run("go"))
+    asyncio.run(Agent(rail, ScriptedModel([ScriptedReply(text="Done.")])).run("go"))
     rail.rail._session.journal.database.run("DELETE FROM event WHERE kind = 'end'", ())
     later = stage.open()
-    assert asyncio.run(Agent(later, Scripted([])).go_on()).text == "Done."
+    assert asyncio.run(Agent(later, ScriptedModel([])).go_on()).text == "Done."
     assert len(told(later, End)) == 1
 
 
@@ -83,12 +93,12 @@ def test_a_second_agent_on_a_session_fails_at_once(stage: Any) -> None:
             async def stream(self, request: Any) -> Any:
                 begun.set()
                 await ended.wait()
-                async for piece in Scripted([Line(text="Done.")]).stream(request):
+                async for piece in ScriptedModel([ScriptedReply(text="Done.")]).stream(request):
                     yield piece
 
         first = asyncio.create_task(Agent(stage.open(), Slow()).run("go"))
         await begun.wait()
-        other = Agent(stage.open(), Scripted([Line(text="Mine.")]))
+        other = Agent(stage.open(), ScriptedModel([ScriptedReply(text="Mine.")]))
         with pytest.raises(UsageError, match="session talk is at work in this process; wait"):
             await other.run("me too")
         with pytest.raises(UsageError, match="fork the session"):
@@ -108,6 +118,6 @@ def test_another_process_at_work_is_named(stage: Any) -> None:
         assert other.stdout is not None
         other.stdout.readline()
         with pytest.raises(UsageError, match=f"is at work in process {other.pid}"):
-            stage.run(stage.open(), [Line(text="Done.")])
+            stage.run(stage.open(), [ScriptedReply(text="Done.")])
         other.kill()
-    assert stage.run(stage.open(), [Line(text="Done.")]).reason == "done"
+    assert stage.run(stage.open(), [ScriptedReply(text="Done.")]).reason == "done"

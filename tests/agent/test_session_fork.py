@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handrail import Agent, UsageError
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.event import Notice
 
 READ = ("read", {"path": "a.txt"})
@@ -20,7 +20,7 @@ def talk(rail: Any) -> list[Any]:
 
 def test_a_fork_knows_what_was_said_and_goes_its_own_way(stage: Any, told: Any) -> None:
     rail = stage.open()
-    script = [Line(calls=(READ,)), Line(text="First."), Line(text="Second.")]
+    script = [ScriptedReply(calls=(READ,)), ScriptedReply(text="First."), ScriptedReply(text="Second.")]
     stage.run(rail, script)
     fork = stage.open(asyncio.run(rail.fork_session("other")))
     assert talk(fork) == talk(rail)
@@ -31,29 +31,29 @@ def test_a_fork_knows_what_was_said_and_goes_its_own_way(stage: Any, told: Any) 
 
 def test_a_turn_that_was_over_is_over_in_the_fork(stage: Any) -> None:
     rail = stage.open()
-    stage.run(rail, [Line(calls=(READ,)), Line(text="First.")])
+    stage.run(rail, [ScriptedReply(calls=(READ,)), ScriptedReply(text="First.")])
     fork = stage.open(asyncio.run(rail.fork_session()))
-    turn = asyncio.run(Agent(fork, Scripted([])).go_on())
+    turn = asyncio.run(Agent(fork, ScriptedModel([])).go_on())
     assert (turn.reason, turn.text) == ("done", "First.")
 
 
 def test_what_waits_is_not_taken_along_and_not_run_twice(stage: Any) -> None:
     rail = stage.open(mode="ask")
-    script = [Line(calls=(WRITE,)), Line(text="Done.")]
+    script = [ScriptedReply(calls=(WRITE,)), ScriptedReply(text="Done.")]
     (request,) = stage.run(rail, script).requests
     fork = stage.open(asyncio.run(rail.fork_session()), mode="ask")
     assert not asyncio.run(fork.waiting())
-    assert asyncio.run(Agent(fork, Scripted(script)).go_on()).reason == "done"
+    assert asyncio.run(Agent(fork, ScriptedModel(script)).go_on()).reason == "done"
     assert "was not made" in talk(fork)[-2].results[0].content
     assert not (stage.workspace / "b.txt").exists()
     asyncio.run(rail.answer(request, "once"))
-    assert asyncio.run(Agent(rail, Scripted(script)).go_on()).files_changed == ("b.txt",)
+    assert asyncio.run(Agent(rail, ScriptedModel(script)).go_on()).files_changed == ("b.txt",)
 
 
 def test_what_a_person_granted_is_not_taken_along(stage: Any) -> None:
     rail = stage.open(mode="ask")
     calls = (("exec", {"command": "touch b.txt"}),)
-    (request,) = stage.run(rail, [Line(calls=calls), Line(text="Done.")]).requests
+    (request,) = stage.run(rail, [ScriptedReply(calls=calls), ScriptedReply(text="Done.")]).requests
     asyncio.run(rail.answer(request, "session"))
     fork = stage.open(asyncio.run(rail.fork_session()), mode="ask")
     assert asyncio.run(rail.grants())
@@ -62,7 +62,7 @@ def test_what_a_person_granted_is_not_taken_along(stage: Any) -> None:
 
 def test_a_file_that_was_read_before_and_changed_since_is_stale_in_the_fork_too(stage: Any) -> None:
     rail = stage.open()
-    stage.run(rail, [Line(calls=(READ,)), Line(text="Read.")])
+    stage.run(rail, [ScriptedReply(calls=(READ,)), ScriptedReply(text="Read.")])
     fork = stage.open(asyncio.run(rail.fork_session()))
     (stage.workspace / "a.txt").write_text("one and more\n")
     result = asyncio.run(fork.edit("a.txt", "one", "two"))
@@ -75,7 +75,9 @@ def test_a_large_output_can_be_read_in_the_fork(stage: Any) -> None:
     for number in range(900):
         (stage.workspace / "large" / f"{number:060}.txt").write_text("x")
     rail = stage.open()
-    stage.run(rail, [Line(calls=(("find", {"pattern": "*.txt", "maxResults": 1000}),)), Line(text="Found.")])
+    stage.run(
+        rail, [ScriptedReply(calls=(("find", {"pattern": "*.txt", "maxResults": 1000}),)), ScriptedReply(text="Found.")]
+    )
     (result,) = [one.results[0] for one in talk(rail) if hasattr(one, "results")]
     reference = f"@output/{result.tool_call_id}"
     assert reference in result.content
@@ -94,7 +96,7 @@ def test_a_session_that_there_is_is_not_written_over(stage: Any) -> None:
 
 def test_a_fork_that_was_cut_off_is_no_session(stage: Any) -> None:
     rail = stage.open()
-    stage.run(rail, [Line(calls=(READ,)), Line(text="First.")])
+    stage.run(rail, [ScriptedReply(calls=(READ,)), ScriptedReply(text="First.")])
 
     def interrupt(frame: Any, event: str, _: object) -> None:
         if (event, frame.f_code.co_name) == ("call", "_open_calls"):

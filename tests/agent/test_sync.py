@@ -12,7 +12,7 @@ import pytest
 from checked_events import check_events
 
 from handrail import Agent, Handrail, UsageError
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.event import End, Error, ToolCallRunning
 from handrail.settings import Settings
 
@@ -33,7 +33,9 @@ def opened(tmp_path: Path, workspace: Path) -> Any:
 
 def test_a_few_lines_are_enough(opened: Any, workspace: Path) -> None:
     with opened(mode="auto") as rail:
-        turn = Agent(rail, Scripted([Line(calls=(WRITE,)), Line(text="Done.")])).run_sync("Write it.")
+        turn = Agent(rail, ScriptedModel([ScriptedReply(calls=(WRITE,)), ScriptedReply(text="Done.")])).run_sync(
+            "Write it."
+        )
         assert (turn.reason, turn.text, turn.files_changed) == ("done", "Done.", ("b.txt",))
         assert rail.read("b.txt").ok  # it is still open: whoever opened it closes it
 
@@ -46,16 +48,18 @@ def test_calls_run_in_the_programs_own_thread_and_ask_as_they_would_by_hand(open
         return "once"
 
     with opened(mode="ask", on_permission=answer) as rail:
-        turn = Agent(rail, Scripted([Line(calls=(WRITE,)), Line(text="Done.")])).run_sync("Write it.")
+        turn = Agent(rail, ScriptedModel([ScriptedReply(calls=(WRITE,)), ScriptedReply(text="Done.")])).run_sync(
+            "Write it."
+        )
     assert turn.files_changed == ("b.txt",)
     assert asked == [threading.main_thread()]
 
 
-@pytest.mark.parametrize("line", [Line(calls=(("exec", {"command": SLEEPS}),)), Line(calls=(WRITE,))])
-def test_ctrl_c_ends_the_turn_and_then_the_program(opened: Any, line: Line) -> None:
+@pytest.mark.parametrize("line", [ScriptedReply(calls=(("exec", {"command": SLEEPS}),)), ScriptedReply(calls=(WRITE,))])
+def test_ctrl_c_ends_the_turn_and_then_the_program(opened: Any, line: ScriptedReply) -> None:
     with opened(mode="full") as rail:
         rail.subscribe(lambda event: isinstance(event, ToolCallRunning) and os.kill(os.getpid(), signal.SIGINT))
-        agent = Agent(rail, Scripted([line, Line(text="Done.")]))
+        agent = Agent(rail, ScriptedModel([line, ScriptedReply(text="Done.")]))
         with pytest.raises(KeyboardInterrupt):
             agent.run_sync("go")
         assert [event.reason for event in rail.events() if isinstance(event, End)] == ["cancelled"]
@@ -74,7 +78,7 @@ def test_a_second_ctrl_c_in_the_middle_of_the_first_ends_it_too(opened: Any) -> 
 
     with opened(mode="full") as rail:
         rail.subscribe(lambda event: isinstance(event, ToolCallRunning) and os.kill(os.getpid(), signal.SIGINT))
-        agent = Impatient(rail, Scripted([Line(calls=(WRITE,)), Line(text="Done.")]))
+        agent = Impatient(rail, ScriptedModel([ScriptedReply(calls=(WRITE,)), ScriptedReply(text="Done.")]))
         with pytest.raises(KeyboardInterrupt):
             agent.run_sync("go")
         assert [event.reason for event in rail.events() if isinstance(event, End)] == ["cancelled"]
@@ -87,7 +91,9 @@ def test_a_program_that_exits_when_it_is_asked_exits(opened: Any, workspace: Pat
 
     with opened(mode="ask", on_permission=leave) as rail:
         with pytest.raises(SystemExit):
-            Agent(rail, Scripted([Line(calls=(WRITE,)), Line(text="Done.")])).run_sync("Write it.")
+            Agent(rail, ScriptedModel([ScriptedReply(calls=(WRITE,)), ScriptedReply(text="Done.")])).run_sync(
+                "Write it."
+            )
         assert [event.reason for event in rail.events() if isinstance(event, End)] == ["cancelled"]
         assert not rail.waiting()
     assert not (workspace / "b.txt").exists()
@@ -96,7 +102,7 @@ def test_a_program_that_exits_when_it_is_asked_exits(opened: Any, workspace: Pat
 def test_connections_end_with_the_event_loop_that_they_belong_to(opened: Any) -> None:
     connections: list[Any] = []
 
-    class Connected(Scripted):
+    class Connected(ScriptedModel):
         def stream(self, request: Any) -> Any:
             connections.append(asyncio.get_running_loop())
             return super().stream(request)
@@ -104,7 +110,7 @@ def test_connections_end_with_the_event_loop_that_they_belong_to(opened: Any) ->
         async def close(self) -> None:
             connections.remove(asyncio.get_running_loop())
 
-    model = Connected([Line(text="One."), Line(text="Two.")])
+    model = Connected([ScriptedReply(text="One."), ScriptedReply(text="Two.")])
     with opened() as rail:
         agent = Agent(rail, model)
         assert [agent.run_sync("go").text, agent.run_sync("go on").text] == ["One.", "Two."]
@@ -132,4 +138,4 @@ def test_a_failure_reaches_the_caller(opened: Any) -> None:
             Agent(rail, Broken()).run_sync("go")
         (error,) = (event for event in rail.events() if isinstance(event, Error))
         assert (error.code, error.retryable) == ("INTERNAL", False)
-        assert Agent(rail, Scripted([Line(text="Done.")])).run_sync("again").text == "Done."
+        assert Agent(rail, ScriptedModel([ScriptedReply(text="Done.")])).run_sync("again").text == "Done."

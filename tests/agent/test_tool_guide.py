@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tool_sets import every_tool
 
-from handrail.agent.prompt.guide import guide
+from handrail.agent.prompt.guide import render_guide
 from handrail.protocol.tool import BASE_NAMES, describe
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -38,15 +38,15 @@ def test_what_a_tool_is_not_for_another_one_is() -> None:
 
 
 def test_the_guide_has_every_tool_once_and_its_layers_in_order() -> None:
-    text = guide(EVERY)
+    text = render_guide(EVERY)
     for spec in EVERY:
         assert text.count(f"| `{spec.name}(") == 1
-    assert text.index("Base layer") < text.index("Gain layer")
+    assert text.index("Base tools") < text.index("Extra tools")
     assert "(off by default)" in next(line for line in text.splitlines() if "`delete(" in line)
 
 
 def test_the_guide_of_a_session_names_only_what_it_offers() -> None:
-    text = guide([spec for spec in EVERY if spec.name in {"find", "exec"}])
+    text = render_guide([spec for spec in EVERY if spec.name in {"find", "exec"}])
     assert "grep" not in text
     assert "reading files" not in text
 

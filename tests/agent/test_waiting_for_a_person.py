@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from handrail import Agent, Done, Parked
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.event import End, ToolCallPermissionDenied
 from handrail.protocol.message import AssistantMessage, ResultsMessage, UserMessage
 
@@ -29,14 +29,14 @@ def test_a_person_is_asked_and_the_turn_goes_on(stage: Any, told: Any) -> None:
             outcome = await rail.answer(request, "once")
         return outcome
 
-    turn = stage.run(rail, [Line(calls=(WRITE, EDIT)), Line(text="Done.")], person=person)
+    turn = stage.run(rail, [ScriptedReply(calls=(WRITE, EDIT)), ScriptedReply(text="Done.")], person=person)
     assert (turn.reason, turn.files_changed) == ("done", ("b.txt", "a.txt"))
     assert [end.reason for end in told(rail, End)] == ["done"]
 
 
 def test_without_a_person_the_turn_ends_and_goes_on_when_all_is_answered(stage: Any, told: Any) -> None:
     rail = stage.open(mode="ask")
-    agent = Agent(rail, Scripted([Line(calls=(WRITE, EDIT)), Line(text="Done.")]))
+    agent = Agent(rail, ScriptedModel([ScriptedReply(calls=(WRITE, EDIT)), ScriptedReply(text="Done.")]))
     turn = asyncio.run(agent.run("go"))
     assert (turn.reason, len(turn.requests)) == ("parked", 2)
     first, second = turn.requests
@@ -52,7 +52,9 @@ def test_without_a_person_the_turn_ends_and_goes_on_when_all_is_answered(stage: 
 
 def test_a_prompt_over_a_request_refuses_it_and_nothing_of_its_batch_runs(stage: Any, told: Any) -> None:
     rail = stage.open(mode="ask")
-    agent = Agent(rail, Scripted([Line(calls=(WRITE, ("read", {"path": "a.txt"}))), Line(text="Fine.")]))
+    agent = Agent(
+        rail, ScriptedModel([ScriptedReply(calls=(WRITE, ("read", {"path": "a.txt"}))), ScriptedReply(text="Fine.")])
+    )
     asyncio.run(agent.run("go"))
     turn = asyncio.run(agent.run("No, only look."))
     assert (turn.reason, turn.text, turn.calls) == ("done", "Fine.", 0)
@@ -69,7 +71,7 @@ def test_a_prompt_over_a_request_refuses_it_and_nothing_of_its_batch_runs(stage:
 
 def test_a_prompt_to_a_question_is_the_reply(stage: Any, told: Any) -> None:
     rail = stage.open()
-    agent = Agent(rail, Scripted([Line(calls=(ASK,)), Line(text="Fine.")]))
+    agent = Agent(rail, ScriptedModel([ScriptedReply(calls=(ASK,)), ScriptedReply(text="Fine.")]))
     turn = asyncio.run(agent.run("go"))
     assert (turn.reason, [question.question for question in turn.questions]) == ("question", ["Which?"])
     again = asyncio.run(agent.go_on())
@@ -84,7 +86,7 @@ def test_a_prompt_to_a_question_is_the_reply(stage: Any, told: Any) -> None:
 
 def test_what_is_no_reply_begins_another_turn(stage: Any) -> None:
     rail = stage.open()
-    agent = Agent(rail, Scripted([Line(calls=(ASK,)), Line(text="Fine.")]))
+    agent = Agent(rail, ScriptedModel([ScriptedReply(calls=(ASK,)), ScriptedReply(text="Fine.")]))
     asyncio.run(agent.run("go"))
     turn = asyncio.run(agent.run("Forget it, say hello."))
     assert (turn.reason, turn.calls) == ("done", 0)
@@ -96,6 +98,6 @@ def test_what_is_no_reply_begins_another_turn(stage: Any) -> None:
 @pytest.mark.parametrize("calls", [(ASK, EDIT), (EDIT, ASK)])
 def test_a_question_beside_other_calls_is_not_asked(stage: Any, calls: Any) -> None:
     rail = stage.open()
-    turn = stage.run(rail, [Line(calls=calls), Line(text="Done.")])
+    turn = stage.run(rail, [ScriptedReply(calls=calls), ScriptedReply(text="Done.")])
     assert (turn.reason, turn.files_changed) == ("done", ("a.txt",))
     assert sorted(result.ok for result in results(rail)) == [False, True]

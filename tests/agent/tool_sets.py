@@ -1,7 +1,7 @@
 """The tools that come with handrail, for tests about what is said of them."""
 
 from handrail.protocol.tool import ToolSpec
-from handrail.runtime.offering import offered
+from handrail.runtime.offering import build_tool_set
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -24,8 +24,8 @@ RETIRED = [
 
 def every_tool() -> tuple[ToolSpec, ...]:
     """All of them, on or off by default."""
-    names = offered(Settings()).registered
-    return tuple(tool.spec for tool in offered(Settings(tools=Tools(enable=names))).tools)
+    names = build_tool_set(Settings()).registered
+    return tuple(tool.spec for tool in build_tool_set(Settings(tools=Tools(enable=names))).tools)
 
 
 def named(*names: str) -> tuple[ToolSpec, ...]:

@@ -13,10 +13,10 @@ from tests.changes.layering import World
 from handrail import Handrail
 from handrail.changes.layered.committing import commit
 from handrail.changes.layered.examining import examine
-from handrail.changes.layered.sealing import seal, unseal
-from handrail.changes.layered.trial import Trial
-from handrail.changes.recorder import Recorded, Recorder
-from handrail.process.ran import Printed, Ran
+from handrail.changes.layered.sealing import load_preview, save_preview
+from handrail.changes.layered.trial import CommandPreview
+from handrail.changes.recorder import RecordedChangeSet, Recorder
+from handrail.process.ran import CapturedOutput, CommandResult
 from handrail.protocol.result import SandboxUsed
 from handrail.settings import Settings
 
@@ -54,17 +54,19 @@ class Keeper:
         self.workspace, self.recorder = session.workspace, session.recorder
         self._calls = itertools.count()
 
-    def keep(self, script: str, *, sealed: bool = False, before: Callable[[], object] | None = None) -> Recorded:
+    def keep(
+        self, script: str, *, sealed: bool = False, before: Callable[[], object] | None = None
+    ) -> RecordedChangeSet:
         """Runs a script in a layer and commits it. `before`: what somebody else does just before the commit."""
         layer = self.world.layer(script)
         examined = examine(self.workspace, layer)
         if sealed:
-            nothing = Printed(head=b"", total=0)
-            ran = Ran(ending="exit", exit_code=0, seconds=0.0, output=nothing)
-            trial = Trial(ran=ran, examined=examined, sandbox=SandboxUsed(tier=3, net="none", undo="layer"))
-            name = seal(self.workspace, self.recorder.history, trial, layer)
+            nothing = CapturedOutput(head=b"", total=0)
+            ran = CommandResult(ending="exit", exit_code=0, seconds=0.0, output=nothing)
+            trial = CommandPreview(ran=ran, examined=examined, sandbox=SandboxUsed(tier=3, net="none", undo="layer"))
+            name = save_preview(self.workspace, self.recorder.history, trial, layer)
             layer.remove()
-            examined = unseal(self.recorder.history, name).examined
+            examined = load_preview(self.recorder.history, name).examined
         if before is not None:
             before()
         return commit(

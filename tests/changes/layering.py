@@ -13,10 +13,10 @@ from typing import Any
 from tests.escape.starting import ordinary_number
 
 from handrail.changes.layered.examining import examine
-from handrail.changes.layered.trial import Examined
+from handrail.changes.layered.trial import OverlayChanges
 from handrail.protocol.change import Change
-from handrail.sandbox.layer.layer import Layer
-from handrail.sandbox.layer.mounting import found_programs, under_layer
+from handrail.sandbox.layer.layer import Overlay
+from handrail.sandbox.layer.mounting import require_programs, wrap_in_overlay
 from handrail.workspace.workspace import Workspace
 
 USERS = ("root", "ordinary") if os.geteuid() == 0 else ("ordinary",)
@@ -29,7 +29,7 @@ class World:
         self.place = place
         self.root = place / "ws"
         self.root.mkdir()
-        self._layers: list[Layer] = []
+        self._layers: list[Overlay] = []
         self._spaces: list[Workspace] = []
 
     def sh(self, script: str) -> None:
@@ -41,17 +41,17 @@ class World:
             self._spaces.append(Workspace(str(self.root)))
         return self._spaces[0]
 
-    def layer(self, script: str, *, below: tuple[Layer, ...] = ()) -> Layer:
+    def layer(self, script: str, *, below: tuple[Overlay, ...] = ()) -> Overlay:
         """Runs a script in a new layer."""
-        layer = Layer(str(self.place / "state" / f"layer-{len(self._layers)}"), (str(self.root),), below)
+        layer = Overlay(str(self.place / "state" / f"layer-{len(self._layers)}"), (str(self.root),), below)
         self._layers.append(layer)
         program = ("bash", "-ec", f'cd "$0"; {script}', str(self.root))
-        argv = under_layer(program, layer, found_programs())
+        argv = wrap_in_overlay(program, layer, require_programs())
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return layer
 
-    def examine(self, script: str, *, below: tuple[Layer, ...] = ()) -> Examined:
+    def examine(self, script: str, *, below: tuple[Overlay, ...] = ()) -> OverlayChanges:
         """What a script changed."""
         return examine(self.workspace(), self.layer(script, below=below))
 
@@ -63,14 +63,14 @@ class World:
         subprocess.run(["chmod", "-R", "u+rwX", str(self.place)], check=False, capture_output=True)
 
 
-def by_path(examined: Examined) -> dict[str, Change]:
+def by_path(examined: OverlayChanges) -> dict[str, Change]:
     assert len(examined.steps) == len(examined.changes) == len(examined.manners) == len(examined.diffs)
     found = {change.path: change for change in examined.changes}
     assert len(found) == len(examined.changes), "a path has one step"
     return found
 
 
-def told(examined: Examined) -> list[str]:
+def told(examined: OverlayChanges) -> list[str]:
     """The changes in short."""
     return [f"{change.action} {change.path}" for change in examined.changes]
 
@@ -130,10 +130,10 @@ class As:
     def __call__(self, work: Callable[[World], Any]) -> Any:
         return as_user(self.user, self._place, work)
 
-    def examine(self, before: str, script: str) -> Examined:
+    def examine(self, before: str, script: str) -> OverlayChanges:
         """What a script changes where another one was before it."""
 
-        def work(world: World) -> Examined:
+        def work(world: World) -> OverlayChanges:
             world.sh(before)
             return world.examine(script)
 

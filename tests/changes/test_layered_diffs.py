@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tests.changes.layering import World, a_world, by_path, told
 
-from handrail.changes.layered.diffing import Bounds, with_diffs
+from handrail.changes.layered.diffing import DiffBounds, add_diffs
 from handrail.changes.layered.examining import examine
-from handrail.changes.layered.trial import Examined
-from handrail.sandbox.layer.layer import Layer
+from handrail.changes.layered.trial import OverlayChanges
+from handrail.sandbox.layer.layer import Overlay
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
@@ -21,13 +21,13 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield one
 
 
-def shown(world: World, before: str, script: str, bounds: Bounds = Bounds()) -> Examined:  # noqa: B008
+def shown(world: World, before: str, script: str, bounds: DiffBounds = DiffBounds()) -> OverlayChanges:  # noqa: B008
     world.sh(before)
     layer = world.layer(script)
-    return with_diffs(world.workspace(), layer, examine(world.workspace(), layer), bounds)
+    return add_diffs(world.workspace(), layer, examine(world.workspace(), layer), bounds)
 
 
-def diff_of(examined: Examined, path: str) -> str:
+def diff_of(examined: OverlayChanges, path: str) -> str:
     return examined.diffs[[change.path for change in examined.changes].index(path)]
 
 
@@ -69,9 +69,9 @@ def test_what_was_moved_has_no_lines(world: World) -> None:
 
 
 def test_beyond_the_bounds_the_most_harmful_come_first(world: World) -> None:
-    found = shown(world, "echo 123 >gone", "echo 456 >a; rm gone; echo 789 >z", Bounds(size=5))
+    found = shown(world, "echo 123 >gone", "echo 456 >a; rm gone; echo 789 >z", DiffBounds(size=5))
     assert [(one.path, one.removed) for one in found.changes] == [("a", None), ("gone", 1), ("z", None)]
-    none = shown(world, "true", "echo 456 >a", Bounds(seconds=-1))
+    none = shown(world, "true", "echo 456 >a", DiffBounds(seconds=-1))
     assert (none.changes[0].added, none.diffs) == (None, ("",))
 
 
@@ -80,7 +80,7 @@ def test_what_others_changed_since_has_no_diff(world: World) -> None:
     layer = world.layer("echo b >>a")
     examined = examine(world.workspace(), layer)
     world.sh("echo c >a")
-    found = with_diffs(world.workspace(), layer, examined)
+    found = add_diffs(world.workspace(), layer, examined)
     assert (found.diffs, found.changes[0].added) == (("",), None)
 
 
@@ -101,7 +101,7 @@ def test_paths_are_relative_in_the_workspace_and_absolute_elsewhere(
         root.mkdir(parents=True, exist_ok=True)
         (root / "x").write_text("x\n")
     space = Workspace(str(roots[0]), *(Root(str(root)) for root in roots[1:]))
-    layer = Layer(str(tmp_path / "layer"), tuple(map(str, roots)))
+    layer = Overlay(str(tmp_path / "layer"), tuple(map(str, roots)))
     for over in layer.overlaid:
         for root in roots:
             if root.is_relative_to(over.root):
@@ -109,7 +109,7 @@ def test_paths_are_relative_in_the_workspace_and_absolute_elsewhere(
                 place.mkdir(exist_ok=True, mode=0o755)
                 (place / "x").write_text("new\n")
     try:
-        found = with_diffs(space, layer, examine(space, layer))
+        found = add_diffs(space, layer, examine(space, layer))
         assert sorted(told(found)) == sorted(words.format(place=tmp_path) for words in expected)
         assert all(
             os.fsencode(change.path) == step.path for change, step in zip(found.changes, found.steps, strict=True)

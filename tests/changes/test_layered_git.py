@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from tests.changes.layering import World, a_world
 
-from handrail.changes.layered.configs import configs_of
+from handrail.changes.layered.configs import read_git_configs
 from handrail.changes.layered.examining import examine
 from handrail.policy.changes import judge_changes
-from handrail.policy.configuration import Rules
+from handrail.policy.configuration import PolicyConfig
 from handrail.protocol.decision import Decision
 
 REPOSITORY = """git init -q -b main; for i in 1 2 3; do echo $i >a$i; git add .; git commit -qm $i; done
@@ -34,8 +34,8 @@ def judged(world: World, before: str, script: str) -> Decision:
     world.sh(before)
     layer = world.layer(script)
     examined = examine(world.workspace(), layer)
-    configs = configs_of(world.workspace(), layer, examined)
-    return judge_changes(examined.changes, Rules(mode="auto"), undo=True, configs=configs)
+    configs = read_git_configs(world.workspace(), layer, examined)
+    return judge_changes(examined.changes, PolicyConfig(mode="auto"), undo=True, configs=configs)
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import socket
 import pytest
 from tests.changes.layering import As, World, by_path, told
 
-from handrail.changes.layered.examining import examine, listed
-from handrail.changes.layered.trial import Examined, Manner
+from handrail.changes.layered.examining import examine, list_overlay_entries
+from handrail.changes.layered.trial import OverlayChanges, OverlayPlacement
 
 
-def manners(examined: Examined) -> dict[str, Manner]:
+def manners(examined: OverlayChanges) -> dict[str, OverlayPlacement]:
     return {os.fsdecode(step.path): manner for step, manner in zip(examined.steps, examined.manners, strict=True)}
 
 
@@ -195,7 +195,7 @@ def test_to_remove_a_name_of_a_file_changes_nothing_under_the_others(user: As) -
 def test_times_and_attributes_of_the_users_own(user: As) -> None:
     script = "touch -d @1000000000 n; setfattr -n user.mine -v x n; setfattr -n user.overlay.opaque -v y n; chmod 644 n"
     found = manners(user.examine("echo b >b; setfattr -n user.kept -v k b", f"{script}; echo more >>b"))
-    assert found["n"] == Manner(
+    assert found["n"] == OverlayPlacement(
         mtime_ns=1_000_000_000 * 10**9, attributes={"user.mine": b"x", "user.overlay.opaque": b"y"}
     )
     assert found["b"].attributes == {"user.kept": b"k"}
@@ -234,7 +234,7 @@ def test_a_socket_beneath_stays(user: As) -> None:
 
 
 def test_what_a_command_closed_to_itself_is_read_and_stays_closed(user: As) -> None:
-    def work(world: World) -> tuple[Examined, list[int]]:
+    def work(world: World) -> tuple[OverlayChanges, list[int]]:
         layer = world.layer(
             "echo s >s; chmod 000 s; mkdir -p z/y; echo x >z/y/x; chmod 000 z/y z; chmod 300 .; chmod 755 ."
         )
@@ -283,18 +283,18 @@ def test_a_sparse_file_that_is_larger_than_memory_would_like_is_hashed_in_pieces
 
 
 def test_a_whiteout_with_nothing_beneath_says_nothing(user: As) -> None:
-    def work(world: World) -> tuple[Examined, int]:
+    def work(world: World) -> tuple[OverlayChanges, int]:
         world.sh("echo a >a")
         layer = world.layer("rm a")
         os.unlink(world.root / "a")
-        return examine(world.workspace(), layer), len(list(listed(layer)))
+        return examine(world.workspace(), layer), len(list(list_overlay_entries(layer)))
 
     found, paths = user(work)
     assert (found.steps, paths) == ((), 0)
 
 
 def test_a_whiteout_in_the_form_of_an_attribute_counts_too(user: As) -> None:
-    def work(world: World) -> Examined:
+    def work(world: World) -> OverlayChanges:
         world.sh("echo a >a; mkdir d; echo x >d/x; echo b >b")
         layer = world.layer("true")
         for name in ("a", "d"):

@@ -10,7 +10,7 @@ import stat
 import pytest
 from tests.changes.layering import As, World
 
-from handrail.changes.layered.trial import Examined
+from handrail.changes.layered.trial import OverlayChanges
 from handrail.protocol.change import State
 
 NAMES = ("a", "b", "c", "d", "d/a", "d/b", "d/e", "d/e/a", "f", "f/a")
@@ -65,7 +65,7 @@ def state_of(entry: list | None) -> State | None:
     return State(kind="file", hash=digest, size=size, mode=mode)
 
 
-def difference(world: World, examined: Examined) -> tuple[dict, dict]:
+def difference(world: World, examined: OverlayChanges) -> tuple[dict, dict]:
     """The plain difference of the two trees that were looked at, and what the lister says."""
     before, after = (json.loads((world.place / name).read_text()) for name in ("before", "after"))
     plain = {
@@ -76,12 +76,22 @@ def difference(world: World, examined: Examined) -> tuple[dict, dict]:
     found = {os.fsdecode(step.path): (step.before, step.after) for step in examined.steps}
     assert len(found) == len(examined.steps)
     written = zip(examined.steps, examined.manners, strict=True)
-    through = {_number(world, os.fsdecode(step.path)) for step, manner in written if manner.in_place}
-    # What is written through one name of a file changes under its others too, which root's layers show; and they show
+    through = {_number(world, os.fsdecode(step.path)): step.after for step, manner in written if manner.in_place}
+    # What is written through one name of a file changes under its others too, which root's overlays show; and they show
     # what was written under a name that is gone, which is said not to be kept.
     lost = "several names" in "".join(examined.unkept)
     shared = {path for path in plain.keys() - found.keys() if lost or _number(world, path) in through}
-    return {path: states for path, states in plain.items() if path not in shared}, found
+    # Other overlays do not show it, and the lister says it all the same: a commit changes the other names too.
+    seen = {_number(world, path) for path in found.keys() & plain.keys()} & through.keys()
+    said = {
+        path
+        for path in found.keys() - plain.keys()
+        if (number := _number(world, path)) in seen and found[path][1] == through[number]
+    }
+    return (
+        {path: states for path, states in plain.items() if path not in shared},
+        {path: states for path, states in found.items() if path not in said},
+    )
 
 
 def _number(world: World, path: str) -> int:

@@ -6,27 +6,27 @@ import shutil
 import pytest
 from tests.changes.layering import As, World, by_path, told
 
-from handrail.changes.layered.comparing import compare
-from handrail.changes.layered.diffing import with_diffs
+from handrail.changes.layered.comparing import compare_entry
+from handrail.changes.layered.diffing import add_diffs
 from handrail.changes.layered.examining import examine
-from handrail.changes.layered.trial import Examined
-from handrail.changes.layered.walking import DEEPEST, SWAPPED, Met, Walk
-from handrail.sandbox.layer.layer import Layer
+from handrail.changes.layered.trial import OverlayChanges
+from handrail.changes.layered.walking import MAX_OVERLAY_DEPTH, SWAPPED_ERRNOS, OverlayEntry, OverlayWalk
+from handrail.sandbox.layer.layer import Overlay
 
 PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin")  # one that every user may run
 TREE = "mkdir -p d/e; echo a >a; echo b >b; echo x >d/x; echo y >d/e/y; ln -s a l"
 
 
-def stacked(user: As, *scripts: str) -> Examined:
+def stacked(user: As, *scripts: str) -> OverlayChanges:
     """What the last one changed, over what the others did."""
 
-    def work(world: World) -> Examined:
+    def work(world: World) -> OverlayChanges:
         world.sh(TREE)
         below: tuple = ()
         for script in scripts[:-1]:
             below = (world.layer(script, below=below), *below)
         layer = world.layer(scripts[-1], below=below)
-        return with_diffs(world.workspace(), layer, examine(world.workspace(), layer))
+        return add_diffs(world.workspace(), layer, examine(world.workspace(), layer))
 
     return user(work)
 
@@ -66,10 +66,10 @@ def test_what_is_as_the_earlier_layer_left_it_is_no_change(user: As) -> None:
     assert stacked(user, "echo one >a; rm b", "touch a; echo two >a; echo one >a").steps == ()
 
 
-def meanwhile(user: As, script: str, others: str, after: str = "true") -> Examined:
+def meanwhile(user: As, script: str, others: str, after: str = "true") -> OverlayChanges:
     """What a script changed, while others changed the real tree before or after it was done."""
 
-    def work(world: World) -> Examined:
+    def work(world: World) -> OverlayChanges:
         world.sh(TREE)
         layer = world.layer("true")
         _tick(world, layer.started)
@@ -146,35 +146,36 @@ def test_what_vanishes_while_it_is_looked_at_is_outdated(user: As) -> None:
         assert outdated
 
 
-def _interrupted(world: World, layer: Layer, path: str, others: str) -> list[str]:
+def _interrupted(world: World, layer: Overlay, path: str, others: str) -> list[str]:
     """What is found to be another thing where others come by when the walk is at a path."""
-    walk = Walk(layer.overlaid[0])
+    walk = OverlayWalk(layer.overlaid[0])
     found: list[str] = []
     for met in walk.paths():
         if met.path == path:
             world.sh(others)
-        if _is_swapped(met, precise=layer.precise_links):
+        if _is_swapped(met, precise=layer.tracks_hard_links):
             found.append(met.path)
-        if met.before is None and met.around > layer.started:
+        if met.lower is None and met.parent_ctime > layer.started:
             found.append(met.path)
     return found + walk.swapped
 
 
-def _is_swapped(met: Met, *, precise: bool) -> bool:
+def _is_swapped(met: OverlayEntry, *, precise: bool) -> bool:
     try:
-        compare(met, precise=precise)
+        compare_entry(met, precise=precise)
     except OSError as error:
-        return error.errno in SWAPPED
+        return error.errno in SWAPPED_ERRNOS
     return False
 
 
 def test_folders_without_end_are_not_followed(user: As) -> None:
-    def work(world: World) -> Examined:
-        deep = f"import os\nfor _ in range({2 * DEEPEST}):\n    os.mkdir('d')\n    os.chdir('d')\nopen('f', 'w')\n"
+    def work(world: World) -> OverlayChanges:
+        levels = 2 * MAX_OVERLAY_DEPTH
+        deep = f"import os\nfor _ in range({levels}):\n    os.mkdir('d')\n    os.chdir('d')\nopen('f', 'w')\n"
         (world.place / "deep.py").write_text(deep)
         world.sh(f"mkdir old; cd old; {PYTHON} {world.place}/deep.py")
         return world.examine(f"mkdir new; cd new; {PYTHON} {world.place}/deep.py; cd ..; rm -r old")
 
     found = user(work)
-    assert 2 * DEEPEST < len(found.steps) <= 2 * DEEPEST + 4
+    assert 2 * MAX_OVERLAY_DEPTH < len(found.steps) <= 2 * MAX_OVERLAY_DEPTH + 4
     assert [words.partition(": ")[2] for words in found.unkept] == ["what is in more than 100 folders is not kept"] * 2

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from handrail.changes.layered.repositories import changed_in_repositories
-from handrail.changes.layered.trial import Examined
+from handrail.changes.layered.repositories import list_repository_conflicts
+from handrail.changes.layered.trial import OverlayChanges
 from handrail.store.change_log import Step
 from handrail.workspace.workspace import Workspace
 
-OWN = Examined(started=1, steps=(Step(b".git/index", None, None),))
+OWN = OverlayChanges(started=1, steps=(Step(b".git/index", None, None),))
 """A command that changed the index, in a layer that was made before all files of today."""
 
 
@@ -17,7 +17,7 @@ def test_what_goes_while_the_repository_is_looked_through_hides_nothing_else(wor
     for path in others:
         (workspace / path).write_text("x")
     with Workspace(str(workspace)) as opened:
-        looking = changed_in_repositories(opened, OWN)
+        looking = list_repository_conflicts(opened, OWN)
         first = next(looking).decode()
         (workspace / min(others - {first})).unlink()
         assert {path.decode() for path in looking} == others - {first}

@@ -13,14 +13,14 @@ from tests.changes.layering import World, a_world
 
 from handrail.changes.history import History
 from handrail.changes.layered.examining import examine
-from handrail.changes.layered.laying import lay
-from handrail.changes.layered.sealing import drop, seal, unseal
-from handrail.changes.layered.trial import Examined, Trial
-from handrail.process.ran import Printed, Ran
+from handrail.changes.layered.laying import restack
+from handrail.changes.layered.sealing import delete_preview, load_preview, save_preview
+from handrail.changes.layered.trial import CommandPreview, OverlayChanges
+from handrail.process.ran import CapturedOutput, CommandResult
 from handrail.protocol.change import State
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.result import SandboxUsed
-from handrail.sandbox.layer.layer import Layer
+from handrail.sandbox.layer.layer import Overlay
 from handrail.store.change_log import Step
 
 SAMPLE = Path(__file__).with_name("samples") / "trial-1.msgpack"
@@ -39,13 +39,13 @@ def history(tmp_path: Path) -> History:
     return History(str(folder))
 
 
-def a_trial(examined: Examined, **printed: Any) -> Trial:
-    output = Printed(**({"head": b"said\n", "total": 5} | printed))
-    ran = Ran(ending="exit", exit_code=0, seconds=0.1, output=output)
-    return Trial(ran=ran, examined=examined, sandbox=SandboxUsed(tier=3, net="none", undo="layer"))
+def a_trial(examined: OverlayChanges, **printed: Any) -> CommandPreview:
+    output = CapturedOutput(**({"head": b"said\n", "total": 5} | printed))
+    ran = CommandResult(ending="exit", exit_code=0, seconds=0.1, output=output)
+    return CommandPreview(ran=ran, examined=examined, sandbox=SandboxUsed(tier=3, net="none", undo="layer"))
 
 
-def tried(world: World, script: str, **printed: Any) -> tuple[Trial, Layer]:
+def tried(world: World, script: str, **printed: Any) -> tuple[CommandPreview, Overlay]:
     layer = world.layer(script)
     return a_trial(examine(world.workspace(), layer), **printed), layer
 
@@ -56,7 +56,7 @@ def content(history: History, digest: str) -> bytes:
 
 def refused(history: History, name: str) -> str:
     with pytest.raises(ToolError) as caught:
-        unseal(history, name)
+        load_preview(history, name)
     assert caught.value.code == "CONFLICT"
     assert caught.value.message.endswith(" Nothing was kept. Call again.")
     return caught.value.message
@@ -67,9 +67,9 @@ def test_a_trial_comes_back_as_it_was_with_every_content(world: World, history: 
     made = "head -c 900000 /dev/urandom >large; ln -s a l; mkdir -p d/e; echo x >d/e/x; chmod 0 d/e/x d/e"
     script = f"echo more >>a; rm b; {made}"
     trial, layer = tried(world, script)
-    name = seal(world.workspace(), history, trial, layer)
+    name = save_preview(world.workspace(), history, trial, layer)
     layer.remove()
-    assert unseal(history, name) == trial
+    assert load_preview(history, name) == trial
     for step in trial.examined.steps:
         if step.after is not None and step.after.hash:
             assert len(content(history, step.after.hash)) == step.after.size
@@ -80,14 +80,14 @@ def test_what_was_printed_is_moved_in_and_given_back_as_a_file(world: World, his
     spilled.write_bytes(b"much" * 1000)
     more = {"total": 5000, "spilled": str(spilled), "spilled_bytes": 4000, "tail": b"end", "lost": 992}
     trial, layer = tried(world, "echo a >a", **more)
-    name = seal(world.workspace(), history, trial, layer)
+    name = save_preview(world.workspace(), history, trial, layer)
     assert not spilled.exists()
-    found = unseal(history, name).ran.output
+    found = load_preview(history, name).ran.output
     assert found.spilled is not None
     assert Path(found.spilled).read_bytes() == b"much" * 1000
     assert msgspec.structs.replace(found, spilled=str(spilled)) == trial.ran.output
     os.unlink(found.spilled)  # whoever has it puts it away
-    again = unseal(history, name).ran.output
+    again = load_preview(history, name).ran.output
     assert (again.spilled, again.spilled_bytes, again.lost) == (None, 0, 5000 - 5 - 3)
 
 
@@ -95,10 +95,10 @@ def test_what_is_laid_into_a_layer_again_is_what_was_sealed(world: World, histor
     world.sh("mkdir d; echo x >d/x; echo a >a; echo b >b")
     mark = "setfattr -n user.overlay.whiteout -v y e; setfattr -n user.mine -v m e"
     trial, layer = tried(world, f"echo more >>a; rm b; rm -r d; mkdir d; echo y >d/y; ln -s a l; : >e; {mark}")
-    name = seal(world.workspace(), history, trial, layer)
+    name = save_preview(world.workspace(), history, trial, layer)
     layer.remove()
     again = world.layer("true")
-    lay(world.workspace(), history, [unseal(history, name).examined], again)
+    restack(world.workspace(), history, [load_preview(history, name).examined], again)
     found = examine(world.workspace(), again)
     assert {step.path: step for step in found.steps} == {step.path: step for step in trial.examined.steps}
     attributes = {step.path: manner.attributes for step, manner in zip(found.steps, found.manners, strict=True)}
@@ -108,22 +108,22 @@ def test_what_is_laid_into_a_layer_again_is_what_was_sealed(world: World, histor
 def test_one_that_was_dropped_is_gone_with_all_that_was_printed(world: World, history: History, tmp_path: Path) -> None:
     spilled = tmp_path / "spilled"
     spilled.write_bytes(b"x")
-    name = seal(world.workspace(), history, *tried(world, "true", spilled=str(spilled), spilled_bytes=1))
-    drop(history, name)
-    drop(history, name)
+    name = save_preview(world.workspace(), history, *tried(world, "true", spilled=str(spilled), spilled_bytes=1))
+    delete_preview(history, name)
+    delete_preview(history, name)
     assert refused(history, name).startswith("What was tried is not kept any more.")
     assert os.listdir(os.path.join(history.folder, "trials")) == []
 
 
 @pytest.mark.parametrize("name", ["", "..", "../x", "try_1/..", "try_zz", "trials"])
 def test_a_name_that_is_none_leads_nowhere(history: History, name: str) -> None:
-    drop(history, name)
+    delete_preview(history, name)
     assert "is not kept any more" in refused(history, name)
     assert os.path.isdir(history.folder)
 
 
 def test_one_that_was_damaged_says_so(world: World, history: History) -> None:
-    name = seal(world.workspace(), history, *tried(world, "echo a >a"))
+    name = save_preview(world.workspace(), history, *tried(world, "echo a >a"))
     path = Path(history.folder) / "trials" / name / "trial"
     whole = path.read_bytes()
     for damaged in (b"", whole[:-1], b"\xc1" + whole, msgspec.msgpack.encode({"document": {"ran": 1}})):
@@ -134,8 +134,8 @@ def test_one_that_was_damaged_says_so(world: World, history: History) -> None:
 
 
 def test_one_whose_contents_are_missing_says_so(world: World, history: History) -> None:
-    name = seal(world.workspace(), history, *tried(world, "echo a >a"))
-    for _, path in list(history.trials.blobs(name).every()):
+    name = save_preview(world.workspace(), history, *tried(world, "echo a >a"))
+    for _, path in list(history.previews.blobs(name).every()):
         os.unlink(path)
     assert refused(history, name).startswith("What was tried is not whole: ")
 
@@ -146,7 +146,7 @@ def test_one_of_an_earlier_version_can_still_be_read(history: History) -> None:
     folder.mkdir(parents=True)
     (folder / "trial").write_bytes(SAMPLE.read_bytes())
     history.blobs.put(b"a\n")
-    trial = unseal(history, name)
+    trial = load_preview(history, name)
     assert trial.ran.output.head == b"said\n"
     digest = "87428fc522803d31065e7bce3cf03fe475096631e5e07bbd7a0fde60c4cf25c7"
     assert trial.examined.steps == (Step(b"a", None, State(kind="file", hash=digest, size=2, mode=0o644)),)
@@ -163,7 +163,7 @@ def test_a_crash_while_it_is_written_leaves_nothing(
     with monkeypatch.context() as patched:
         patched.setattr("os.rename", crash)
         with pytest.raises(StoreError, match="cannot be kept"):
-            seal(world.workspace(), history, trial, layer)
+            save_preview(world.workspace(), history, trial, layer)
     assert os.listdir(os.path.join(history.folder, "trials")) == []
 
 
@@ -171,11 +171,11 @@ def test_one_that_a_killed_process_left_unfinished_is_swept_and_never_seen(histo
     unfinished = Path(history.folder) / "trials" / f"try_{'0' * 32}.new"
     unfinished.mkdir(parents=True)
     (unfinished / "output").write_text("x")
-    assert history.trials.names() == []
-    history.trials.sweep(0.0)
+    assert history.previews.names() == []
+    history.previews.sweep(0.0)
     assert unfinished.exists(), "it may be on its way"
     make_old(unfinished, 0.1)
-    history.trials.sweep(0.0)
+    history.previews.sweep(0.0)
     assert not unfinished.exists()
 
 
@@ -184,12 +184,12 @@ def test_a_process_that_is_killed_while_it_seals_leaves_none_that_counts(world: 
     child = os.fork()
     if child == 0:
         os.rename = lambda *_: os._exit(9)  # type: ignore[assignment]
-        seal(world.workspace(), history, trial, layer)
+        save_preview(world.workspace(), history, trial, layer)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-    assert history.trials.names() == []
+    assert history.previews.names() == []
     [left] = os.listdir(os.path.join(history.folder, "trials"))
     make_old(Path(history.folder) / "trials" / left, 1)
-    history.trials.sweep(0.0)
+    history.previews.sweep(0.0)
     assert os.listdir(os.path.join(history.folder, "trials")) == []
 
 
@@ -199,19 +199,19 @@ def make_old(path: Path, days: float) -> None:
 
 
 def test_a_sweep_keeps_what_those_who_wait_need_and_forgets_them_in_time(world: World, history: History) -> None:
-    name = seal(world.workspace(), history, *tried(world, "echo a >a"))
+    name = save_preview(world.workspace(), history, *tried(world, "echo a >a"))
     history.blobs.put(b"a\n")  # where older versions put what a trial needs
     history.blobs.put(b"nobody's")
     for _, path in list(history.blobs.every()):
         make_old(Path(path), 2)
     history.close()
     assert len(list(history.blobs.every())) == 1
-    assert unseal(history, name).examined.steps
+    assert load_preview(history, name).examined.steps
     make_old(Path(history.folder) / "trials" / name, 31)
     with contextlib.suppress(FileNotFoundError):
         make_old(Path(history.folder) / "swept", 1.5)
     history.close()
-    assert history.trials.names() == []
+    assert history.previews.names() == []
     assert list(history.blobs.every()) == []
 
 

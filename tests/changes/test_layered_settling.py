@@ -53,11 +53,11 @@ chmod 511 new/empty; chmod 500 new/closed new
 """
 POINTS = [
     ("handrail.store.change_log", "ChangeLog.begin", 0),
-    ("handrail.changes.carrying", "Carrier._take", 2),
-    ("handrail.changes.carrying", "Carrier._take", 8),
-    ("handrail.changes.carrying", "Carrier._take", 14),
-    ("handrail.changes.carrying", "Carrier._take", 99),
-    ("handrail.changes.holding", "Holding.away", 1),
+    ("handrail.changes.carrying", "StepApplier._take", 2),
+    ("handrail.changes.carrying", "StepApplier._take", 8),
+    ("handrail.changes.carrying", "StepApplier._take", 14),
+    ("handrail.changes.carrying", "StepApplier._take", 99),
+    ("handrail.changes.holding", "StagingDir.stash", 1),
     ("handrail.workspace.swapping", "exchange", 0),
     ("handrail.workspace.links", "exchange", 0),
     ("handrail.workspace.removal", "rename_new", 1),

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail, UsageError
-from handrail.changes.line_ways import lines_of, origin_in, with_diff
-from handrail.edit.diff import unified_diff
+from handrail.changes.line_ways import apply_diff, find_old_line, split_text_lines
+from handrail.edit.diff import build_unified_diff
 from handrail.protocol.error import ToolError
 from handrail.settings import Settings
 from handrail.settings.model import Tools
@@ -123,22 +123,22 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "", "-- x", "++ y"]), max_size=
 @given(LINES, LINES)
 def test_a_line_that_is_followed_is_the_same_line(old: list[str], new: list[str]) -> None:
     for line, text in enumerate(new):
-        was = origin_in(old, new, line)
+        was = find_old_line(old, new, line)
         assert was is None or old[was] == text
 
 
 @given(LINES, LINES)
 def test_what_a_change_left_is_found_again_by_its_difference(old: list[str], new: list[str]) -> None:
     before, after = ("".join(f"{line}\n" for line in lines) for lines in (old, new))
-    assert with_diff(old, unified_diff(before, after, "a").text) == new
+    assert apply_diff(old, build_unified_diff(before, after, "a").text) == new
 
 
 def test_a_difference_that_is_cut_says_nothing() -> None:
     old = [str(number) for number in range(30_000)]
-    diff = unified_diff("\n".join(old), "\n".join(reversed(old)), "a")
+    diff = build_unified_diff("\n".join(old), "\n".join(reversed(old)), "a")
     assert diff.truncated
-    assert with_diff(old, diff.text) is None
-    assert lines_of(b"\0\1") is None
+    assert apply_diff(old, diff.text) is None
+    assert split_text_lines(b"\0\1") is None
 
 
 def test_a_line_of_a_file_that_was_changed_often_is_found_by_reading_each_change_once(one: Handrail) -> None:

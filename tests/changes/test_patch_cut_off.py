@@ -57,9 +57,9 @@ assert (rail.undo() if work == "undo" else rail.apply_patch(patch)).ok
 os._exit(3)
 """
 POINTS = {
-    "before a step": ("handrail.changes.carrying", "Carrier._take"),
+    "before a step": ("handrail.changes.carrying", "StepApplier._take"),
     "before a swap": ("handrail.workspace.swapping", "exchange"),
-    "before what was put aside goes": ("handrail.workspace.removal", "is_still"),
+    "before what was put aside goes": ("handrail.workspace.removal", "is_unchanged"),
     "before the record": ("handrail.store.change_log", "ChangeLog.finish"),
 }
 

@@ -283,7 +283,7 @@ def test_many_later_changes_are_found_without_asking_again_for_each(rail: Rail, 
         one.write("a", f"{number}")
     asked = []
     log = one._session.recorder.history.log
-    from handrail.changes.choosing import with_later
+    from handrail.changes.choosing import select_with_later
 
     class Counting:
         def entry(self, number):
@@ -293,7 +293,7 @@ def test_many_later_changes_are_found_without_asking_again_for_each(rail: Rail, 
             asked.append(after)
             return log.numbers_touching(path, after)
 
-    assert with_later(Counting(), (1,)) == tuple(range(60, 0, -1))  # type: ignore[arg-type]
+    assert select_with_later(Counting(), (1,)) == tuple(range(60, 0, -1))  # type: ignore[arg-type]
     assert asked == [1]
 
 

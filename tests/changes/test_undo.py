@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from handrail import Handrail
 from handrail.protocol.call import ToolCall
-from handrail.protocol.event import Change
+from handrail.protocol.event import ChangeEvent
 from handrail.settings import Settings
 
 Rail = Callable[..., Handrail]
@@ -259,7 +259,7 @@ def test_a_model_cannot_call_undo(one: Handrail, workspace: Path) -> None:
 def test_an_undo_is_on_the_record(one: Handrail, tmp_path: Path) -> None:
     one.write("a.txt", "x")
     result = one.undo()
-    changes = [event.change for event in one.events() if isinstance(event, Change)]
+    changes = [event.change for event in one.events() if isinstance(event, ChangeEvent)]
     assert [(change.number, change.undoes, change.undoable) for change in changes] == [(1, (), True), (2, (1,), True)]
     assert [(item.path, item.action) for item in changes[1].changes] == [("a.txt", "deleted")]
     lines = (tmp_path / "state" / "audit.jsonl").read_text().splitlines()

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from handrail import Handrail, Parked, ToolCall, tool
 from handrail.settings import Settings
 from handrail.settings.model import Paths
-from handrail.store.identity import new_id
-from handrail.store.short_ids import matching, short_id, short_ids
+from handrail.store.identity import make_id
+from handrail.store.short_ids import list_matching_ids, shorten_id, shorten_ids
 
 WRITE = '{"path": "new.txt", "content": "one\\n"}'
 TOUCH = '{"command": "touch made"}'
@@ -526,11 +526,11 @@ def test_watch_ends_when_nobody_reads_it(run, environment, workspace: Path) -> N
     assert done.returncode == 0
 
 
-@given(st.lists(st.builds(new_id, st.just("ask")), min_size=1, max_size=40, unique=True))
+@given(st.lists(st.builds(make_id, st.just("ask")), min_size=1, max_size=40, unique=True))
 def test_a_short_id_means_one(ids: list[str]) -> None:
-    for one, short in short_ids(ids).items():
+    for one, short in shorten_ids(ids).items():
         for spelled in (short, one, one.removeprefix("ask_")):
-            assert matching(spelled, ids) == [one]
+            assert list_matching_ids(spelled, ids) == [one]
         assert len(short) >= 3
-        assert short_id(one, ids) == short
-    assert matching("ask_", ids) == matching("", ids) == matching(ids[0][:8], ids) == []
+        assert shorten_id(one, ids) == short
+    assert list_matching_ids("ask_", ids) == list_matching_ids("", ids) == list_matching_ids(ids[0][:8], ids) == []

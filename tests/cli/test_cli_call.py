@@ -14,9 +14,9 @@ from typing import IO
 import jsonschema
 import pytest
 
-from handrail.protocol.schema import wire_schemas
+from handrail.protocol.schema import build_wire_schemas
 
-SCHEMAS = wire_schemas()
+SCHEMAS = build_wire_schemas()
 WRITE = '{"path": "new.txt", "content": "one\\n"}'
 WAITING_TOOL = """
 import sys, threading

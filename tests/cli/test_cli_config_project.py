@@ -6,7 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from handrail.cli.config import as_data, as_text
+from handrail.cli.config import build_config_data, render_config
 from handrail.settings import load
 
 PROJECT = """\
@@ -93,10 +93,10 @@ def test_config_shows_a_managed_file(tmp_path: Path) -> None:
     managed = tmp_path / "managed.toml"
     managed.write_text('mode = "plan"\n[[rule]]\nid = "no-net"\ndeny = "curl"\n')
     loaded = load({"HOME": "/nowhere"}, {"mode": "auto"}, None, str(managed))
-    rows = [row.split() for row in as_text(loaded, {}).splitlines()]
+    rows = [row.split() for row in render_config(loaded, {}).splitlines()]
     assert ["mode", '"plan"', "managed", "file", str(managed)] in rows
     assert ["no-net", "deny", "exec", "curl", "managed:2"] in rows
-    assert as_data(loaded, {})["notes"][0].startswith('mode = "auto" (flag) is ignored: ')
+    assert build_config_data(loaded, {})["notes"][0].startswith('mode = "auto" (flag) is ignored: ')
 
 
 SCHEMA = [

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.changes.planned import Planned
-from handrail.cli.coverage import of_record, of_result
+from handrail.changes.planned import PlannedChangeSet
+from handrail.cli.coverage import describe_record_gap, describe_result_gap
 from handrail.protocol.change import ChangeRecord
 from handrail.protocol.result import Artifacts, Meta, SandboxUsed, ToolResult
 from handrail.rail import Handrail
@@ -46,11 +46,11 @@ TOLD = [
 
 @pytest.mark.parametrize(("used", "told"), TOLD)
 def test_the_end_of_a_command_says_it(used: SandboxUsed | None, told: str | None) -> None:
-    assert of_result(result_of(used)) == told
+    assert describe_result_gap(result_of(used)) == told
 
 
 def test_a_command_that_goes_on_says_it_in_its_own_words() -> None:
-    assert of_result(result_of(SandboxUsed(tier=2, net="none", undo="none"), GoesOn())) is None
+    assert describe_result_gap(result_of(SandboxUsed(tier=2, net="none", undo="none"), GoesOn())) is None
 
 
 def test_a_change_in_the_log_says_it() -> None:
@@ -58,8 +58,8 @@ def test_a_change_in_the_log_says_it() -> None:
         number=1, session_id="cli", tool_call_id="c", tool="exec", summary="make", time=TIME, in_effect=True,
         undone_by=None, undoes=(), undoable=True, changes=(), not_covered=(SENT,),
     )  # fmt: skip
-    assert of_record(record) == f"not covered by undo: {SENT}"
-    assert of_record(msgspec.structs.replace(record, not_covered=())) == ""
+    assert describe_record_gap(record) == f"not covered by undo: {SENT}"
+    assert describe_record_gap(msgspec.structs.replace(record, not_covered=())) == ""
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def recorded(here, state, workspace):
     """A change of the log that undo does not wholly cover."""
     with Handrail(workspace, session="cli", state_dir=state) as rail:
         recorder = rail._session.recorder
-        recorder.record("c-1", Planned("exec", "make", (), (), (), not_covered=(SENT,)), lambda: ())
+        recorder.record("c-1", PlannedChangeSet("exec", "make", (), (), (), not_covered=(SENT,)), lambda: ())
     return here
 
 

@@ -22,7 +22,7 @@ def sandbox_rows(done) -> list[dict]:
 def test_the_tier_in_use_is_named_and_what_the_kernel_offers(here, state: Path) -> None:
     rows = sandbox_rows(here("doctor", "--json"))
     assert rows[0]["text"].startswith("tier 3: commands are confined by bubblewrap 0.")
-    assert rows[0]["text"].endswith(" in a layer over the workspace")
+    assert rows[0]["text"].endswith(" in an overlay over the workspace")
     assert {row["status"] for row in rows} == {"ok"}
     assert [row["text"].partition(":")[0] for row in rows[1:]] == ["Landlock", "control groups"]
     assert not state.exists()
@@ -48,7 +48,7 @@ def test_why_there_is_no_layer_is_a_row_and_so_is_that_settings_ask_for_one(
     monkeypatch.setattr("handrail.sandbox.layer.mounting._FOLDERS", ())
     [first, why, *_] = sandbox_rows(here("doctor", "--json"))
     assert (first["status"], first["text"][:7]) == ("ok", "tier 2:")
-    expected = "tier 3 has no layer here: the programs unshare and mount (of util-linux) are not installed"
+    expected = "tier 3 has no overlay here: the programs unshare and mount (of util-linux) are not installed"
     assert (why["status"], why["text"]) == ("warning", expected)
     config("[sandbox]\nleast = 3\n")
     [first, *_] = sandbox_rows(here("doctor", "--json"))

@@ -9,18 +9,18 @@ import pytest
 from tests.runtime.other_server import OtherServer, listed
 
 from handrail import Handrail
-from handrail.acp.permission import card_of
+from handrail.acp.permission import build_card
 from handrail.agent.replay.playing import play
-from handrail.agent.replay.recorded import recording_of
+from handrail.agent.replay.recorded import read_recording
 from handrail.agent.replay.start import make_start
-from handrail.cli.running.form import form_of
-from handrail.cli.running.lines import call_line, running_line
+from handrail.cli.running.form import build_glyphs
+from handrail.cli.running.lines import render_call_line, render_running_line
 from handrail.dialects.events.deepchat import DeepChatEvents
 from handrail.protocol.event import Event
-from handrail.protocol.permission import s4_kind
-from handrail.settings import Loaded, Settings
+from handrail.protocol.permission import get_s4_kind
+from handrail.settings import LoadedSettings, Settings
 from handrail.store.folder import StateFolder
-from handrail.terminal.request import request_lines, title
+from handrail.terminal.request import render_request, render_title
 
 NAME = "mcp__github__create_issue"
 Run = Callable[..., Any]
@@ -74,8 +74,8 @@ def test_approvals_show_what_waits_and_what_was_granted(here: Run, session: Hand
 def test_a_person_reads_which_server_it_goes_to_and_that_undo_does_not_cover_it(session: Handrail) -> None:
     session.call(NAME, {"title": "broken"})
     (request,) = session.waiting()
-    assert title(request) == "Permission · create_issue (github)"
-    lines = request_lines(request, width=None)
+    assert render_title(request) == "Permission · create_issue (github)"
+    lines = render_request(request, width=None)
     assert "> {" in lines
     assert '>   "title": "broken"' in lines
     told = "Nothing has been sent. Yes sends it to github for real; what that does is not covered by undo."
@@ -87,7 +87,7 @@ def test_a_person_reads_what_of_the_tool_is_another(session: Handrail, server: O
     session.call(NAME, {})
     server.now_lists(listed("create_issue", description="Sends\u202eit."))
     session.call(NAME, {"title": "broken"})
-    lines = request_lines(session.waiting()[0], width=None)
+    lines = render_request(session.waiting()[0], width=None)
     assert "! What github says of this tool is not what was approved:" in lines
     assert any(line.startswith("+description: Sends") and "\u202e" not in line for line in lines)
     assert not any("undo takes it back" in line for line in lines)
@@ -95,11 +95,11 @@ def test_a_person_reads_what_of_the_tool_is_another(session: Handrail, server: O
 
 
 def test_run_shows_the_call_in_one_line(done: Handrail) -> None:
-    form = form_of(Namespace(plain=True))
+    form = build_glyphs(Namespace(plain=True))
     (ended,) = [event for event in done.events() if isinstance(event, Event) and hasattr(event, "result")]
-    line = call_line(ended.result, {"title": "broken"}, form, ended.label)
+    line = render_call_line(ended.result, {"title": "broken"}, form, ended.label)
     assert "create_issue (github) broken" in line
-    assert "create_issue (github)" in running_line(ended.label, {}, form)
+    assert "create_issue (github)" in render_running_line(ended.label, {}, form)
 
 
 def test_deepchat_gets_both_names(done: Handrail) -> None:
@@ -116,8 +116,8 @@ def test_a_server_that_calls_its_tool_like_ours_is_not_taken_for_it(workspace: P
     ) as rail:
         for name in ("bash", "read"):
             rail.call(f"mcp__evil__{name}", {})
-        cards = [card_of(request, rail.workspace) for request in rail.waiting()]
-        assert [s4_kind(request) for request in rail.waiting()] == ["mcp__evil__bash", "mcp__evil__read"]
+        cards = [build_card(request, rail.workspace) for request in rail.waiting()]
+        assert [get_s4_kind(request) for request in rail.waiting()] == ["mcp__evil__bash", "mcp__evil__read"]
         assert [card.kind for card in cards] == ["other", "other"]
 
 
@@ -128,7 +128,7 @@ def test_what_a_server_says_otherwise_is_no_difference_of_files_for_an_editor(
     session.call(NAME, {})
     server.now_lists(listed("create_issue", description="Does it.\n+++ b/a.py"))
     session.call(NAME, {})
-    card = card_of(session.waiting()[0], session.workspace)
+    card = build_card(session.waiting()[0], session.workspace)
     assert card.content is not None
     assert [one.type for one in card.content] == ["content"]
     assert "is not what was approved" in str(card.content[0])
@@ -156,9 +156,9 @@ def test_a_replay_calls_no_server_and_says_so(
 ) -> None:
     done.close()
     state, folder = StateFolder(str(tmp_path / "state")), tmp_path / "replay"
-    loaded = Loaded(settings=Settings(), sources={})
+    loaded = LoadedSettings(settings=Settings(), sources={})
     folder.mkdir()
-    recording = recording_of(state.session(str(workspace), "s"))
+    recording = read_recording(state.session(str(workspace), "s"))
     start = make_start(str(folder), state, str(workspace), "s", loaded, recording.observed)
     (one,) = play(recording, start, str(workspace), loaded).calls
     assert (one.name, one.verdict, one.reason) == (NAME, "left-out", "no other server is called for a replay")

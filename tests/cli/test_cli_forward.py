@@ -18,12 +18,12 @@ import pytest
 from tests.escape.starting import ordinary_number, python_for
 
 from handrail import Handrail
-from handrail.kernel.process_table import process_at
-from handrail.process.sessions.forwarding import MOST
+from handrail.kernel.process_table import find_process
+from handrail.process.sessions.forwarding import MAX_CONNECTIONS
 from handrail.protocol.event import Notice
 from handrail.sandbox.proxy.inside import PORT
 from handrail.settings import Settings
-from handrail.settings.model import Network, Sandbox
+from handrail.settings.model import NetworkSettings, Sandbox
 
 Run = Callable[..., Any]
 SECONDS = 60.0
@@ -77,7 +77,7 @@ def forwarded(words: list[str], **options: Any) -> Iterator[tuple["subprocess.Po
 
 def is_gone(number: str) -> bool:
     """Whether it has ended; one whose parent was killed may wait for somebody to ask how."""
-    found = process_at(int(number))
+    found = find_process(int(number))
     return found is None or found.dead
 
 
@@ -164,12 +164,12 @@ def test_more_than_may_be_at_a_time_wait_until_one_has_ended(rail: Handrail, for
     process = started(rail, "python3 shouts.py")
     with forward(process) as (made, port), contextlib.ExitStack() as opened:
         before = len(open_descriptors(made))
-        held = [opened.enter_context(connected(port)) for _ in range(MOST)]
-        until(lambda: len(open_descriptors(made)) == before + 2 * MOST)
+        held = [opened.enter_context(connected(port)) for _ in range(MAX_CONNECTIONS)]
+        until(lambda: len(open_descriptors(made)) == before + 2 * MAX_CONNECTIONS)
         waits = opened.enter_context(connected(port))
         waits.sendall(b"late")
         waits.shutdown(socket.SHUT_WR)
-        assert len(open_descriptors(made)) == before + 2 * MOST
+        assert len(open_descriptors(made)) == before + 2 * MAX_CONNECTIONS
         held[0].close()
         assert all_of(waits) == b"LATE"
         interrupted(made)
@@ -235,7 +235,7 @@ def test_in_the_network_of_the_machine_there_is_nothing_to_forward(run: Run, wor
 
 
 def test_the_way_to_the_proxy_is_not_opened(run: Run, workspace: Path, state: Path) -> None:
-    settings = Settings(sandbox=Sandbox(tier=2, least=2), network=Network(allow=("example.org:443",)))
+    settings = Settings(sandbox=Sandbox(tier=2, least=2), network=NetworkSettings(allow=("example.org:443",)))
     rail = Handrail(workspace, mode="full", session="cli", state_dir=state, settings=settings)
     try:
         process = started(rail, "python3 -q -i", ports=())

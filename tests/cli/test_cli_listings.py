@@ -7,7 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from handrail.protocol.schema import WIRE_TYPES, wire_schemas
+from handrail.protocol.schema import WIRE_TYPES, build_wire_schemas
 
 
 def test_tools_is_a_table_of_what_is_offered(here) -> None:
@@ -19,7 +19,7 @@ def test_tools_is_a_table_of_what_is_offered(here) -> None:
 
 def test_tools_json_is_the_list_of_descriptions_as_it_is(here) -> None:
     tools = here("tools", "--json").json
-    schema = wire_schemas()["tool_description"]
+    schema = build_wire_schemas()["tool_description"]
     for tool in tools:
         jsonschema.validate(tool, schema)
         jsonschema.Draft202012Validator.check_schema(tool["inputSchema"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from handrail.protocol.schema import wire_schemas
+from handrail.protocol.schema import build_wire_schemas
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 
 READ = '{"path": "a.txt"}'
@@ -60,7 +60,7 @@ def test_what_a_command_tried_to_reach_is_a_row(here, config) -> None:
 def test_log_json_has_the_events_as_they_are(here) -> None:
     found = here("log", "--json").json
     assert (found["schema"], found["session"], found["lastSeq"], found["broken"]) == ("handrail.log/1", "cli", 4, [])
-    schemas = wire_schemas()
+    schemas = build_wire_schemas()
     for event in found["events"]:
         jsonschema.validate(event, schemas[f"event.{event['kind']}"])
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from handrail.mcp.hosts.claude_code import OWN_TOOLS
-from handrail.mcp.hosts.command import Command
-from handrail.mcp.hosts.known import hosts
+from handrail.mcp.hosts.command import LaunchCommand
+from handrail.mcp.hosts.known import list_hosts
 
 NAMES = ["claude-code", "cursor", "vscode", "zed", "codex", "opencode"]
 FILES = {
@@ -466,7 +466,7 @@ def test_doctor_warns_where_the_name_of_the_program_is_on_no_path_here(run, inst
 def test_the_page_about_it_names_every_client_every_file_and_every_tool_that_is_off() -> None:
     page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
     rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
-    found = hosts(Command("handrail"), {"HOME": "~"})
+    found = list_hosts(LaunchCommand("handrail"), {"HOME": "~"})
     assert [host.name for host in found] == list(rows) == NAMES
     for host in found:
         for file in host.files:

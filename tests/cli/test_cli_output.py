@@ -8,40 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from handrail.cli.output import cut, one_line, table, visible
-
-VISIBLE = [
-    pytest.param("plain text, tab\tand\nnewline", "plain text, tab\tand\nnewline", id="plain"),
-    pytest.param(
-        "Grüße, 你好, ✓, e\u0301, a\u00a0b, 全\u3000角", "Grüße, 你好, ✓, e\u0301, a\u00a0b, 全\u3000角", id="letters"
-    ),
-    pytest.param("👍🏽 ⚠️", "👍🏽 ⚠️", id="emoji"),
-    pytest.param("\x1b[2J", "\\u001b[2J", id="escape"),
-    pytest.param("\x9b2J\x7f\x00\r", "\\u009b2J\\u007f\\u0000\\u000d", id="control"),
-    pytest.param(
-        "\u202eexe\u202c \u2066x\u2069 \u200f\u061c", "\\u202eexe\\u202c \\u2066x\\u2069 \\u200f\\u061c", id="bidi"
-    ),
-    pytest.param("a\u200bb\u200dc\u2060\ufeff\u00ad", "a\\u200bb\\u200dc\\u2060\\ufeff\\u00ad", id="zero width"),
-    pytest.param("\u3164\u115f\u034f", "\\u3164\\u115f\\u034f", id="blank letters"),
-    pytest.param("\U000e0041\U000e0100", "\\udb40\\udc41\\udb40\\udd00", id="tags and selectors"),
-    pytest.param("\udcff\ud800", "\\udcff\\ud800", id="lone surrogates"),
-    pytest.param("\u2028\u2029", "\\u2028\\u2029", id="line separators"),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), VISIBLE)
-def test_what_steers_a_terminal_or_shows_nothing_is_written_out(text: str, expected: str) -> None:
-    assert visible(text) == expected
+from handrail.cli.output import render_table
+from handrail.protocol.text import to_one_line, truncate
 
 
 def test_a_cell_of_a_table_is_one_line_whatever_is_in_it() -> None:
-    assert one_line("a\nb\tc\x1b") == "a\\nb c\\u001b"
-    assert cut("x" * 200) == "x" * 99 + "…"
-    assert table([("a", "bb"), ("ccc\n", "")]) == "a      bb\nccc\\n\n"
+    assert to_one_line("a\nb\tc\x1b") == "a\\nb c\\u001b"
+    assert truncate("x" * 200, 100) == "x" * 99 + "…"
+    assert render_table([("a", "bb"), ("ccc\n", "")]) == "a      bb\nccc\\n\n"
 
 
 def test_columns_stand_below_each_other_however_wide_the_characters_are() -> None:
-    rows = table([("name", "what"), ("日本語", "x"), ("e\u0301te\u0301", "y"), ("abcdefgh", "z")]).splitlines()
+    rows = render_table([("name", "what"), ("日本語", "x"), ("e\u0301te\u0301", "y"), ("abcdefgh", "z")]).splitlines()
     assert rows == ["name      what", "日本語    x", "e\u0301te\u0301       y", "abcdefgh  z"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.output import hide_notes, note, warn
+from handrail.cli.output import hide_notes, print_note, warn
 
 Run = Callable[..., Any]
 LONG = "".join(f"{number} {'x' * 90}\n" for number in range(12_000))
@@ -76,8 +76,8 @@ def test_warnings_and_errors_stay(here: Run, workspace: Path) -> None:
 def test_a_command_within_another_has_its_own_notes(capsys: pytest.CaptureFixture[str]) -> None:
     with hide_notes(True):
         with hide_notes(False):
-            note("inner")
-        note("outer")
+            print_note("inner")
+        print_note("outer")
         warn("always")
-    note("afterwards")
+    print_note("afterwards")
     assert capsys.readouterr().err == "inner\nalways\nafterwards\n"

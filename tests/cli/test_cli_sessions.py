@@ -11,7 +11,7 @@ from typing import Any
 from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Store
-from handrail.store.audit import Linked, Record, decode_record, sealed
+from handrail.store.audit import AuditRecord, ChainedRecord, decode_record, seal_record
 from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
 
@@ -93,7 +93,7 @@ def test_a_record_that_is_put_in_after_a_removal_is_still_found(here, state: Pat
     last = decode_record(audit.read_bytes().splitlines(keepends=True)[-1])
     assert last is not None
     with audit.open("ab") as lines:
-        lines.write(sealed(bare(last[0], tool_call_id="forged"), 3, last[1])[0])
+        lines.write(seal_record(bare(last[0], tool_call_id="forged"), 3, last[1])[0])
     done = here("audit", "verify")
     assert (done.code, done.out.startswith("Record 3 is of a call that its journal does not know")) == (1, True)
 
@@ -248,14 +248,14 @@ def age(audit: Path) -> None:
         found = decode_record(line)
         assert found is not None
         seq += 1
-        made, head = sealed(bare(found[0], time=datetime.now(UTC) - timedelta(days=730)), seq, head)
+        made, head = seal_record(bare(found[0], time=datetime.now(UTC) - timedelta(days=730)), seq, head)
         lines.append(made)
     audit.write_bytes(b"".join(lines))
 
 
-def bare(record: Linked, **changes: Any) -> Record:
+def bare(record: ChainedRecord, **changes: Any) -> AuditRecord:
     """A record as it was before it got its place, with something else in it."""
-    return Record(**{name: getattr(record, name) for name in Record.__struct_fields__} | changes)
+    return AuditRecord(**{name: getattr(record, name) for name in AuditRecord.__struct_fields__} | changes)
 
 
 def start_of(audit: Path) -> tuple[str, int]:

@@ -356,12 +356,12 @@ def test_the_second_signal_says_one_line_and_ends_the_process_whatever_hangs(env
     code = """
 import asyncio, os, signal
 from argparse import Namespace
-from handrail.cli.running.form import Form
-from handrail.cli.running.turn import Stopping
-from handrail.cli.running.view import View
+from handrail.cli.running.form import Glyphs
+from handrail.cli.running.turn import RunInterrupt
+from handrail.cli.running.view import RunView
 
 async def hang():
-    stopping = Stopping(View(Namespace(quiet=False, verbose=0), Form(), "nobody"))
+    stopping = RunInterrupt(RunView(Namespace(quiet=False, verbose=0), Glyphs(), "nobody"))
     asked = asyncio.Event()
     stopping.listen(asyncio.get_running_loop(), asked.set)
     os.kill(os.getpid(), signal.SIGINT)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.cli.running.companions import with_companions
+from handrail.cli.running.companions import enable_companion_tools
 from handrail.settings import load
 
 Tools = Callable[..., set[str]]
@@ -31,7 +31,7 @@ def enabled(tmp_path: Path) -> Tools:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("HOME", str(tmp_path / "home"))
             loaded = load(environ, {}, str(workspace), str(tmp_path / "managed.toml"))
-            tools = with_companions(loaded, str(workspace)).settings.tools
+            tools = enable_companion_tools(loaded, str(workspace)).settings.tools
         return set(tools.enable) - set(tools.disable)
 
     return enabled

@@ -6,16 +6,16 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.cli.running.form import Form, Marking
-from handrail.cli.running.lines import display_lines
+from handrail.cli.running.form import Glyphs, SpoofGuard
+from handrail.cli.running.lines import render_display
 from handrail.protocol.event import Display
 
 OURS = re.compile(r"[^\S\n]*[✓●!✗⊘·»?]")
 
 
 def said(*pieces: str) -> str:
-    marking = Marking(Form())
-    return "".join(marking.marked(piece, begins=False) for piece in pieces)
+    marking = SpoofGuard(Glyphs())
+    return "".join(marking.mark_piece(piece, begins=False) for piece in pieces)
 
 
 def test_a_line_that_begins_like_one_of_ours_is_marked() -> None:
@@ -50,4 +50,4 @@ def test_what_is_displayed_is_marked_line_by_line() -> None:
         content="write a.txt   undo 3\n✓ You kept it",
         level="success",
     )
-    assert display_lines(shown, Form()) == ["» ✓ write a.txt   undo 3", "»   ✓ You kept it"]
+    assert render_display(shown, Glyphs()) == ["» ✓ write a.txt   undo 3", "»   ✓ You kept it"]

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.code import shell_commands
-from handrail.code.shell_commands import MOST_BYTES, seen_commands
-from handrail.protocol.decision import SeenCommand
+from handrail.code.shell_commands import MAX_SCRIPT_BYTES, find_shell_commands
+from handrail.protocol.decision import DisplayedCommand
 from handrail.protocol.plain import encode
 
 RM = ("rm", "-rf", "/")
@@ -164,7 +164,7 @@ def nested(text: str, depth: int) -> str:
 
 
 TOO_MUCH: Mapping[str, str] = {
-    "bytes": "a $x" + " " * MOST_BYTES,
+    "bytes": "a $x" + " " * MAX_SCRIPT_BYTES,
     "NUL": "a $x\0b",
     "commands": "a $x;" * 2_001,
     "pipes": "a $x|" * 1_001,
@@ -183,7 +183,7 @@ TOO_MUCH: Mapping[str, str] = {
 
 @pytest.mark.parametrize("text", TOO_MUCH.values(), ids=TOO_MUCH)
 def test_what_is_too_much_is_not_told_in_part(text: str) -> None:
-    assert seen_commands(text) is None
+    assert find_shell_commands(text) is None
 
 
 GARBAGE = (
@@ -225,17 +225,17 @@ def test_without_the_parser_nobody_can_tell(monkeypatch: pytest.MonkeyPatch) -> 
 
     shell_commands._bash.cache_clear()
     monkeypatch.setattr(builtins, "__import__", without)
-    assert seen_commands("a $x") is None
+    assert find_shell_commands("a $x") is None
 
 
 def check(text: str) -> None:
-    found = seen_commands(text)
+    found = find_shell_commands(text)
     encode(found)  # it goes into the journal
     for one in found or ():
         assert one.words or one.writes
 
 
-def seen(text: str) -> tuple[SeenCommand, ...]:
-    found = seen_commands(text)
+def seen(text: str) -> tuple[DisplayedCommand, ...]:
+    found = find_shell_commands(text)
     assert found is not None
     return found

@@ -12,15 +12,15 @@ from msgspec.structs import replace
 from handrail import AsyncHandrail
 from handrail.agent.loop import Agent
 from handrail.dialects.events import ADAPTERS
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.event import End, Event, User, decode_event
-from handrail.protocol.samples import wire_samples
+from handrail.protocol.samples import build_wire_samples
 from handrail.protocol.wire import encode
 
 SCRIPT = (
-    Line(reasoning="It says one.", text="I change it.", calls=(("read", {"path": "a.txt"}),)),
-    Line(calls=(("edit", {"path": "a.txt", "oldText": "one", "newText": "two"}), ("read", {"path": "b.txt"}))),
-    Line(text=" Done."),
+    ScriptedReply(reasoning="It says one.", text="I change it.", calls=(("read", {"path": "a.txt"}),)),
+    ScriptedReply(calls=(("edit", {"path": "a.txt", "oldText": "one", "newText": "two"}), ("read", {"path": "b.txt"}))),
+    ScriptedReply(text=" Done."),
 )
 
 
@@ -34,7 +34,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
 
 async def _played(folder: Path) -> list[Event]:
     async with AsyncHandrail(folder / "w", mode="auto", state_dir=folder / "s", session="t") as rail:
-        await Agent(rail, Scripted(SCRIPT)).run("Make it two.")
+        await Agent(rail, ScriptedModel(SCRIPT)).run("Make it two.")
         return [event for event in rail.events() if isinstance(event, Event)]
 
 
@@ -45,7 +45,7 @@ def told(name: str, events: list[Event]) -> Iterator[dict[str, Any]]:
 
 
 def samples() -> list[Event]:
-    kinds = (sample for name, sample in wire_samples().items() if name.startswith("event."))
+    kinds = (sample for name, sample in build_wire_samples().items() if name.startswith("event."))
     return [decode_event(encode(sample)) for sample in kinds]
 
 

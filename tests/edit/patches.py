@@ -2,9 +2,9 @@
 
 import pytest
 
-from handrail.edit.newlines import replaced
-from handrail.edit.patch.fitting import Fitted, fitted
-from handrail.edit.patch.parsing import parsed
+from handrail.edit.newlines import apply_replacements
+from handrail.edit.patch.fitting import AppliedHunks, apply_hunks
+from handrail.edit.patch.parsing import parse_patch
 from handrail.protocol.error import ToolError
 
 CLASSES = """\
@@ -22,18 +22,18 @@ class B:
 """
 
 
-def fit(text: str, *lines: str) -> Fitted:
-    [file] = parsed("\n".join(["*** Begin Patch", "*** Update File: a", *lines, "*** End Patch"]))
-    return fitted(text, file.hunks, "a")
+def fit(text: str, *lines: str) -> AppliedHunks:
+    [file] = parse_patch("\n".join(["*** Begin Patch", "*** Update File: a", *lines, "*** End Patch"]))
+    return apply_hunks(text, file.hunks, "a")
 
 
 def made(text: str, *lines: str) -> str:
-    return replaced(text, fit(text, *lines).replacements)
+    return apply_replacements(text, fit(text, *lines).replacements)
 
 
 def by_diff(text: str, *lines: str) -> str:
-    [file] = parsed("\n".join(["--- a/a", "+++ b/a", *lines, ""]))
-    return replaced(text, fitted(text, file.hunks, "a").replacements)
+    [file] = parse_patch("\n".join(["--- a/a", "+++ b/a", *lines, ""]))
+    return apply_replacements(text, apply_hunks(text, file.hunks, "a").replacements)
 
 
 def refusal(text: str, *lines: str) -> ToolError:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.edit.refusals.alignment import aligned
-from handrail.edit.refusals.closest import closest
-from handrail.edit.refusals.differences import Difference, differences
-from handrail.edit.refusals.refusals import no_match
-from handrail.edit.refusals.visible import visible
+from handrail.edit.refusals.alignment import align_lines
+from handrail.edit.refusals.closest import find_closest_region
+from handrail.edit.refusals.differences import LineDifference, list_line_differences
+from handrail.edit.refusals.refusals import build_no_match_error
+from handrail.edit.refusals.visible import escape_white_space
 
 CODE = [
     line
@@ -38,15 +38,15 @@ def changed(lines: list[str], at: int, line: str | None) -> str:
     ],
 )
 def test_the_region_and_its_first_difference(old: str, first: int, last: int, told: str) -> None:
-    region = closest("\n".join(CODE), old)
+    region = find_closest_region("\n".join(CODE), old)
     assert region is not None
     assert (region.first, region.last) == (first, last)
-    assert told in str(next(differences(region)))
+    assert told in str(next(list_line_differences(region)))
 
 
 def test_every_line_may_differ_a_little() -> None:
     old = "\n".join(f"{line}  # old" if line else line for line in CODE[400:420])
-    region = closest("\n".join(CODE), old)
+    region = find_closest_region("\n".join(CODE), old)
     assert region is not None
     assert region.first == 401
 
@@ -59,10 +59,10 @@ def test_a_text_with_one_changed_line_is_found_where_it_is(start: int, length: i
         return
     at = data.draw(st.sampled_from(full))
     old = changed(lines, at, lines[at].replace("item", "thing"))
-    region = closest("\n".join(CODE), old)
+    region = find_closest_region("\n".join(CODE), old)
     assert region is not None
     assert region.first <= start + at + 1 <= region.last
-    assert [each.line for each in differences(region)] == [start + at + 1]
+    assert [each.line for each in list_line_differences(region)] == [start + at + 1]
 
 
 texts = st.lists(st.sampled_from(["a", "b", "", " a", "x y", "x  y"]), max_size=12)
@@ -70,16 +70,16 @@ texts = st.lists(st.sampled_from(["a", "b", "", " a", "x y", "x  y"]), max_size=
 
 @given(texts, texts)
 def test_lines_beside_each_other_keep_their_order_and_none_is_lost(wanted: list[str], lines: list[str]) -> None:
-    pairs = aligned(wanted, lines)
+    pairs = align_lines(wanted, lines)
     assert [i for i, _ in pairs if i is not None] == list(range(len(wanted)))
     there = [j for _, j in pairs if j is not None]
     assert there == list(range(len(there)))
 
 
 def test_white_space_is_made_visible() -> None:
-    assert visible("a\tb c\r\n") == "a→b·c␍␤"
-    assert visible("\u00a0\u200b\x1b") == "<U+00A0><U+200B><U+001B>"
-    assert visible("x" * 100, 10) == "xxxxxxxxx…"
+    assert escape_white_space("a\tb c\r\n") == "a→b·c␍␤"
+    assert escape_white_space("\u00a0\u200b\x1b") == "<U+00A0><U+200B><U+001B>"
+    assert escape_white_space("x" * 100, 10) == "xxxxxxxxx…"
 
 
 LONG = "a b " * 250_000
@@ -93,7 +93,7 @@ def test_of_lines_that_are_megabytes_only_a_part_is_compared(old: str) -> None:
     """Every region of them is ten times what may be used in all."""
     tracemalloc.start()
     try:
-        closest(WIDE, old)
+        find_closest_region(WIDE, old)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -103,17 +103,17 @@ def test_of_lines_that_are_megabytes_only_a_part_is_compared(old: str) -> None:
 @pytest.mark.parametrize("size", [1_000, 600_000])
 def test_in_a_line_that_is_the_whole_file_the_part_around_the_hit_is_compared(size: int) -> None:
     text = "var a=1;" * size + "function foo(bar){return bar+baz(1)}" + "var b=2;" * size
-    region = closest(text, "function foo(bar){return bar+bazz(1)}")
+    region = find_closest_region(text, "function foo(bar){return bar+bazz(1)}")
     assert region is not None
-    assert str(next(differences(region))) == "line 1 has baz, oldText has bazz"
+    assert str(next(list_line_differences(region))) == "line 1 has baz, oldText has bazz"
 
 
 @pytest.mark.parametrize("before", [1, 100_000])
 def test_in_a_line_that_is_the_whole_file_the_closest_part_is_told(before: int) -> None:
     text = "function aa(x){return 1};" * before + "function foo(bar){return bar+baz(1)}" + "function foo(){};" * 9
-    region = closest(text, "function foo(bar){return bar+bazz(1)}")
+    region = find_closest_region(text, "function foo(bar){return bar+bazz(1)}")
     assert region is not None
-    assert str(next(differences(region))) == "line 1 has baz, oldText has bazz"
+    assert str(next(list_line_differences(region))) == "line 1 has baz, oldText has bazz"
 
 
 @pytest.mark.parametrize(
@@ -121,17 +121,17 @@ def test_in_a_line_that_is_the_whole_file_the_closest_part_is_told(before: int) 
     [("a  b", "a b", True), ("a b", "a c", False), ("  ", None, True), ("x", None, False)],
 )
 def test_whether_only_white_space_differs(file: str, old: str | None, only: bool) -> None:
-    assert Difference(1, file, old).only_space is only
+    assert LineDifference(1, file, old).only_space is only
 
 
 @pytest.mark.parametrize(("old", "only"), [("", True), (" \t", True), ("x", False)])
 def test_a_line_that_is_not_there_is_more_than_white_space(old: str, only: bool) -> None:
-    assert Difference(None, "", old).only_space is only
+    assert LineDifference(None, "", old).only_space is only
 
 
 @pytest.mark.parametrize("digits", [10, 5_000])
 def test_a_number_that_no_line_has_is_not_taken_for_one(digits: int) -> None:
-    error = no_match("foo\n", "1" * digits + "\tfoo", "bar", "file")
+    error = build_no_match_error("foo\n", "1" * digits + "\tfoo", "bar", "file")
     assert error.code == "NO_MATCH"
     assert "line numbers" not in error.message
 
@@ -153,12 +153,12 @@ WORST: dict[str, Callable[[], tuple[str, str]]] = {
 @pytest.mark.parametrize("kind", WORST)
 def test_a_refusal_comes_and_is_short_whatever_the_texts(kind: str) -> None:
     text, old = WORST[kind]()
-    error = no_match(text, old, "new", "file")
+    error = build_no_match_error(text, old, "new", "file")
     assert error.code == "NO_MATCH"
     assert len(error.message) < 1_000
 
 
 def test_a_short_line_with_another_number_is_close() -> None:
-    found = closest("def a():\n    return 1\n", "return 2")
+    found = find_closest_region("def a():\n    return 1\n", "return 2")
     assert found is not None
     assert (found.first, found.lines) == (2, ["    return 1"])

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from handrail.edit.newlines import replaced
-from handrail.edit.placing import place
+from handrail.edit.newlines import apply_replacements
+from handrail.edit.placing import match_edit
 from handrail.protocol.error import ToolError
 
 
@@ -55,12 +55,12 @@ def result_of(edit: Edit, file: Frame, old: Frame, new: Frame) -> tuple[str | No
     text = f"{top}{before}{end}"
     assume("\n".join(old.lines(edit.before)) not in text)
     try:
-        placed = place(text, "\n".join(old.lines(edit.before)), "\n".join(new.lines(edit.after)), "a.py")
+        placed = match_edit(text, "\n".join(old.lines(edit.before)), "\n".join(new.lines(edit.after)), "a.py")
     except ToolError as error:
         if error.code != "NO_MATCH":
             raise
         return None, f"{top}{after}{end}"
-    return replaced(text, placed.replacements), f"{top}{after}{end}"
+    return apply_replacements(text, placed.replacements), f"{top}{after}{end}"
 
 
 @given(edits(), frames, frames)

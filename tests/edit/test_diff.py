@@ -10,9 +10,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.edit.anchoring import between_anchors
-from handrail.edit.diff import diff_of, unified_diff
-from handrail.edit.newlines import Replacement, replaced
+from handrail.edit.anchoring import split_at_anchors
+from handrail.edit.diff import build_edit_diff, build_unified_diff
+from handrail.edit.newlines import Replacement, apply_replacements
 
 
 def applied(folder: Path, diff: str, old: str | None, name: str = "file.txt") -> str:
@@ -46,19 +46,19 @@ def applied(folder: Path, diff: str, old: str | None, name: str = "file.txt") ->
     ],
 )
 def test_a_diff_looks_as_git_shows_it(old: str, new: str, text: str, added: int, removed: int) -> None:
-    diff = unified_diff(old, new, "f")
+    diff = build_unified_diff(old, new, "f")
     assert diff.text == f"--- a/f\n+++ b/f\n{text}"
     assert (diff.added, diff.removed, diff.truncated) == (added, removed, False)
 
 
 def test_equal_texts_have_no_diff() -> None:
-    assert unified_diff("a\n", "a\n", "f").text == ""
+    assert build_unified_diff("a\n", "a\n", "f").text == ""
 
 
 def test_changes_far_apart_are_hunks_of_their_own() -> None:
     old = [f"{number}\n" for number in range(40)]
     new = [*old[:5], "five\n", *old[6:30], "thirty\n", *old[31:]]
-    assert unified_diff("".join(old), "".join(new), "f").text.count("@@ -") == 2
+    assert build_unified_diff("".join(old), "".join(new), "f").text.count("@@ -") == 2
 
 
 lines = st.sampled_from(
@@ -89,12 +89,12 @@ texts = st.lists(lines | st.text(st.characters(codec="utf-8", exclude_characters
 def test_git_makes_the_new_text_of_the_old_one(tmp_path: Path, old: str, new: str) -> None:
     if old == new:
         return
-    assert applied(tmp_path, unified_diff(old, new, "file.txt").text, old) == new
+    assert applied(tmp_path, build_unified_diff(old, new, "file.txt").text, old) == new
 
 
 @given(texts.filter(bool))
 def test_git_creates_the_new_file(tmp_path: Path, new: str) -> None:
-    assert applied(tmp_path, unified_diff(None, new, "new/file.txt").text, None, "new/file.txt") == new
+    assert applied(tmp_path, build_unified_diff(None, new, "new/file.txt").text, None, "new/file.txt") == new
 
 
 @given(texts, st.data())
@@ -108,17 +108,17 @@ def test_git_makes_the_new_text_where_it_is_known_what_is_replaced(
         Replacement(start, end, data.draw(texts) if data else "")
         for start, end in zip(ends[::2], ends[1::2], strict=False)
     ]
-    new = replaced(old, replacements)
+    new = apply_replacements(old, replacements)
     if old == new:
         return
-    diff = diff_of(old, replacements, "file.txt")
+    diff = build_edit_diff(old, replacements, "file.txt")
     assert applied(tmp_path, diff.text, old) == new
     added, removed = (sum(line.startswith(sign) for line in diff.text.split("\n")[2:]) for sign in "+-")
     assert (diff.added, diff.removed) == (added, removed)
 
 
 def test_two_places_in_a_last_line_without_newline_are_one_change(tmp_path: Path) -> None:
-    diff = diff_of("00", [Replacement(0, 0, "1"), Replacement(2, 2, "a\n")], "file.txt")
+    diff = build_edit_diff("00", [Replacement(0, 0, "1"), Replacement(2, 2, "a\n")], "file.txt")
     assert applied(tmp_path, diff.text, "00") == "100a\n"
 
 
@@ -126,15 +126,20 @@ def test_a_diff_of_known_places_is_the_diff_of_the_texts() -> None:
     old = "".join(f"line {number}\n" for number in range(60))
     places = [old.index(f"line {number}\n") for number in (2, 7, 30, 59)]
     replacements = [Replacement(at, at + 4, "LINE") for at in places]
-    assert diff_of(old, replacements, "f") == unified_diff(old, replaced(old, replacements), "f")
+    assert build_edit_diff(old, replacements, "f") == build_unified_diff(
+        old, apply_replacements(old, replacements), "f"
+    )
 
 
 def test_a_part_of_a_text_is_enough_for_its_diff() -> None:
     old = "".join(f"line {number}\n" for number in range(60))
     at = old.index("line 40\n")
     part = old.index("line 30\n")
-    whole = diff_of(old, [Replacement(at, at + 4, "LINE\nLINE")], "f")
-    assert diff_of(old[part:], [Replacement(at - part, at - part + 4, "LINE\nLINE")], "f", lines_before=30) == whole
+    whole = build_edit_diff(old, [Replacement(at, at + 4, "LINE\nLINE")], "f")
+    assert (
+        build_edit_diff(old[part:], [Replacement(at - part, at - part + 4, "LINE\nLINE")], "f", lines_before=30)
+        == whole
+    )
 
 
 def test_git_takes_diffs_of_edits_to_longer_texts(tmp_path: Path, count: Callable[[int], int]) -> None:
@@ -149,7 +154,7 @@ def test_git_takes_diffs_of_edits_to_longer_texts(tmp_path: Path, count: Callabl
             at = chance.randrange(len(new) + 1)
             new[at : at + chance.randrange(4)] = [f"new {number}\n" for number in range(chance.randrange(4))]
         if old != new:
-            diff = unified_diff("".join(old), "".join(new), "file.txt")
+            diff = build_unified_diff("".join(old), "".join(new), "file.txt")
             assert applied(tmp_path, diff.text, "".join(old)) == "".join(new)
 
 
@@ -171,14 +176,14 @@ def test_git_takes_diffs_of_edits_to_longer_texts(tmp_path: Path, count: Callabl
 )
 def test_any_name_stands_in_the_header_as_git_writes_it(tmp_path: Path, name: str) -> None:
     for old, created in (("old\n", False), (None, True)):
-        diff = unified_diff(None if created else old or "", "new\n", name)
+        diff = build_unified_diff(None if created else old or "", "new\n", name)
         assert applied(tmp_path, diff.text, old, name) == "new\n"
         assert diff.text.splitlines()[1].removesuffix("\t").isprintable()
         assert len(diff.text.splitlines()) == (4 if created else 5)
 
 
 def test_a_name_cannot_forge_lines_of_a_diff() -> None:
-    diff = unified_diff("old\n", "new\n", "a\n+++ b/safe.txt\n@@ -1 +1 @@\n-x\n+y")
+    diff = build_unified_diff("old\n", "new\n", "a\n+++ b/safe.txt\n@@ -1 +1 @@\n-x\n+y")
     assert diff.text.count("\n+") == 2
     assert "\n+y" not in diff.text
 
@@ -211,7 +216,7 @@ WORST: dict[str, Callable[[], tuple[list[str], list[str]]]] = {
 def test_the_time_is_bounded_whatever_the_texts(kind: str) -> None:
     old, new = ("".join(f"{line}\n" for line in lines) for lines in WORST[kind]())
     start = time.process_time()
-    diff = unified_diff(old, new, "f")
+    diff = build_unified_diff(old, new, "f")
     assert time.process_time() - start < 5
     assert diff.added + diff.removed
     assert len(diff.text) < 70_000
@@ -220,7 +225,7 @@ def test_the_time_is_bounded_whatever_the_texts(kind: str) -> None:
 def test_many_lines_of_a_long_text_are_counted_one_by_one() -> None:
     old = [f"line {number}\n" for number in range(50_000)]
     new = [line.upper() if not number % 97 else line for number, line in enumerate(old)]
-    diff = unified_diff("".join(old), "".join(new), "a")
+    diff = build_unified_diff("".join(old), "".join(new), "a")
     assert (diff.added, diff.removed) == (516, 516)
 
 
@@ -228,7 +233,7 @@ def test_many_lines_of_a_long_text_are_counted_one_by_one() -> None:
 def test_what_is_between_anchors_is_all_that_changes(old: list[str], new: list[str]) -> None:
     made: list[str] = []
     at = 0
-    for a, b, c, d in between_anchors(old, new):
+    for a, b, c, d in split_at_anchors(old, new):
         made += old[at:a]
         assert len(made) == c
         made += new[c:d]
@@ -237,7 +242,7 @@ def test_what_is_between_anchors_is_all_that_changes(old: list[str], new: list[s
 
 
 def test_a_long_diff_is_cut_between_lines_and_says_so() -> None:
-    diff = unified_diff(None, "".join(f"line {number}\n" for number in range(20_000)), "f")
+    diff = build_unified_diff(None, "".join(f"line {number}\n" for number in range(20_000)), "f")
     assert diff.truncated
     assert diff.added == 20_000
     *_, last, note = diff.text.splitlines()

@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 
 from handrail.edit.ladder.strategies import FORGIVEN
-from handrail.edit.newlines import replaced
-from handrail.edit.placing import Placed, place
+from handrail.edit.newlines import apply_replacements
+from handrail.edit.placing import EditMatch, match_edit
 from handrail.protocol.error import ToolError
 
 SHOP = """\
@@ -23,14 +23,14 @@ class Shop:
 """
 
 
-def edited(text: str, old: str, new: str, *, every: bool = False) -> tuple[str, Placed]:
-    placed = place(text, old, new, "shop.py", every=every)
-    return replaced(text, placed.replacements), placed
+def edited(text: str, old: str, new: str, *, every: bool = False) -> tuple[str, EditMatch]:
+    placed = match_edit(text, old, new, "shop.py", every=every)
+    return apply_replacements(text, placed.replacements), placed
 
 
 def refusal(text: str, old: str, new: str) -> ToolError:
     with pytest.raises(ToolError) as caught:
-        place(text, old, new, "shop.py")
+        match_edit(text, old, new, "shop.py")
     return caught.value
 
 
@@ -170,7 +170,7 @@ def test_what_is_meant_is_changed_and_nothing_else(name: str) -> None:
 
 def test_a_text_that_is_there_as_it_is_is_taken_first() -> None:
     text = "  total = 1\ntotal  = 1\ntotal = 1;\n"
-    assert edited(text, "total = 1;", "x") == ("  total = 1\ntotal  = 1\nx\n", place(text, "total = 1;", "x", "a"))
+    assert edited(text, "total = 1;", "x") == ("  total = 1\ntotal  = 1\nx\n", match_edit(text, "total = 1;", "x", "a"))
     assert edited(text, "total = 1;", "x")[1].strategy == "exact"
 
 
@@ -441,7 +441,7 @@ def test_words_are_never_forgiven_where_all_places_are_meant() -> None:
     old = SHOP[: SHOP.index("\n\n")].replace("items)", "old_items)")
     assert edited(SHOP, old, old.replace("price", "cost"))[1].strategy in FORGIVEN
     with pytest.raises(ToolError):
-        place(SHOP, old, "x", "shop.py", every=True)
+        match_edit(SHOP, old, "x", "shop.py", every=True)
 
 
 @pytest.mark.parametrize(
@@ -610,6 +610,6 @@ def test_more_places_than_can_be_looked_at_are_refused_and_not_half_of_them_chan
     text = "".join(f"{' ' * (number % 40)}total = price\n" for number in range(10_000))
     old = "total  = price\n" * 400
     with pytest.raises(ToolError) as caught:
-        place(text, old, "x\n", "shop.py", every=True)
+        match_edit(text, old, "x\n", "shop.py", every=True)
     assert caught.value.code == "LIMIT_EXCEEDED"
     assert "more than" in refusal(text, old, "x\n").message

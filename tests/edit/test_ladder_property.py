@@ -6,13 +6,13 @@ from itertools import pairwise
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from handrail.edit.ladder.fitting import Rung
-from handrail.edit.ladder.page import Page
-from handrail.edit.ladder.reading import readings
+from handrail.edit.ladder.fitting import Tolerance
+from handrail.edit.ladder.page import IndexedText
+from handrail.edit.ladder.reading import list_readings
 from handrail.edit.ladder.strategies import FORGIVEN
-from handrail.edit.ladder.typography import squashed
-from handrail.edit.newlines import Replacement, replaced
-from handrail.edit.placing import Placed, place
+from handrail.edit.ladder.typography import squash_spaces
+from handrail.edit.newlines import Replacement, apply_replacements
+from handrail.edit.placing import EditMatch, match_edit
 from handrail.protocol.error import ToolError
 
 WORDS = (
@@ -73,9 +73,9 @@ def edits(draw: st.DrawFn) -> tuple[str, str, str]:
     return "\n".join(there) + draw(st.sampled_from(("", "\n"))), "\n".join(old) + end, "\n".join(new) + end
 
 
-def made(text: str, old: str, new: str, *, every: bool = False) -> Placed | None:
+def made(text: str, old: str, new: str, *, every: bool = False) -> EditMatch | None:
     try:
-        return place(text, old, new, "a.txt", every=every)
+        return match_edit(text, old, new, "a.txt", every=every)
     except ToolError as error:
         if error.code not in {"NO_MATCH", "AMBIGUOUS_MATCH"}:
             raise
@@ -103,13 +103,13 @@ def test_what_was_replaced_can_be_put_back(edit: tuple[str, str, str]) -> None:
     placed = made(text, old, new)
     if placed is None:
         return
-    after = replaced(text, placed.replacements)
+    after = apply_replacements(text, placed.replacements)
     back: list[Replacement] = []
     grown = 0
     for start, end, come in placed.replacements:
         back.append(Replacement(start + grown, start + grown + len(come), text[start:end]))
         grown += len(come) - (end - start)
-    assert replaced(after, back) == text
+    assert apply_replacements(after, back) == text
 
 
 @given(edits())
@@ -138,15 +138,15 @@ def test_a_strategy_is_used_only_where_those_before_it_find_nothing(edit: tuple[
         assert text.count(old) == 1
         return
     order = list(FORGIVEN)
-    page = Page(text)
-    literal, *others = readings(old, new)
-    rungs = sorted(fit.rung for fit in page.fits(literal))
+    page = IndexedText(text)
+    literal, *others = list_readings(old, new)
+    rungs = sorted(fit.tolerance for fit in page.fits(literal))
     if order.index(placed.strategy) > order.index("typography"):
         assert not rungs
     elif rungs:
         assert rungs.count(rungs[0]) == 1
     if placed.strategy in {"context-aware", "block-anchor"}:
-        assert not any(fit.rung < Rung.TOKENS for reading in others for fit in page.fits(reading))
+        assert not any(fit.tolerance < Tolerance.TOKENS for reading in others for fit in page.fits(reading))
 
 
 SPACE_ONLY = ("line-trimmed", "indentation-flexible", "trimmed-boundary", "whitespace-normalised", "typography")
@@ -160,8 +160,8 @@ def test_where_only_space_and_looks_differ_the_place_then_says_what_new_text_say
     if placed is None or placed.strategy not in SPACE_ONLY:
         return
     [span] = placed.spans
-    after = replaced(text, placed.replacements, span.start, span.end)
-    assert squashed(after).replace("\n", "") == squashed(new).replace("\n", "")
+    after = apply_replacements(text, placed.replacements, span.start, span.end)
+    assert squash_spaces(after).replace("\n", "") == squash_spaces(new).replace("\n", "")
 
 
 @given(edits())
@@ -172,7 +172,7 @@ def test_lines_that_the_edit_keeps_stay_as_the_file_has_them(edit: tuple[str, st
     if placed is None or placed.strategy not in SPACE_ONLY:
         return
     [span] = placed.spans
-    after = replaced(text, placed.replacements, span.start, span.end).split("\n")
+    after = apply_replacements(text, placed.replacements, span.start, span.end).split("\n")
     own, wanted, come = ([line for line in part.split("\n") if line.strip()] for part in (text[slice(*span)], old, new))
     matcher = SequenceMatcher(None, wanted, come, autojunk=False)
     for i, k, size in matcher.get_matching_blocks():
@@ -185,4 +185,4 @@ def test_lines_that_the_edit_keeps_stay_as_the_file_has_them(edit: tuple[str, st
 def test_any_texts_at_all_are_replaced_or_refused(text: str, old: str, new: str, every: bool) -> None:
     placed = made(text, old, new, every=every)
     if placed is not None:
-        replaced(text, placed.replacements)
+        apply_replacements(text, placed.replacements)

@@ -6,9 +6,15 @@ from typing import SupportsIndex
 
 import pytest
 
-from handrail.edit.diff import diff_of
-from handrail.edit.hunks import blocks
-from handrail.edit.newlines import Replacement, in_file, line_ending_of, plain, replaced
+from handrail.edit.diff import build_edit_diff
+from handrail.edit.hunks import build_blocks
+from handrail.edit.newlines import (
+    Replacement,
+    apply_replacements,
+    detect_line_ending,
+    normalize_newlines,
+    restore_newlines,
+)
 
 PLACES = 2_000
 LINE = "x" + "y" * 49
@@ -47,7 +53,7 @@ TEXTS: dict[str, Callable[[], str]] = {
 def test_lines_are_searched_a_few_times_however_many_places_are_in_them(kind: str) -> None:
     text = Watched(TEXTS[kind]())
     places = [at for at, character in enumerate(text) if character == "x"]
-    made = list(blocks(text, [Replacement(at, at + 1, "z") for at in places], 0))
+    made = list(build_blocks(text, [Replacement(at, at + 1, "z") for at in places], 0))
     assert made
     assert text.searched < 30 * len(text)
 
@@ -55,18 +61,18 @@ def test_lines_are_searched_a_few_times_however_many_places_are_in_them(kind: st
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
 def test_the_ending_of_a_line_is_looked_for_once(end: str) -> None:
     raw = Watched(f"a\r\nb\n{LINE * PLACES}{end}")
-    text = plain(raw)
+    text = normalize_newlines(raw)
     wanted = [Replacement(at, at + 1, "\n") for at, character in enumerate(text) if character == "x"]
-    own = list(in_file(raw, text, "mixed", wanted, "\n"))
+    own = list(restore_newlines(raw, text, "mixed", wanted, "\n"))
     assert {part.text for part in own} == {end or "\n"}
     assert raw.searched < 4 * len(raw)
 
 
 def test_new_lines_take_the_ending_of_the_line_they_are_put_into() -> None:
     raw = "one x x\r\ntwo x x\nthree x\r\nx"
-    text = plain(raw)
+    text = normalize_newlines(raw)
     wanted = [Replacement(at, at + 1, "1\n2") for at, character in enumerate(text) if character == "x"]
-    made = replaced(raw, list(in_file(raw, text, line_ending_of(raw), wanted, "\n")))
+    made = apply_replacements(raw, list(restore_newlines(raw, text, detect_line_ending(raw), wanted, "\n")))
     assert made == (
         "one 1\r\n2 1\r\n2\r\n"  # both places of the first line
         "two 1\n2 1\n2\n"
@@ -80,5 +86,5 @@ def test_a_diff_of_many_places_in_a_line_counts_as_before() -> None:
     text = "".join(chance.choices("xy\n", weights=(5, 90, 2), k=5_000))
     wanted = [Replacement(at, at + 1, "z") for at, character in enumerate(text) if character == "x"]
     lines = sum("x" in line for line in text.split("\n"))
-    diff = diff_of(text, wanted, "f")
+    diff = build_edit_diff(text, wanted, "f")
     assert (diff.added, diff.removed) == (lines, lines)

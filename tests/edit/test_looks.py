@@ -4,8 +4,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from handrail.edit.newlines import replaced
-from handrail.edit.placing import place
+from handrail.edit.newlines import apply_replacements
+from handrail.edit.placing import match_edit
 from handrail.protocol.error import ToolError
 
 NO_BREAK = "\u00a0"
@@ -14,7 +14,7 @@ NO_BREAK = "\u00a0"
 def edited(text: str, old: str, new: str) -> str | None:
     """What the text becomes; None if the edit is refused."""
     try:
-        return replaced(text, place(text, old, new, "a.py").replacements)
+        return apply_replacements(text, match_edit(text, old, new, "a.py").replacements)
     except ToolError as error:
         if error.code not in {"NO_MATCH", "AMBIGUOUS_MATCH"}:
             raise

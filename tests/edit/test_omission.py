@@ -6,8 +6,13 @@ from time import process_time
 
 import pytest
 
-from handrail.edit.omission.guard import certain_placeholder, placeholder, refuse_omission, refuse_omission_in_file
-from handrail.edit.omission.marks import mark_of
+from handrail.edit.omission.guard import (
+    find_certain_placeholder,
+    find_placeholder,
+    refuse_omission,
+    refuse_omission_in_file,
+)
+from handrail.edit.omission.marks import parse_mark
 from handrail.protocol.error import ToolError
 
 
@@ -103,42 +108,42 @@ LEGITIMATE = (
 
 @pytest.mark.parametrize(("path", "mark"), MARKS)
 def test_a_mark_in_the_place_of_real_lines_is_found(path: str, mark: str) -> None:
-    found = placeholder(OLD, f"begin(total, 1)\n    {mark}\nfinish(total)\n", path)
+    found = find_placeholder(OLD, f"begin(total, 1)\n    {mark}\nfinish(total)\n", path)
     assert found is not None
     assert (found.line, found.text, found.lost) == (2, mark, 4)
 
 
 @pytest.mark.parametrize(("path", "mark"), MARKS)
 def test_the_same_mark_is_fine_where_no_line_goes(path: str, mark: str) -> None:
-    assert placeholder(OLD, OLD.replace("second", f"{mark}\nsecond"), path) is None
+    assert find_placeholder(OLD, OLD.replace("second", f"{mark}\nsecond"), path) is None
 
 
 @pytest.mark.parametrize(("path", "mark"), MARKS)
 def test_a_mark_that_the_old_text_has_is_fine(path: str, mark: str) -> None:
     old = f"begin(total)\n{mark}\nfinish(total)\n"
-    assert placeholder(old, f"begin(1)\n  {mark}\nend(total)\n", path) is None
-    assert mark_of(mark) is not None
+    assert find_placeholder(old, f"begin(1)\n  {mark}\nend(total)\n", path) is None
+    assert parse_mark(mark) is not None
 
 
 @pytest.mark.parametrize(("path", "old", "new", "line"), CAUGHT)
 def test_an_edit_that_leaves_lines_out_is_found(path: str, old: str, new: str, line: int) -> None:
-    found = placeholder(old, new, path)
+    found = find_placeholder(old, new, path)
     assert found is not None
     assert found.line == line
 
 
 @pytest.mark.parametrize(("path", "old", "new"), LEGITIMATE)
 def test_an_honest_edit_passes(path: str, old: str, new: str) -> None:
-    assert placeholder(old, new, path) is None
-    assert certain_placeholder(old, new, path) is None
+    assert find_placeholder(old, new, path) is None
+    assert find_certain_placeholder(old, new, path) is None
 
 
 @pytest.mark.parametrize(("path", "line"), HONEST)
 def test_an_honest_line_may_take_the_place_of_others(path: str, line: str) -> None:
     old = "a = 1\nb = 2\nc = 3\nd = 4\n"
     new = f"a = 1\n{line}\nd = 4\n"
-    assert placeholder(old, new, path) is None
-    assert certain_placeholder(old, new, path) is None
+    assert find_placeholder(old, new, path) is None
+    assert find_certain_placeholder(old, new, path) is None
 
 
 def test_a_whole_file_is_refused_for_words_and_not_for_dots() -> None:
@@ -146,19 +151,19 @@ def test_a_whole_file_is_refused_for_words_and_not_for_dots() -> None:
         OLD.replace("second = compute(2)", "# ... existing code ..."),
         OLD.replace("second = compute(2)", "# ..."),
     )
-    assert certain_placeholder(OLD, said, "a.py") == (3, "# ... existing code ...", 1)
-    assert placeholder(OLD, dots, "a.py") == (3, "# ...", 1)
-    assert certain_placeholder(OLD, dots, "a.py") is None
+    assert find_certain_placeholder(OLD, said, "a.py") == (3, "# ... existing code ...", 1)
+    assert find_placeholder(OLD, dots, "a.py") == (3, "# ...", 1)
+    assert find_certain_placeholder(OLD, dots, "a.py") is None
 
 
 def test_lines_that_moved_are_not_lost() -> None:
     new = "first = compute(1)\n# ... rest of the code unchanged ...\nbegin(total)\n"
-    assert placeholder("begin(total)\nfirst = compute(1)\n", new, "a.py") is None
+    assert find_placeholder("begin(total)\nfirst = compute(1)\n", new, "a.py") is None
 
 
 def test_a_blank_line_or_bracket_between_two_hunks_does_not_divide_them() -> None:
     old = "class A {\n\n  one();\n  two();\n}\n"
-    assert placeholder(old, "class A {\n  // ... existing methods ...\n\n}\n", "a.js") == (
+    assert find_placeholder(old, "class A {\n  // ... existing methods ...\n\n}\n", "a.js") == (
         2,
         "// ... existing methods ...",
         2,
@@ -167,8 +172,8 @@ def test_a_blank_line_or_bracket_between_two_hunks_does_not_divide_them() -> Non
 
 def test_dots_in_a_comment_of_another_kind_are_no_part_of_the_comment_around_them() -> None:
     old = "/**\n * One.\n */\none();\ntwo();\n\n/**\n * Three.\n */\n"
-    assert placeholder(old, "/**\n * One.\n // ...\n * Three.\n */\n", "a.js") == (3, "// ...", 2)
-    assert placeholder(old, "/**\n * One.\n * ...\n * Three.\n */\n", "a.js") is None
+    assert find_placeholder(old, "/**\n * One.\n // ...\n * Three.\n */\n", "a.js") == (3, "// ...", 2)
+    assert find_placeholder(old, "/**\n * One.\n * ...\n * Three.\n */\n", "a.js") is None
 
 
 @pytest.mark.parametrize(
@@ -181,7 +186,7 @@ def test_dots_in_a_comment_of_another_kind_are_no_part_of_the_comment_around_the
 )
 def test_a_comment_about_code_is_a_placeholder_however_much_comes_with_it(mark: str, is_one: bool) -> None:
     new = f"first();\nopen();\ncheck();\n{mark}\nlast();\n"
-    assert (placeholder("first();\nsecond();\nlast();\n", new, "a.js") is not None) == is_one
+    assert (find_placeholder("first();\nsecond();\nlast();\n", new, "a.js") is not None) == is_one
 
 
 @pytest.mark.parametrize(
@@ -227,7 +232,7 @@ MANY = 100_000
 def test_any_text_is_looked_at_in_bounded_time(old: str, new: str) -> None:
     """Without its limits each of these takes minutes or more than the time that a test run has."""
     started = process_time()
-    for find in (placeholder, certain_placeholder):
+    for find in (find_placeholder, find_certain_placeholder):
         found = find(old, new, "a.js")
         assert (found.line if found else None) == (1 if old.startswith("real line") else None)
     assert process_time() - started < 30

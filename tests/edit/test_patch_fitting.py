@@ -3,7 +3,7 @@
 import pytest
 from patches import CLASSES, by_diff, fit, made, refusal
 
-from handrail.edit.newlines import replaced
+from handrail.edit.newlines import apply_replacements
 from handrail.protocol.error import ToolError
 
 BRACES = """\
@@ -25,7 +25,7 @@ int second(
 
 def test_lines_that_are_there_once_are_replaced() -> None:
     found = fit("a\nb\nc\n", " a", "-b", "+B")
-    assert replaced("a\nb\nc\n", found.replacements) == "a\nB\nc\n"
+    assert apply_replacements("a\nb\nc\n", found.replacements) == "a\nB\nc\n"
     assert found.strategies == ("exact",)
 
 

@@ -4,14 +4,14 @@ import pytest
 from patches import by_diff, made, refusal
 
 from handrail.edit.patch.model import Hunk
-from handrail.edit.patch.parsing import parsed
+from handrail.edit.patch.parsing import parse_patch
 from handrail.protocol.error import ToolError
 
 LONG = "h\n\na\nb\nc\nd\n" + "x\n" * 8 + "e\n"
 
 
 def hunks(*lines: str) -> tuple[Hunk, ...]:
-    [file] = parsed("\n".join(["--- a/a", "+++ b/a", *lines, ""]))
+    [file] = parse_patch("\n".join(["--- a/a", "+++ b/a", *lines, ""]))
     return file.hunks
 
 
@@ -85,5 +85,5 @@ def test_several_mails_are_one_patch() -> None:
         "@@ -1{1} +1{1} @@\n-{0}\n+{0}0\n-- \n2.39.5\n\n\n"
     )
     for counts in ("", ",3"):
-        found = parsed(mail.format(1, counts) + mail.format(2, counts))
+        found = parse_patch(mail.format(1, counts) + mail.format(2, counts))
         assert [body(hunk) for file in found for hunk in file.hunks] == [["-1", "+10"], ["-2", "+20"]]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.edit.patch.parsing import parsed
+from handrail.edit.patch.parsing import parse_patch
 from handrail.protocol.error import ToolError
 
 HUNK = "@@ -1 +1 @@\n-1\n+2\n"
@@ -22,7 +22,7 @@ NEW = "@@ -0,0 +1 @@\n+1\n"
     ],
 )
 def test_the_line_of_git_tells_the_prefixes(names: str, new: str, path: str) -> None:
-    [file] = parsed(f"diff --git {names}\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ {new}\n{NEW}")
+    [file] = parse_patch(f"diff --git {names}\nnew file mode 100644\nindex 0..1\n--- /dev/null\n+++ {new}\n{NEW}")
     assert file.path == path
 
 
@@ -38,9 +38,9 @@ def test_the_line_of_git_tells_the_prefixes(names: str, new: str, path: str) -> 
     ],
 )
 def test_it_tells_them_of_files_that_change_and_that_go(names: str, old: str, new: str, path: str) -> None:
-    [changed] = parsed(f"diff --git {names}\nindex 0..1\n--- {old}\n+++ {new}\n{HUNK}")
-    [gone] = parsed(f"diff --git {names}\ndeleted file mode 100644\n--- {old}\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n")
-    [empty] = parsed(f"diff --git {names}\ndeleted file mode 100644\nindex 0..0\n")
+    [changed] = parse_patch(f"diff --git {names}\nindex 0..1\n--- {old}\n+++ {new}\n{HUNK}")
+    [gone] = parse_patch(f"diff --git {names}\ndeleted file mode 100644\n--- {old}\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n")
+    [empty] = parse_patch(f"diff --git {names}\ndeleted file mode 100644\nindex 0..0\n")
     assert (changed.path, gone.path, empty.path) == (path, path, path)
 
 
@@ -55,18 +55,18 @@ def test_it_tells_them_of_files_that_change_and_that_go(names: str, old: str, ne
 )
 def test_names_that_disagree_are_refused(lines: str) -> None:
     with pytest.raises(ToolError, match=r"are other names than 'a' to 'b'\. Name the same files in every line"):
-        parsed(lines + HUNK)
+        parse_patch(lines + HUNK)
 
 
 @pytest.mark.parametrize(("old", "new"), [("a/x/f", "b/y/f"), ("x/f", "y/f"), ("c/x/f", "i/y/f")])
 def test_a_rename_has_its_names_without_prefixes(old: str, new: str) -> None:
     head = f"diff --git {old} {new}\nrename from x/f\nrename to y/f\n"
     for lines in (head, f"{head}--- {old}\n+++ {new}\n{HUNK}"):
-        [file] = parsed(lines)
+        [file] = parse_patch(lines)
         assert (file.action, file.path, file.target) == ("move", "x/f", "y/f")
 
 
 def test_twenty_thousand_spaces_in_a_name_come_to_an_end() -> None:
     name = f"x{' ' * 19_900}y"
-    [file] = parsed(f"--- a/{name}\n+++ b/{name}\n{HUNK}")
+    [file] = parse_patch(f"--- a/{name}\n+++ b/{name}\n{HUNK}")
     assert file.path == name

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.edit.patch.model import FilePatch, Hunk
-from handrail.edit.patch.parsing import parsed
+from handrail.edit.patch.parsing import parse_patch
 from handrail.protocol.error import ToolError
 
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
@@ -17,7 +17,9 @@ def envelope(*lines: str) -> str:
 
 def said(patch: str) -> list[tuple[str, ...]]:
     """What a patch does, in few words: action, path, target, and the lines of its hunks."""
-    return [(file.action, file.path, *([file.target] if file.target else []), *_bodies(file)) for file in parsed(patch)]
+    return [
+        (file.action, file.path, *([file.target] if file.target else []), *_bodies(file)) for file in parse_patch(patch)
+    ]
 
 
 def _bodies(file: FilePatch) -> list[str]:
@@ -27,7 +29,7 @@ def _bodies(file: FilePatch) -> list[str]:
 
 
 def hunk(patch: str) -> Hunk:
-    [file] = parsed(patch)
+    [file] = parse_patch(patch)
     [only] = file.hunks
     return only
 
@@ -267,7 +269,7 @@ def test_what_models_get_wrong_is_passed_over_where_that_is_safe(name: str) -> N
 def test_a_patch_that_cannot_be_read_is_refused_with_its_line(name: str) -> None:
     patch, line, words = MALFORMED[name]
     with pytest.raises(ToolError) as refused:
-        parsed(patch)
+        parse_patch(patch)
     assert refused.value.code == "INVALID_ARGUMENT"
     assert words in refused.value.message
     assert name.startswith("no begin") <= ("--- a/PATH" not in refused.value.message)
@@ -281,7 +283,7 @@ def test_a_patch_that_cannot_be_read_is_refused_with_its_line(name: str) -> None
 )
 def test_a_binary_patch_is_refused_as_what_it_is(sign: str) -> None:
     with pytest.raises(ToolError) as refused:
-        parsed(f"diff --git a/x b/x\nindex 1..2 100644\n{sign}")
+        parse_patch(f"diff --git a/x b/x\nindex 1..2 100644\n{sign}")
     assert refused.value.code == "BINARY_FILE"
     assert "Line 3 of the patch" in refused.value.message
 
@@ -292,12 +294,12 @@ def test_anchors_are_kept_in_order_and_without_their_signs() -> None:
 
 
 def test_the_end_of_the_file_is_told_of_its_hunk_only() -> None:
-    [file] = parsed(envelope("*** Update File: a", "@@", "-x", "@@", "+y", "*** End of File"))
+    [file] = parse_patch(envelope("*** Update File: a", "@@", "-x", "@@", "+y", "*** End of File"))
     assert [each.at_end for each in file.hunks] == [False, True]
 
 
 def test_a_hunk_knows_its_number_and_its_line_in_the_patch() -> None:
-    [_, file] = parsed(envelope("*** Delete File: a", "*** Update File: b", "@@", "-x", "@@ q", "+y"))
+    [_, file] = parse_patch(envelope("*** Delete File: a", "*** Update File: b", "@@", "-x", "@@ q", "+y"))
     assert [(each.number, each.line) for each in file.hunks] == [(1, 4), (2, 6)]
 
 
@@ -327,18 +329,18 @@ def test_a_missing_newline_is_told_of_its_side(marks: tuple[str, ...], expected:
     ],
 )
 def test_a_diff_may_say_that_a_file_is_executable(lines: tuple[str, ...], expected: bool | None) -> None:
-    [file] = parsed("\n".join(["diff --git a/x b/x", *lines, ""]))
+    [file] = parse_patch("\n".join(["diff --git a/x b/x", *lines, ""]))
     assert file.executable is expected
 
 
 def test_a_new_file_keeps_the_endings_that_a_diff_with_plain_newlines_has_for_it() -> None:
-    [file] = parsed("--- /dev/null\n+++ b/n\n@@ -0,0 +1,2 @@\n+x\r\n+y\r\n")
+    [file] = parse_patch("--- /dev/null\n+++ b/n\n@@ -0,0 +1,2 @@\n+x\r\n+y\r\n")
     assert file.content == "x\r\ny\r\n"
 
 
 def test_a_new_file_does_not_keep_the_endings_of_the_patch_itself() -> None:
     for patch in (envelope("*** Add File: n", "+x"), "--- /dev/null\n+++ b/n\n@@ -0,0 +1 @@\n+x\n"):
-        [file] = parsed(patch.replace("\n", "\r\n"))
+        [file] = parse_patch(patch.replace("\n", "\r\n"))
         assert file.content == "x\n"
 
 
@@ -363,7 +365,7 @@ def test_a_new_file_does_not_keep_the_endings_of_the_patch_itself() -> None:
 )  # fmt: skip
 def test_a_megabyte_of_anything_comes_to_an_end(patch: str) -> None:
     try:
-        assert parsed(patch)
+        assert parse_patch(patch)
     except ToolError as error:
         assert error.code == "INVALID_ARGUMENT"  # noqa: PT017  both are fine
 
@@ -409,7 +411,7 @@ PIECES = st.sampled_from(
 @given(st.lists(PIECES | st.text(max_size=20), max_size=30))
 def test_no_text_breaks_the_parser(lines: list[str]) -> None:
     try:
-        files = parsed("\n".join(lines))
+        files = parse_patch("\n".join(lines))
     except ToolError as error:
         files, code = (), error.code
     else:

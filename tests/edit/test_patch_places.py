@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 from patches import CLASSES, by_diff, fit, made, refusal
 
-from handrail.edit.patch.fitting import fitted
-from handrail.edit.patch.parsing import parsed
+from handrail.edit.patch.fitting import apply_hunks
+from handrail.edit.patch.parsing import parse_patch
 from handrail.protocol.error import ToolError
 
 BODY = "def f():\n    a = 1\n    b = 2\n"
@@ -131,7 +131,7 @@ def test_a_refusal_quotes_the_file_as_it_is() -> None:
 
 
 def test_bytes_that_are_no_text_are_named_as_such() -> None:
-    [file] = parsed("--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n a\n-b \ufffd\n+c\n")
+    [file] = parse_patch("--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n a\n-b \ufffd\n+c\n")
     with pytest.raises(ToolError) as refused:
-        fitted("a\nb \udcef\n", file.hunks, "a", "a\nb \ufffd\n")
+        apply_hunks("a\nb \udcef\n", file.hunks, "a", "a\nb \ufffd\n")
     assert "its old text holds U+FFFD, which stands for bytes of a that are no text" in refused.value.message

@@ -2,8 +2,8 @@
 
 import pytest
 
-from handrail.edit.newlines import replaced
-from handrail.edit.placing import place
+from handrail.edit.newlines import apply_replacements
+from handrail.edit.placing import match_edit
 from handrail.protocol.error import ToolError
 
 PAGE = """\
@@ -54,8 +54,8 @@ def test_what_is_meant_is_changed_and_nothing_else(name: str) -> None:
     if "accents" in name:
         old, new = old.replace("ï", "i\u0308"), new.replace("ï", "i\u0308")
     assert text.count(before) == 1
-    placed = place(text, old, new, "page.js")
-    assert replaced(text, placed.replacements) == text.replace(before, after)
+    placed = match_edit(text, old, new, "page.js")
+    assert apply_replacements(text, placed.replacements) == text.replace(before, after)
     assert placed.strategy == strategy
 
 
@@ -91,7 +91,7 @@ REFUSED = {
 def test_what_could_be_a_wrong_guess_is_refused(name: str) -> None:
     text, old, new = REFUSED[name]
     with pytest.raises(ToolError) as caught:
-        place(text, old, new, "page.js")
+        match_edit(text, old, new, "page.js")
     assert caught.value.code in {"NO_MATCH", "AMBIGUOUS_MATCH"}
 
 
@@ -99,16 +99,16 @@ def test_a_stale_word_is_forgiven_only_where_nothing_else_comes_near() -> None:
     old = f"function page(item) {{\n{NAMES}{CHECK}{EMPTY}"
     twin = PAGE.replace("page(items)", "page(itemss)")
     with pytest.raises(ToolError):
-        place(PAGE + twin, old, old.replace("p>", "b>"), "page.js")
+        match_edit(PAGE + twin, old, old.replace("p>", "b>"), "page.js")
 
 
 @pytest.mark.parametrize("slip", ["use  b;", "use b ;", "use\u00a0b;"])
 def test_a_line_that_moves_stays_as_the_file_has_it(slip: str) -> None:
-    placed = place("use a;\nuse c;\nuse b;\n", f"use a;\nuse c;\n{slip}\n", f"use a;\n{slip}\nuse c;\n", "a.rs")
-    assert replaced("use a;\nuse c;\nuse b;\n", placed.replacements) == "use a;\nuse b;\nuse c;\n"
+    placed = match_edit("use a;\nuse c;\nuse b;\n", f"use a;\nuse c;\n{slip}\n", f"use a;\n{slip}\nuse c;\n", "a.rs")
+    assert apply_replacements("use a;\nuse c;\nuse b;\n", placed.replacements) == "use a;\nuse b;\nuse c;\n"
 
 
 def test_a_second_copy_of_a_line_is_new_texts() -> None:
     text = "say(“a”);\nrun();\n"
-    placed = place(text, 'say("a");\nrun();\n', 'say("a");\nrun();\nsay("a");\n', "a.js")
-    assert replaced(text, placed.replacements) == 'say(“a”);\nrun();\nsay("a");\n'
+    placed = match_edit(text, 'say("a");\nrun();\n', 'say("a");\nrun();\nsay("a");\n', "a.js")
+    assert apply_replacements(text, placed.replacements) == 'say(“a”);\nrun();\nsay("a");\n'

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from handrail.edit.newlines import replaced
-from handrail.edit.placing import place
+from handrail.edit.newlines import apply_replacements
+from handrail.edit.placing import match_edit
 from handrail.protocol.error import ToolError
 
 INDENTS = ("", "    ", "        ", "\t")
@@ -51,7 +51,7 @@ def result_of(edit: Edit, old: str, new: str) -> tuple[str | None, str]:
     text, right = ("\n".join(("top()", *lines, "end()\n")) for lines in edit)
     assume(edit.new and edit.old != edit.new and old not in text)
     try:
-        return replaced(text, place(text, old, new, "a.js").replacements), right
+        return apply_replacements(text, match_edit(text, old, new, "a.js").replacements), right
     except ToolError as error:
         if error.code not in {"NO_MATCH", "AMBIGUOUS_MATCH"}:
             raise
@@ -110,4 +110,4 @@ def test_two_places_are_never_told_apart_by_a_slip(edit: Edit) -> None:
         if slip(old) == old:
             continue
         with pytest.raises(ToolError):
-            place(twice, slip(old), slip(new), "a.js")
+            match_edit(twice, slip(old), slip(new), "a.js")

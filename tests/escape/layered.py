@@ -9,18 +9,18 @@ from tests.escape.corpus.exhausting import FILE_MEGABYTES, MEGABYTES, PROCESSES
 from tests.escape.ways import Answer
 
 from handrail.process.running import run_launch
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.host import Host
-from handrail.sandbox.layer.layer import Layer
-from handrail.sandbox.layer.mounting import found_programs, under_layer
-from handrail.sandbox.limits import MEGABYTE, Limits
-from handrail.sandbox.sandbox import Sandbox
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.layer.layer import Overlay
+from handrail.sandbox.layer.mounting import require_programs, wrap_in_overlay
+from handrail.sandbox.limits import MEGABYTE, ResourceLimits
+from handrail.sandbox.sandbox import CommandSandbox
 from handrail.workspace.root import Root
-from handrail.workspace.withheld import Withheld, sealed
+from handrail.workspace.withheld import SensitivePaths, list_read_only_paths
 
 UNCONFINED_LAYER = -2
 _SECONDS = 10.0
-_LIMITS = Limits(
+_LIMITS = ResourceLimits(
     seconds=_SECONDS, memory=MEGABYTES * MEGABYTE, processes=PROCESSES, file_size=FILE_MEGABYTES * MEGABYTE
 )
 _CLEAN = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LANG": "C.UTF-8"}
@@ -35,17 +35,17 @@ class ByLayer:
         (self._state / "printed").mkdir(parents=True, exist_ok=True)
         (self._state / "sessions/own/files").mkdir(parents=True, exist_ok=True)
         shown = (str(place / "shown"), str(place / "shown-sockets"))
-        host = Host(home=str(place / "home"), environ=os.environ, state=str(self._state), toolchains=shown)
-        self._sandbox = Sandbox(host)
-        self._withheld = Withheld()
+        host = SandboxHost(home=str(place / "home"), environ=os.environ, state=str(self._state), toolchains=shown)
+        self._sandbox = CommandSandbox(host)
+        self._withheld = SensitivePaths()
 
     def available(self) -> bool:
         """Whether layers work here."""
-        return self._sandbox.why_no_layer(self._roots("workspace")) is None
+        return self._sandbox.find_overlay_obstacle(self._roots("workspace")) is None
 
     def run(self, command: str, workspace: str, cwd: str, trust: Trust) -> Answer:
         roots = self._roots(workspace)
-        with self._sandbox.new_layer(roots) as layer:
+        with self._sandbox.create_overlay(roots) as layer:
             ran = run_launch(
                 self._sandbox.launch(self._confinement(roots, cwd, trust), command, layer),
                 limits=_LIMITS,
@@ -63,20 +63,20 @@ class ByLayer:
     def _roots(self, workspace: str) -> tuple[str, ...]:
         return tuple(os.path.realpath(path) for path in (self._place / workspace, self._state / "sessions/own/files"))
 
-    def _confinement(self, roots: tuple[str, ...], cwd: str, trust: Trust) -> Confinement:
+    def _confinement(self, roots: tuple[str, ...], cwd: str, trust: Trust) -> SandboxProfile:
         opened = [Root(path) for path in roots]
         try:
-            found, protected = self._withheld.look(opened), sealed(opened)
+            found, protected = self._withheld.scan(opened), list_read_only_paths(opened)
         finally:
             for root in opened:
                 root.close()
         approved = trust == "approved"
-        return Confinement(
-            trust=trust,
+        return SandboxProfile(
+            origin=trust,
             cwd=os.path.join(roots[0], cwd),
             read_only=(),
             writable=roots,
-            sealed=protected,
+            read_only_paths=protected,
             hidden_files=(*found.sockets, *(() if approved else found.credentials)),
             hidden_folders=() if approved else found.credential_folders,
             limits=_LIMITS,
@@ -95,11 +95,11 @@ class ByUnconfinedLayer:
     def run(self, command: str, workspace: str, cwd: str, trust: Trust) -> Answer:
         root = os.path.realpath(self._place / workspace)
         folder = self._place / "state/layers" / os.urandom(4).hex()
-        layer = Layer(str(folder), (root,))
+        layer = Overlay(str(folder), (root,))
         try:
             start = ("/bin/bash", "-c", f"cd {root}/{cwd} && {command}")
             done = subprocess.run(
-                under_layer(start, layer, found_programs()),
+                wrap_in_overlay(start, layer, require_programs()),
                 env=_CLEAN,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -4,18 +4,18 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from handrail.protocol.event import Event, kind_of
+from handrail.protocol.event import Event, get_event_kind
 from handrail.protocol.message import AssistantMessage, Message, ResultsMessage, SummaryMessage, SystemMessage
-from handrail.store.archive import reading
+from handrail.store.archive import open_journal
 from handrail.store.folder import StateFolder
 from handrail.store.messages import Messages
 
 
 def expected_of(workspace: Path, state: Path, session: str) -> dict[str, Any]:
     """Read from the journal, without being at work on the session."""
-    with reading(StateFolder(str(state)).session(str(workspace.resolve()), session)) as journal:
+    with open_journal(StateFolder(str(state)).session(str(workspace.resolve()), session)) as journal:
         events = list(journal.events())
-        kinds = Counter(kind_of(event) if isinstance(event, Event) else "broken" for event in events)
+        kinds = Counter(get_event_kind(event) if isinstance(event, Event) else "broken" for event in events)
         results = [
             [call_id, *([one.name, one.ok, one.error.code if one.error else None, one.summary] if one else ["?"])]
             for call_id, one in journal.finished()

@@ -9,7 +9,7 @@ from bundles import read_bundle, unpack
 from handrail.dialects.events import ADAPTERS
 from handrail.protocol.event import Event
 from handrail.protocol.wire import encode
-from handrail.store.archive import reading
+from handrail.store.archive import open_journal
 from handrail.store.folder import StateFolder
 
 HERE = Path(__file__).resolve().parent
@@ -22,7 +22,7 @@ NAMES = ("work", "killed", "forked")
 def events_of(bundle: dict[str, Any], folder: Path) -> list[Event]:
     """All events of a session, as they are stored; nobody is at work on it."""
     workspace, state = unpack(bundle, folder)
-    with reading(StateFolder(str(state)).session(str(workspace.resolve()), bundle["session"])) as journal:
+    with open_journal(StateFolder(str(state)).session(str(workspace.resolve()), bundle["session"])) as journal:
         return [event for event in journal.events() if isinstance(event, Event)]
 
 

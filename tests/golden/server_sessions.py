@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from handrail import Agent, AsyncHandrail, Context, Done, Handrail, Output, Parked, ToolError
-from handrail.mcp.calling import Calls
-from handrail.models.scripted import Line, Scripted
+from handrail.mcp.calling import ClientCalls
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.result import Attachment
 from handrail.runtime.sources import ForeignTool
 
@@ -56,11 +56,11 @@ def servers(stage: Any) -> None:
     """An agent calls a server's tools: granted, refused, failed, described otherwise; the last waits."""
     tracker = Tracker()
     script = [
-        Line(text="I look.", calls=((FIND, {"id": "7"}),)),
-        Line(calls=((FIND, {"id": "gone"}), (CREATE, {"wrong": 1}))),
-        Line(calls=((CREATE, {"title": "refused"}),)),
-        Line(calls=((FIND, {"id": "8"}),)),
-        Line(text="May I?", calls=((CREATE, {"title": "later"}),)),
+        ScriptedReply(text="I look.", calls=((FIND, {"id": "7"}),)),
+        ScriptedReply(calls=((FIND, {"id": "gone"}), (CREATE, {"wrong": 1}))),
+        ScriptedReply(calls=((CREATE, {"title": "refused"}),)),
+        ScriptedReply(calls=((FIND, {"id": "8"}),)),
+        ScriptedReply(text="May I?", calls=((CREATE, {"title": "later"}),)),
     ]
 
     async def turns() -> None:
@@ -77,7 +77,7 @@ def servers(stage: Any) -> None:
                         tracker.says("Finds issues, and more.")
                 return outcome
 
-            await Agent(rail, Scripted(script), person=person).run("See to the issues.")
+            await Agent(rail, ScriptedModel(script), person=person).run("See to the issues.")
 
     asyncio.run(turns())
 
@@ -85,7 +85,7 @@ def servers(stage: Any) -> None:
 def left(stage: Any) -> None:
     """A client that cannot ask left three calls: one was allowed since, one refused, one still waits."""
     with Handrail(stage.workspace, **stage.options(mode="ask", on_permission=lambda _: None)) as rail:
-        calls = Calls(rail)
+        calls = ClientCalls(rail)
         for arguments in (KEPT, REFUSED, OPEN):
             calls.leave(calls.begin("write", arguments))  # type: ignore[arg-type] # all of them ask
         for request in rail.waiting():

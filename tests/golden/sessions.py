@@ -10,16 +10,17 @@ from typing import Any
 from server_sessions import left, servers
 
 from handrail import Agent, AsyncHandrail, Context, Done, Handrail, Parked, Tool, TurnLimits, tool
-from handrail.models.model import ModelError, Spent
-from handrail.models.scripted import Line, Scripted
+from handrail.models.model import ModelError, TokenUsage
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.event import Event, ToolCallRunning
 from handrail.settings import Settings
-from handrail.settings.model import Network, Tools
+from handrail.settings.model import NetworkSettings, Tools
 
 SESSION = "golden"
 COMPANIONS = ("display", "question", "todo", "memory")
 SETTINGS = Settings(
-    tools=Tools(enable=(*COMPANIONS, "multi_edit", "apply_patch", "delete")), network=Network(allow=("192.0.2.1:443",))
+    tools=Tools(enable=(*COMPANIONS, "multi_edit", "apply_patch", "delete")),
+    network=NetworkSettings(allow=("192.0.2.1:443",)),
 )
 LOOK = ("read", {"path": "a.txt"})
 TWO = ("edit", {"path": "a.txt", "oldText": "one", "newText": "two"})
@@ -27,7 +28,7 @@ ASK = ("question", {"question": "Which one?", "options": ["the first", "the last
 NEWS = ("display", {"content": "It **works**.", "level": "success", "title": "News", "evidence": ["a.txt:1"]})
 COMMAND = ("exec", {"command": "sed -i s/one/two/ a.txt; echo made > made.txt"})
 REACHING = ("exec", {"command": "curl -s -o /dev/null http://example.org/"})
-SPENT = Spent(input_tokens=900, output_tokens=30, cached_tokens=600, cost=0.002)
+SPENT = TokenUsage(input_tokens=900, output_tokens=30, cached_tokens=600, cost=0.002)
 
 
 @tool(read_only=True, auto_execute=True)
@@ -52,12 +53,12 @@ class Stage:
         """For a rail."""
         return {"state_dir": self.state, "session": session, "settings": SETTINGS, "tools": TOOLS, **more}
 
-    def talk(self, mode: str, *script: Line, prompt: str = "Make it two.", **model: Any) -> None:
+    def talk(self, mode: str, *script: ScriptedReply, prompt: str = "Make it two.", **model: Any) -> None:
         """One turn."""
 
         async def turn() -> None:
             async with AsyncHandrail(self.workspace, **self.options(mode=mode)) as rail:
-                await Agent(rail, Scripted(script, **model)).run(prompt)
+                await Agent(rail, ScriptedModel(script, **model)).run(prompt)
 
         asyncio.run(turn())
 
@@ -94,15 +95,15 @@ def _mostly_yes(request: Any) -> Any:
 def work(stage: Stage) -> None:
     """Turns of an agent with every kind of event: it is answered, refused, asks, reaches for a host, fails."""
     script = [
-        Line(reasoning="It says one.", text="I look first.", calls=(LOOK, NEWS), spent=SPENT),
-        Line(calls=(("todo", {"items": [{"text": "change it", "status": "active"}]}),), spent=SPENT),
-        Line(calls=(TWO, ("write", {"path": "refused.txt", "content": "x"})), spent=SPENT),
-        Line(calls=(ASK,), spent=SPENT),
-        Line(calls=(("count_words", {"text": "one two"}), REACHING), spent=SPENT),
-        Line(calls=(("exec", {"command": "cat", "background": True}),), spent=SPENT),
-        Line(calls=(("no_such_tool", {}), ("read", "no JSON")), spent=SPENT),
-        Line(text="It is two now.", spent=SPENT),
-        Line(fails=ModelError("UNAVAILABLE", "The provider is overloaded. Try again later.", retryable=True)),
+        ScriptedReply(reasoning="It says one.", text="I look first.", calls=(LOOK, NEWS), spent=SPENT),
+        ScriptedReply(calls=(("todo", {"items": [{"text": "change it", "status": "active"}]}),), spent=SPENT),
+        ScriptedReply(calls=(TWO, ("write", {"path": "refused.txt", "content": "x"})), spent=SPENT),
+        ScriptedReply(calls=(ASK,), spent=SPENT),
+        ScriptedReply(calls=(("count_words", {"text": "one two"}), REACHING), spent=SPENT),
+        ScriptedReply(calls=(("exec", {"command": "cat", "background": True}),), spent=SPENT),
+        ScriptedReply(calls=(("no_such_tool", {}), ("read", "no JSON")), spent=SPENT),
+        ScriptedReply(text="It is two now.", spent=SPENT),
+        ScriptedReply(fails=ModelError("UNAVAILABLE", "The provider is overloaded. Try again later.", retryable=True)),
     ]
 
     async def turns() -> None:
@@ -115,7 +116,7 @@ def work(stage: Stage) -> None:
                     outcome = await rail.answer(request, _mostly_yes(request))
                 return outcome
 
-            agent = Agent(rail, Scripted(script), person=person, limits=TurnLimits(attempts=1))
+            agent = Agent(rail, ScriptedModel(script), person=person, limits=TurnLimits(attempts=1))
             await agent.run("Make it two.")
             await rail.reply((await rail.waiting_questions())[0], "the last")
             await agent.go_on()
@@ -142,7 +143,9 @@ async def _until_killed(stage: Stage) -> None:
     rail = AsyncHandrail(stage.workspace, **stage.options(mode="auto"))
     rail.subscribe(_kill_inside)
     both = (("exec", {"command": "sleep 60; touch late.txt"}), TWO)
-    await Agent(rail, Scripted([Line(text="I try.", calls=(LOOK,)), Line(calls=both)])).run("Make it two.")
+    await Agent(rail, ScriptedModel([ScriptedReply(text="I try.", calls=(LOOK,)), ScriptedReply(calls=both)])).run(
+        "Make it two."
+    )
 
 
 def _kill_inside(event: Event) -> None:
@@ -152,32 +155,37 @@ def _kill_inside(event: Event) -> None:
 
 def parked(stage: Stage) -> None:
     """Waits for a yes to a command that was tried in a layer, and to an edit beside it."""
-    stage.talk("ask", Line(calls=(LOOK,)), Line(text="May I?", calls=(COMMAND,)))
+    stage.talk("ask", ScriptedReply(calls=(LOOK,)), ScriptedReply(text="May I?", calls=(COMMAND,)))
 
 
 def waiting(stage: Stage) -> None:
     """Waits for the reply to a question."""
-    stage.talk("auto", Line(text="I ask.", calls=(ASK,)))
+    stage.talk("auto", ScriptedReply(text="I ask.", calls=(ASK,)))
 
 
 def compacted(stage: Stage) -> None:
     """The older part of the talk was summed up."""
     (stage.workspace / "long.txt").write_text("".join(f"line {number} of it\n" for number in range(400)))
-    pages = [Line(text="On.", calls=(("read", {"path": "long.txt", "offset": at}),)) for at in (1, 101, 201)]
-    notes = Line(text="It is a long file; nothing to see.")
-    stage.talk("auto", *pages, Line(calls=(TWO,)), Line(text="Done."), window=9_000, summary=notes)
+    pages = [ScriptedReply(text="On.", calls=(("read", {"path": "long.txt", "offset": at}),)) for at in (1, 101, 201)]
+    notes = ScriptedReply(text="It is a long file; nothing to see.")
+    stage.talk("auto", *pages, ScriptedReply(calls=(TWO,)), ScriptedReply(text="Done."), window=9_000, summary=notes)
 
 
 def forked(stage: Stage) -> None:
     """A session and its fork, which went on by itself."""
-    script = [Line(calls=(LOOK, TWO)), Line(text="First."), Line(calls=(LOOK,)), Line(text="Second.")]
+    script = [
+        ScriptedReply(calls=(LOOK, TWO)),
+        ScriptedReply(text="First."),
+        ScriptedReply(calls=(LOOK,)),
+        ScriptedReply(text="Second."),
+    ]
 
     async def both() -> None:
         async with AsyncHandrail(stage.workspace, **stage.options("parent", mode="auto")) as rail:
-            await Agent(rail, Scripted(script)).run("Make it two.")
+            await Agent(rail, ScriptedModel(script)).run("Make it two.")
             await rail.fork_session(SESSION)
         async with AsyncHandrail(stage.workspace, **stage.options(mode="auto")) as rail:
-            await Agent(rail, Scripted(script)).run("And now?")
+            await Agent(rail, ScriptedModel(script)).run("And now?")
 
     asyncio.run(both())
 

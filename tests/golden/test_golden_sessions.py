@@ -15,19 +15,19 @@ from server_sessions import OPEN, Tracker
 from sessions import SETTINGS, TOOLS
 
 from handrail import Agent, AsyncHandrail, Done, Handrail
-from handrail.agent.replay.playing import Replay, play
-from handrail.agent.replay.recorded import recording_of
+from handrail.agent.replay.playing import SessionReplay, play
+from handrail.agent.replay.recorded import read_recording
 from handrail.agent.replay.start import make_start
 from handrail.dialects.events import ADAPTERS
-from handrail.mcp.calling import Calls
-from handrail.models.scripted import Line, Scripted
-from handrail.protocol.event import KINDS, PermissionEvent, ToolEvent, decode_event, kind_of
+from handrail.mcp.calling import ClientCalls
+from handrail.models.scripted import ScriptedModel, ScriptedReply
+from handrail.protocol.event import KINDS, PermissionEvent, ToolEvent, decode_event, get_event_kind
 from handrail.protocol.message import AssistantMessage, Message, ResultsMessage
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
-from handrail.settings import Loaded
-from handrail.store.archive import reading
+from handrail.settings import LoadedSettings
+from handrail.store.archive import open_journal
 from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
 from schemas import validate
@@ -45,7 +45,7 @@ every_talk = pytest.mark.parametrize(
 )
 WAITS = {"waiting": ("question",), "left": ("write",)}
 """What still waits for somebody when a session ends."""
-LINES = [Line(text="Done.")] * 40
+LINES = [ScriptedReply(text="Done.")] * 40
 """Whatever line the session is at, it is the last."""
 
 
@@ -66,7 +66,7 @@ class Unpacked:
 
     def stored(self) -> list[Any]:
         """The events as they are in the file, read by nobody yet."""
-        with reading(self.folder) as journal:
+        with open_journal(self.folder) as journal:
             return [json.loads(row[0]) for row in journal.database.rows("SELECT data FROM event ORDER BY seq", ())]
 
     def go_on(self, prompt: str | None = None) -> tuple[Any, list[Any]]:
@@ -74,17 +74,17 @@ class Unpacked:
 
         async def turn() -> tuple[Any, list[Any]]:
             async with AsyncHandrail(self.workspace, **self.options(mode="auto")) as rail:
-                agent = Agent(rail, Scripted(LINES))
+                agent = Agent(rail, ScriptedModel(LINES))
                 came = await (agent.go_on() if prompt is None else agent.run(prompt))
                 return came, [one.message for one in rail.conversation.messages()]
 
         return asyncio.run(turn())
 
-    def replayed(self, folder: Path) -> Replay:
-        loaded = Loaded(settings=SETTINGS, sources={})
+    def replayed(self, folder: Path) -> SessionReplay:
+        loaded = LoadedSettings(settings=SETTINGS, sources={})
         workspace = str(self.workspace.resolve())
         folder.mkdir()
-        recording, state = recording_of(self.folder), StateFolder(str(self.state))
+        recording, state = read_recording(self.folder), StateFolder(str(self.state))
         start = make_start(str(folder), state, workspace, self.session, loaded, recording.observed)
         return play(recording, start, workspace, loaded)
 
@@ -120,7 +120,7 @@ def test_every_event_reads_back_as_it_was_stored_and_is_valid(unpacked: Any, fil
 
 @every_talk
 def test_every_message_of_the_talk_reads_back_as_it_was_stored_and_is_valid(unpacked: Any, file: Path) -> None:
-    with reading(unpacked(file).folder) as journal:
+    with open_journal(unpacked(file).folder) as journal:
         rows = journal.database.rows("SELECT data FROM message ORDER BY number", ())
     for (data,) in rows:
         assert_kept(json.loads(data), again := json.loads(encode(msgspec.json.decode(data, type=Message))))
@@ -143,7 +143,7 @@ def test_events_have_their_channel_and_all_that_they_must_have(unpacked: Any, fi
     for stored in unpacked(file).stored():
         event = decode_event(encode(stored))
         assert event.event_id == f"{event.session_id}:{event.seq}"
-        assert event.channel == {"end": "end", "error": "error"}.get(kind_of(event), "response")
+        assert event.channel == {"end": "end", "error": "error"}.get(get_event_kind(event), "response")
         if isinstance(event, ToolEvent):
             assert event.tool_call_id
             assert event.tool_call_name
@@ -156,7 +156,7 @@ def test_events_have_their_channel_and_all_that_they_must_have(unpacked: Any, fi
 
 def test_every_kind_of_event_was_emitted_by_something_real() -> None:
     kinds = [read_bundle(file)["expected"]["kinds"] for file in OURS]
-    assert {name for found in kinds for name in found} == {kind_of(kind) for kind in KINDS}
+    assert {name for found in kinds for name in found} == {get_event_kind(kind) for kind in KINDS}
 
 
 @every_session
@@ -194,7 +194,7 @@ def test_the_call_that_was_cut_off_is_interrupted_and_the_one_behind_it_is_made(
     _, talk = one.go_on()
     (cut, made) = [result for said in talk if isinstance(said, ResultsMessage) for result in said.results][-2:]
     assert (cut.ok, made.ok) == (False, True)
-    with reading(one.folder) as journal:
+    with open_journal(one.folder) as journal:
         codes = {call: result.error.code for call, result in journal.finished() if result and result.error}
     assert codes == {cut.tool_call_id: "INTERRUPTED"}
     assert (one.workspace / "a.txt").read_text() == "two\nlast\n"
@@ -247,7 +247,7 @@ def test_a_call_that_a_client_left_waiting_is_found_by_the_same_call(newest: Any
     with Handrail(one.workspace, **one.options(mode="ask", on_permission=lambda _: None)) as rail:
         (request,) = rail.waiting()
         rail.answer(request, "once")
-        kept: Any = Calls(rail).begin("write", OPEN)
+        kept: Any = ClientCalls(rail).begin("write", OPEN)
         assert (kept.tool_call_id, kept.ok) == (request.tool_call_id, True)
     assert (one.workspace / "open.txt").read_text() == "open\n"
 

@@ -13,15 +13,15 @@ from handrail.kernel.landlock import (
     REFER,
     WRITE_FILE,
     Ruleset,
-    abi,
-    file_rights,
-    lacking,
+    build_file_rights,
+    describe_missing_rights,
+    read_abi_version,
     restrict_self,
 )
 from handrail.kernel.prctl import refuse_new_privileges
 
-pytestmark = pytest.mark.skipif(not abi(), reason="this kernel has no Landlock")
-VERSIONS = range(1, min(abi(), 7) + 1)
+pytestmark = pytest.mark.skipif(not read_abi_version(), reason="this kernel has no Landlock")
+VERSIONS = range(1, min(read_abi_version(), 7) + 1)
 
 
 def restricted(version: int, attempt: Callable[[], object], **allowed: int) -> str | None:
@@ -50,8 +50,8 @@ def restricted(version: int, attempt: Callable[[], object], **allowed: int) -> s
 
 
 def test_each_version_can_withhold_more() -> None:
-    assert [file_rights(version).bit_count() for version in range(1, 8)] == [13, 14, 15, 15, 16, 16, 16]
-    assert [len(lacking(version)) for version in range(8)] == [5, 5, 4, 3, 2, 1, 0, 0]
+    assert [build_file_rights(version).bit_count() for version in range(1, 8)] == [13, 14, 15, 15, 16, 16, 16]
+    assert [len(describe_missing_rights(version)) for version in range(8)] == [5, 5, 4, 3, 2, 1, 0, 0]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -73,10 +73,10 @@ def test_moving_between_folders_takes_version_2(tmp_path: Path, version: int) ->
     (tmp_path / "one").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "one/file").touch()
-    everything = {str(tmp_path): file_rights(version)}
+    everything = {str(tmp_path): build_file_rights(version)}
     error = restricted(version, lambda: os.rename(tmp_path / "one/file", tmp_path / "other/file"), **everything)
     assert error == (None if version >= 2 else "OSError")
-    assert bool(file_rights(version) & REFER) == (error is None)
+    assert bool(build_file_rights(version) & REFER) == (error is None)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -104,7 +104,7 @@ def test_a_connection_takes_version_4_to_refuse(version: int) -> None:
 
 
 def test_what_is_impossible_is_told() -> None:
-    ruleset = Ruleset(abi())
+    ruleset = Ruleset(read_abi_version())
     with pytest.raises(OSError, match="Landlock: "):
         ruleset.allow(-1, WRITE_FILE)
     ruleset.close()

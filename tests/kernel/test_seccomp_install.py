@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import handrail
-from handrail.kernel.syscalls import NUMBERS, UnknownMachineError, this_machine
+from handrail.kernel.syscalls import NUMBERS, UnknownMachineError, detect_machine
 
 try:
-    MACHINE = this_machine()
+    MACHINE = detect_machine()
 except UnknownMachineError:
     pytest.skip("no table of system calls for this machine", allow_module_level=True)
 
@@ -26,7 +26,7 @@ from handrail.kernel.prctl import filter_system_calls, refuse_new_privileges
 from handrail.kernel.seccomp import *
 from handrail.kernel.syscalls import *
 libc = ctypes.CDLL(None, use_errno=True)
-machine = this_machine()
+machine = detect_machine()
 def raw(number, *arguments):
     ctypes.set_errno(0)
     result = libc.syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments))
@@ -61,8 +61,8 @@ def told(script: str) -> Any:
 def test_each_named_call_is_refused_with_the_error_that_was_asked_for() -> None:
     unheard_of = 777
     answers = told(f"""
-refused = {{name: Refuse({unheard_of}) for name in NUMBERS if name != "ioctl"}}
-install(filter_program(machine, refused))
+refused = {{name: RefuseOutcome({unheard_of}) for name in NUMBERS if name != "ioctl"}}
+install(build_filter_program(machine, refused))
 numbers = {{name: machine.number(name) for name in refused}}
 tell({{name: raw(number) for name, number in numbers.items() if number is not None}})
 """)
@@ -72,7 +72,7 @@ tell({{name: raw(number) for name, number in numbers.items() if number is not No
 
 def test_what_is_not_named_goes_on_as_before() -> None:
     assert told("""
-install(filter_program(machine, {"mount": Refuse(1)}))
+install(build_filter_program(machine, {"mount": RefuseOutcome(1)}))
 os.mkdir(folder := f"/tmp/filtered-{os.getpid()}")
 os.rmdir(folder)
 tell([os.getpid() == raw(172 if machine is AARCH64 else 39)[0], os.path.exists(folder)])
@@ -81,7 +81,7 @@ tell([os.getpid() == raw(172 if machine is AARCH64 else 39)[0], os.path.exists(f
 
 def test_a_test_of_an_argument_ignores_the_upper_half_that_the_kernel_drops() -> None:
     assert told("""
-install(filter_program(machine, {"kill": Choose(1, EVERY_BIT, ((0, Refuse(77)),), ALLOW)}))
+install(build_filter_program(machine, {"kill": ChoiceOutcome(1, EVERY_BIT, ((0, RefuseOutcome(77)),), ALLOW)}))
 kill = machine.number("kill")
 tell([raw(kill, os.getpid(), 0), raw(kill, os.getpid(), 1 << 32), raw(kill, os.getpid(), 28)])
 """) == [[-1, 77], [-1, 77], [0, 0]]
@@ -89,7 +89,7 @@ tell([raw(kill, os.getpid(), 0), raw(kill, os.getpid(), 1 << 32), raw(kill, os.g
 
 def test_numbers_of_x32_and_of_calls_yet_to_come_do_not_exist() -> None:
     answers = told("""
-install(filter_program(machine, {}))
+install(build_filter_program(machine, {}))
 x32 = 0x40000000
 tell([raw(number) for number in (machine.newest + 1, 511, 512, 547, x32, x32 + 39, x32 + 521, 2**31 - 1, -1, -2**31)])
 """)
@@ -100,14 +100,14 @@ tell([raw(number) for number in (machine.newest + 1, 511, 512, 547, x32, x32 + 3
 def test_a_call_in_the_way_of_32_bits_ends_the_process() -> None:
     if child(IN_THE_WAY_OF_32_BITS).stdout != "true\n":
         pytest.skip("this kernel runs no 32-bit code")
-    done = child(f"install(filter_program(machine, {{}}))\n{IN_THE_WAY_OF_32_BITS}")
+    done = child(f"install(build_filter_program(machine, {{}}))\n{IN_THE_WAY_OF_32_BITS}")
     assert (done.returncode, done.stdout) == (-signal.SIGSYS, "")
 
 
 def test_children_and_programs_are_filtered_too_and_gain_no_rights() -> None:
     assert told("""
 import subprocess
-install(filter_program(machine, {"kill": Refuse(77)}))
+install(build_filter_program(machine, {"kill": RefuseOutcome(77)}))
 state = subprocess.run(["grep", "-E", "^(NoNewPrivs|Seccomp):", "/proc/self/status"], capture_output=True, text=True)
 tell(state.stdout.split())
 """) == ["NoNewPrivs:", "1", "Seccomp:", "2"]
@@ -117,7 +117,7 @@ def test_a_program_that_the_kernel_does_not_take_is_an_error() -> None:
     assert (
         told("""
 problems = []
-for program in (b"", b"\\xff" * 8, filter_program(machine, {})[:-8]):
+for program in (b"", b"\\xff" * 8, build_filter_program(machine, {})[:-8]):
     try:
         install(program)
     except OSError as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.kernel.syscalls import AARCH64, NUMBERS, X86_64, Machine, UnknownMachineError, this_machine
+from handrail.kernel.syscalls import AARCH64, NUMBERS, X86_64, Machine, UnknownMachineError, detect_machine
 
 INCLUDED = Path("/usr/include")
 HEADERS = {
@@ -47,10 +47,10 @@ def test_no_two_calls_have_one_number_and_none_is_newer_than_the_newest(machine:
 def test_a_machine_without_a_table_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "node", "6.1", "#1", "riscv64")))
     with pytest.raises(UnknownMachineError, match="'riscv64'"):
-        this_machine()
+        detect_machine()
 
 
 @pytest.mark.parametrize("machine", [X86_64, AARCH64], ids=lambda machine: machine.name)
 def test_a_known_machine_is_found_by_its_name(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "node", "6.1", "#1", machine.name)))
-    assert this_machine() == machine
+    assert detect_machine() == machine

@@ -10,19 +10,19 @@ from suite_tools import SUITE_TOOLS, Growing, growing_by_call
 
 from handrail import Handrail
 from handrail.mcp.caller import Caller
-from handrail.mcp.sessions import session_name
+from handrail.mcp.sessions import build_session_name
 from handrail.settings import Settings
 
 
 def over_http(workspace: str) -> None:
     """Serves any client, and says on stdout at which port."""
     from handrail.mcp.http.address import Address
-    from handrail.mcp.http.rails import Rails
+    from handrail.mcp.http.rails import SessionPool
     from handrail.mcp.http.serving import serve
 
     listening = Address("127.0.0.1", 0).listen()
     print(listening.getsockname()[1], flush=True)
-    rails = Rails(lambda caller: _opened(workspace, session_name(caller)))
+    rails = SessionPool(lambda caller: _opened(workspace, build_session_name(caller)))
     serve(listening, os.environ["HANDRAIL_TOKEN"], rails, _tell, 130)
 
 
@@ -32,7 +32,7 @@ def over_stdio(workspace: str) -> None:
     from handrail.mcp.stdio.streams import take_streams
 
     source, sink = take_streams(os.open(os.devnull, os.O_RDWR))
-    session = f"{session_name(Caller())}-{os.getpid()}"
+    session = f"{build_session_name(Caller())}-{os.getpid()}"
     serve(lambda _: _opened(workspace, session), lambda: None, source, sink, _tell, 1)
 
 

@@ -9,26 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonc_texts import texts, values
 
-from handrail.mcp.hosts.editing.jsonc import Edit, edits, with_wanted
-from handrail.mcp.hosts.editing.places import Broken, read_places
-from handrail.mcp.hosts.editing.wanted import Include, Misfit, Server, merged, same
+from handrail.mcp.hosts.editing.jsonc import Edit, build_edits, merge_jsonc
+from handrail.mcp.hosts.editing.places import ConfigSyntaxError, parse_jsonc
+from handrail.mcp.hosts.editing.wanted import CannotMerge, ListContains, ServerEntry, is_same_json, merge_value
 
 SERVER = {"command": "uvx", "args": ["handrail", "mcp", "--workspace", "."]}
 WANTED: dict[str, Any] = {
-    "mcpServers": {"handrail": Server(SERVER)},
-    "permissions": {"allow": Include(()), "deny": Include(("Bash", "Edit"))},
+    "mcpServers": {"handrail": ServerEntry(SERVER)},
+    "permissions": {"allow": ListContains(()), "deny": ListContains(("Bash", "Edit"))},
 }
 
 
 def value_of(text: str) -> Any:
-    place = read_places(text)
+    place = parse_jsonc(text)
     return None if place is None else place.value
 
 
 @given(values().flatmap(lambda value: st.tuples(st.just(value), texts(value))))
 def test_a_text_is_read_as_what_it_says(case: tuple[Any, str]) -> None:
     value, text = case
-    assert same(value_of(text), value)
+    assert is_same_json(value_of(text), value)
 
 
 FILES = st.dictionaries(st.sampled_from(["mcpServers", "permissions", "x"]), values(), max_size=3).flatmap(texts)
@@ -37,23 +37,23 @@ FILES = st.dictionaries(st.sampled_from(["mcpServers", "permissions", "x"]), val
 @given(FILES)
 def test_what_was_there_stays_byte_for_byte_around_what_is_put_in(text: str) -> None:
     try:
-        made = sorted(edits(text, read_places(text), WANTED))
-    except Misfit:
-        with pytest.raises(Misfit):
-            with_wanted(text, WANTED)
+        made = sorted(build_edits(text, parse_jsonc(text), WANTED))
+    except CannotMerge:
+        with pytest.raises(CannotMerge):
+            merge_jsonc(text, WANTED)
         return
-    result = with_wanted(text, WANTED)
+    result = merge_jsonc(text, WANTED)
     assert pieces(text, [(edit.start, edit.end) for edit in made]) == pieces(result, moved(made))
-    assert same(value_of(result), merged(value_of(text), WANTED))
+    assert is_same_json(value_of(result), merge_value(value_of(text), WANTED))
     for edit in made:  # an insertion, or a value that said something else
-        assert edit.start == edit.end or not same(value_of(text[edit.start : edit.end]), value_of(edit.text))
+        assert edit.start == edit.end or not is_same_json(value_of(text[edit.start : edit.end]), value_of(edit.text))
 
 
 @given(FILES)
 def test_a_second_time_changes_nothing(text: str) -> None:
-    with suppress(Misfit):
-        once = with_wanted(text, WANTED)
-        assert with_wanted(once, WANTED) == once
+    with suppress(CannotMerge):
+        once = merge_jsonc(text, WANTED)
+        assert merge_jsonc(once, WANTED) == once
 
 
 def pieces(text: str, between: list[tuple[int, int]]) -> list[str]:
@@ -71,7 +71,7 @@ def moved(made: list[Edit]) -> list[tuple[int, int]]:
     return found
 
 
-DENY = {"permissions": {"deny": Include(("Bash", "Edit"))}}
+DENY = {"permissions": {"deny": ListContains(("Bash", "Edit"))}}
 PLACED = [
     pytest.param("", '{\n  "permissions": {\n    "deny": ["Bash", "Edit"]\n  }\n}\n', id="nothing"),
     pytest.param("// mine\n", '// mine\n{\n  "permissions": {\n    "deny": ["Bash", "Edit"]\n  }\n}\n', id="a comment"),
@@ -107,18 +107,18 @@ PLACED = [
 
 @pytest.mark.parametrize(("text", "expected"), PLACED)
 def test_what_is_new_is_written_as_the_file_is(text: str, expected: str) -> None:
-    assert with_wanted(text, DENY) == expected
+    assert merge_jsonc(text, DENY) == expected
 
 
 def test_what_a_person_added_to_the_entry_stays() -> None:
     text = '{"mcpServers": {"handrail": {"command": "old", "env": {"A": "1"}}}}'
-    result = with_wanted(text, {"mcpServers": {"handrail": Server(SERVER)}})
+    result = merge_jsonc(text, {"mcpServers": {"handrail": ServerEntry(SERVER)}})
     assert json.loads(result)["mcpServers"]["handrail"] == {**SERVER, "env": {"A": "1"}}
 
 
 def test_an_entry_with_an_address_is_another_kind_and_is_exchanged() -> None:
     text = '{"mcpServers": {"handrail": {"url": "http://127.0.0.1:1/mcp"}}}'
-    result = with_wanted(text, {"mcpServers": {"handrail": Server(SERVER)}})
+    result = merge_jsonc(text, {"mcpServers": {"handrail": ServerEntry(SERVER)}})
     assert json.loads(result)["mcpServers"]["handrail"] == SERVER
 
 
@@ -133,8 +133,8 @@ def test_an_entry_with_an_address_is_another_kind_and_is_exchanged() -> None:
     ],
 )
 def test_a_file_that_says_something_else_there_is_left_alone(text: str, why: str) -> None:
-    with pytest.raises(Misfit, match=why):
-        with_wanted(text, DENY)
+    with pytest.raises(CannotMerge, match=why):
+        merge_jsonc(text, DENY)
 
 
 @pytest.mark.parametrize(
@@ -154,14 +154,14 @@ def test_a_file_that_says_something_else_there_is_left_alone(text: str, why: str
     ],
 )
 def test_what_is_no_json_is_told_with_its_place(text: str, why: str) -> None:
-    with pytest.raises(Broken, match=why):
-        with_wanted(text, DENY)
+    with pytest.raises(ConfigSyntaxError, match=why):
+        merge_jsonc(text, DENY)
 
 
 @given(st.text(alphabet='{}[]",: \n/*ab1\\', max_size=40))
 def test_no_text_makes_it_do_anything_but_edit_or_refuse(text: str) -> None:
     try:
-        result = with_wanted(text, DENY)
-    except (Broken, Misfit):
+        result = merge_jsonc(text, DENY)
+    except (ConfigSyntaxError, CannotMerge):
         return
-    assert same(value_of(result), merged(value_of(text), DENY))
+    assert is_same_json(value_of(result), merge_value(value_of(text), DENY))

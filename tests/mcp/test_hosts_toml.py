@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.mcp.hosts.editing.places import Broken
-from handrail.mcp.hosts.editing.toml import with_wanted_toml
-from handrail.mcp.hosts.editing.wanted import Include, Misfit, Server, merged, same
+from handrail.mcp.hosts.editing.places import ConfigSyntaxError
+from handrail.mcp.hosts.editing.toml import merge_toml
+from handrail.mcp.hosts.editing.wanted import CannotMerge, ListContains, ServerEntry, is_same_json, merge_value
 
 WANTED: dict[str, Any] = {
     "sandbox_mode": "read-only",
@@ -41,15 +41,15 @@ TEXTS: list[tuple[str, list[str]]] = [
 
 @pytest.mark.parametrize(("text", "replaced"), TEXTS)
 def test_the_result_says_what_is_wanted_and_all_that_was_there(text: str, replaced: list[str]) -> None:
-    result = with_wanted_toml(text, WANTED)
-    assert tomllib.loads(result) == merged(tomllib.loads(text), WANTED)
+    result = merge_toml(text, WANTED)
+    assert tomllib.loads(result) == merge_value(tomllib.loads(text), WANTED)
     difference = ndiff(text.splitlines(keepends=True), result.splitlines(keepends=True))
     assert [line[2:].rstrip("\n") for line in difference if line.startswith("- ")] == replaced
-    assert with_wanted_toml(result, WANTED) == result
+    assert merge_toml(result, WANTED) == result
 
 
 def test_it_is_written_as_a_person_would() -> None:
-    assert with_wanted_toml('model = "gpt-5" # best\n\n# what I like\n[tui]\nx = 1\n', WANTED) == (
+    assert merge_toml('model = "gpt-5" # best\n\n# what I like\n[tui]\nx = 1\n', WANTED) == (
         'model = "gpt-5" # best\nsandbox_mode = "read-only"\n\n# what I like\n[tui]\nx = 1\n\n'
         "[features]\nshell_tool = false\n\n"
         '[mcp_servers.handrail]\ncommand = "uvx"\nargs = ["handrail", "mcp", "--workspace", "."]\n'
@@ -57,36 +57,36 @@ def test_it_is_written_as_a_person_would() -> None:
 
 
 def test_a_list_that_is_to_have_something_keeps_what_else_it_has() -> None:
-    wanted = {"mcp_servers": {"handrail": Server({"env_vars": Include(("A", "B"))})}}
-    fresh = with_wanted_toml("", wanted)
+    wanted = {"mcp_servers": {"handrail": ServerEntry({"env_vars": ListContains(("A", "B"))})}}
+    fresh = merge_toml("", wanted)
     assert fresh == '[mcp_servers.handrail]\nenv_vars = ["A", "B"]\n'
-    theirs = with_wanted_toml('[mcp_servers.handrail]\nenv_vars = ["MINE", "B"] # two\n', wanted)
+    theirs = merge_toml('[mcp_servers.handrail]\nenv_vars = ["MINE", "B"] # two\n', wanted)
     assert theirs == '[mcp_servers.handrail]\nenv_vars = ["MINE", "B", "A"] # two\n'
-    assert with_wanted_toml(theirs, wanted) == theirs
+    assert merge_toml(theirs, wanted) == theirs
 
 
 def test_another_value_is_exchanged_and_the_comment_behind_it_stays() -> None:
     text = 'sandbox_mode = "danger-full-access"  # careful\n'
-    assert with_wanted_toml(text, {"sandbox_mode": "read-only"}) == 'sandbox_mode = "read-only"  # careful\n'
+    assert merge_toml(text, {"sandbox_mode": "read-only"}) == 'sandbox_mode = "read-only"  # careful\n'
 
 
 @pytest.mark.parametrize(
     "text", ["features = { memories = true }\n", "mcp_servers = { a = { command = 'x' } }\n", "features = 1\n"]
 )
 def test_a_table_on_one_line_is_left_alone(text: str) -> None:
-    with pytest.raises(Misfit):
-        with_wanted_toml(text, WANTED)
+    with pytest.raises(CannotMerge):
+        merge_toml(text, WANTED)
 
 
 @pytest.mark.parametrize("text", ["x = ", "[a", "a = 1\na = 2\n"])
 def test_what_is_no_toml_is_told(text: str) -> None:
-    with pytest.raises(Broken, match="not TOML"):
-        with_wanted_toml(text, WANTED)
+    with pytest.raises(ConfigSyntaxError, match="not TOML"):
+        merge_toml(text, WANTED)
 
 
 def test_a_name_that_would_take_minutes_to_read_is_refused() -> None:
-    with pytest.raises(Broken, match="more than 32 parts"):
-        with_wanted_toml(".".join(["a"] * 100_000) + " = 1\n", WANTED)
+    with pytest.raises(ConfigSyntaxError, match="more than 32 parts"):
+        merge_toml(".".join(["a"] * 100_000) + " = 1\n", WANTED)
 
 
 LINES = st.sampled_from(
@@ -101,7 +101,7 @@ LINES = st.sampled_from(
 @given(st.lists(LINES, max_size=14).map("\n".join))
 def test_whatever_the_file_the_result_is_exact_or_there_is_none(text: str) -> None:
     try:
-        result = with_wanted_toml(text, WANTED)
-    except (Broken, Misfit):
+        result = merge_toml(text, WANTED)
+    except (ConfigSyntaxError, CannotMerge):
         return
-    assert same(tomllib.loads(result), merged(tomllib.loads(text), WANTED))
+    assert is_same_json(tomllib.loads(result), merge_value(tomllib.loads(text), WANTED))

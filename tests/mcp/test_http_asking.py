@@ -13,7 +13,7 @@ from http_process import PATIENCE, HttpProcess
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 
-from handrail.mcp.http.asking import withdrawn
+from handrail.mcp.http.asking import wait_until_withdrawn
 from journals import check_journals
 
 _NUMBERS = itertools.count(1)
@@ -181,7 +181,7 @@ def test_a_state_that_is_not_ours_runs_nothing(server: HttpProcess, asked: _Aske
 
 def test_where_nobody_answers_in_time_the_call_is_left_and_the_same_call_collects_it(tmp_path: Path) -> None:
     hurry = (
-        "import sys; from handrail.mcp.http import asking; asking.SECONDS = 0.3; "
+        "import sys; from handrail.mcp.http import asking; asking.WAIT_SECONDS = 0.3; "
         "from handrail.cli.main import run; sys.exit(run(sys.argv[1:]))"
     )
 
@@ -215,7 +215,7 @@ def test_a_form_that_cannot_be_taken_back_keeps_nobody() -> None:
         form = asyncio.ensure_future(stubborn())
         await open_at_client.wait()
         async with asyncio.timeout(PATIENCE):
-            await withdrawn(form, 0.01)
+            await wait_until_withdrawn(form, 0.01)
         assert not form.done()
         told.set()
         await form

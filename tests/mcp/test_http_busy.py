@@ -15,10 +15,10 @@ from http_process import PATIENCE, HttpProcess, environment
 from plain_http import ACCEPT, Session, call, hears, message
 
 from handrail.mcp.caller import Caller
-from handrail.mcp.http.handlers import Handlers
-from handrail.mcp.http.rails import Rails
-from handrail.mcp.http.threads import Threads
-from handrail.protocol.tool import mcp_tool
+from handrail.mcp.http.handlers import HttpHandlers
+from handrail.mcp.http.rails import SessionPool
+from handrail.mcp.http.threads import CallThreads
+from handrail.protocol.tool import to_mcp_tool
 
 _HANGING = '''
 import os, threading, time
@@ -63,7 +63,8 @@ def _hanging(folder: Path, hold: ExitStack, patience: float, tool: str = "hang")
     tools.mkdir()
     (tools / "hanging.py").write_text(_HANGING)
     hurry = (
-        f"import sys; from handrail.mcp.http import serving; serving._GOODBYE = serving._JOIN = {patience}; "
+        "import sys; from handrail.mcp.http import serving; "
+        f"serving._GOODBYE_SECONDS = serving._JOIN_SECONDS = {patience}; "
         "from handrail.cli.main import run; sys.exit(run(sys.argv[1:]))"
     )
     words = [sys.executable, "-c", hurry, "mcp", "--http", "127.0.0.1:0"]
@@ -129,12 +130,12 @@ def test_calls_that_take_turns_keep_neither_other_clients_nor_their_own_from_loo
 
 def test_what_a_tool_takes_is_known_without_listing_all_of_them(rail: Callable[..., Any]) -> None:
     """The SDK asks for it before every call of 2026-07-28."""
-    rails = Rails(lambda caller: rail(session=caller.name))
-    handlers = Handlers(rails, Threads())
-    assert handlers.schema_of("read") is None, "nobody is here yet"
-    specs = rails.calls_of(Caller(name="here")).rail.specs()
-    assert [handlers.schema_of(spec.name) for spec in specs] == [mcp_tool(spec)["inputSchema"] for spec in specs]
-    assert handlers.schema_of("nothing") is None
+    rails = SessionPool(lambda caller: rail(session=caller.name))
+    handlers = HttpHandlers(rails, CallThreads())
+    assert handlers.find_schema("read") is None, "nobody is here yet"
+    specs = rails.get_calls(Caller(name="here")).rail.specs()
+    assert [handlers.find_schema(spec.name) for spec in specs] == [to_mcp_tool(spec)["inputSchema"] for spec in specs]
+    assert handlers.find_schema("nothing") is None
 
 
 def test_a_session_that_takes_long_to_open_keeps_no_other_client_waiting(rail: Callable[..., Any]) -> None:
@@ -146,11 +147,11 @@ def test_a_session_that_takes_long_to_open_keeps_no_other_client_waiting(rail: C
             assert go_on.wait(PATIENCE)
         return rail(session=caller.name)
 
-    rails = Rails(opened)
-    slow = threading.Thread(target=lambda: rails.calls_of(Caller(name="slow")))
+    rails = SessionPool(opened)
+    slow = threading.Thread(target=lambda: rails.get_calls(Caller(name="slow")))
     slow.start()
     assert begun.wait(PATIENCE)
-    assert rails.calls_of(Caller(name="quick")).rail.session_id == "quick"
+    assert rails.get_calls(Caller(name="quick")).rail.session_id == "quick"
     go_on.set()
     slow.join()
     rails.close()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from handrail.mcp.http.defects import Defects
+from handrail.mcp.http.defects import DefectReporter
 
 _NO_CONTEXT: Any = None
 
@@ -18,7 +18,7 @@ def test_a_client_reads_no_word_of_a_defect_and_a_person_where_it_is() -> None:
         raise ValueError("secret")
 
     with pytest.raises(MCPError) as caught:
-        asyncio.run(Defects(told.append).kept_in(_NO_CONTEXT, broken))
+        asyncio.run(DefectReporter(told.append).wrap_request(_NO_CONTEXT, broken))
     assert caught.value.error.message == "A defect stopped the request (ValueError)."
     [line] = told
     assert "ValueError at " in line
@@ -32,5 +32,5 @@ def test_what_was_meant_for_the_client_reaches_it() -> None:
         raise MCPError(-32602, "no such tool")
 
     with pytest.raises(MCPError, match="no such tool"):
-        asyncio.run(Defects(told.append).kept_in(_NO_CONTEXT, refuses))
+        asyncio.run(DefectReporter(told.append).wrap_request(_NO_CONTEXT, refuses))
     assert told == []

@@ -11,7 +11,7 @@ from http_process import TOKEN, HttpProcess
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.mcp.http.address import Address, address_in
+from handrail.mcp.http.address import Address, parse_address
 from handrail.mcp.http.guard import Guard
 from handrail.protocol.error import UsageError
 
@@ -52,7 +52,7 @@ def _with(**headers: str) -> int:
     ],
 )
 def test_an_address_of_this_machine_alone_is_taken(text: str, address: tuple[str, int]) -> None:
-    assert address_in(text) == address
+    assert parse_address(text) == address
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_an_address_of_this_machine_alone_is_taken(text: str, address: tuple[str
 )
 def test_any_other_address_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"--http .*127\.0\.0\.1:PORT"):
-        address_in(text)
+        parse_address(text)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_any_other_address_is_refused(text: str) -> None:
 )
 def test_what_is_no_port_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"is no HOST:PORT"):
-        address_in(text)
+        parse_address(text)
 
 
 def test_a_port_that_is_taken_is_said() -> None:

@@ -10,9 +10,9 @@ import pytest
 from http_process import PATIENCE, HttpProcess
 from plain_http import Session, call, hears
 
-from handrail.mcp.calling import Calls
-from handrail.mcp.http.hand import Hand
-from handrail.mcp.outcomes import Asks, Said
+from handrail.mcp.calling import ClientCalls
+from handrail.mcp.http.hand import HeldCall
+from handrail.mcp.outcomes import FormAnswer, UnansweredCall
 from handrail.protocol.permission import Answer
 
 _FORMS = {"elicitation": {}}
@@ -75,14 +75,14 @@ def test_who_hangs_up_and_calls_again_is_asked_about_the_one_call(server: HttpPr
 
 
 def test_what_its_client_never_got_is_there_for_the_same_call_and_what_it_got_is_not(rail: Callable[..., Any]) -> None:
-    calls = Calls(rail(mode="ask", session="mcp-client", on_permission=lambda _: None))
+    calls = ClientCalls(rail(mode="ask", session="mcp-client", on_permission=lambda _: None))
 
-    def begun(hand: Hand) -> Any:
-        return hand.takes(calls.begin("write", {"path": "a.txt", "content": "a\n"}))
+    def begun(hand: HeldCall) -> Any:
+        return hand.hold(calls.begin("write", {"path": "a.txt", "content": "a\n"}))
 
-    cut_off, again, later = Hand(calls), Hand(calls), Hand(calls)
+    cut_off, again, later = HeldCall(calls), HeldCall(calls), HeldCall(calls)
     asks = begun(cut_off)
-    done = cut_off.takes(calls.answer(asks, Said(answer=Answer(kind="once"))))
+    done = cut_off.hold(calls.answer(asks, FormAnswer(answer=Answer(kind="once"))))
     cut_off.settle(reached=True)  # something was sent, but not this
     assert begun(again) == done
     again.offered = True
@@ -91,13 +91,13 @@ def test_what_its_client_never_got_is_there_for_the_same_call_and_what_it_got_is
 
 
 def test_a_call_that_was_left_to_others_is_not_touched_by_who_left_it(rail: Callable[..., Any]) -> None:
-    calls = Calls(rail(mode="ask", session="mcp-client", on_permission=lambda _: None))
-    hand = Hand(calls)
-    asks = hand.takes(calls.begin("write", {"path": "a.txt", "content": "a\n"}))
-    assert isinstance(asks, Asks)
-    calls.leave(asks)
-    hand.takes({"content": []})
-    assert calls.take_up(asks.call_id, "write", asks.digest) is not None
+    calls = ClientCalls(rail(mode="ask", session="mcp-client", on_permission=lambda _: None))
+    hand = HeldCall(calls)
+    asks = hand.hold(calls.begin("write", {"path": "a.txt", "content": "a\n"}))
+    assert isinstance(asks, UnansweredCall)
+    calls.park(asks)
+    hand.hold({"content": []})
+    assert calls.claim(asks.call_id, "write", asks.digest) is not None
     assert hand.is_empty
     hand.settle(reached=True)
-    assert calls.has_in_hand(asks.call_id)
+    assert calls.has_claimed(asks.call_id)

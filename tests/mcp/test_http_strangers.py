@@ -15,7 +15,7 @@ from http_process import PATIENCE, HttpProcess
 from plain_http import Session, hears, message
 from uvicorn.server import ServerState
 
-from handrail.mcp.http.strangers import MOST, Entrance, Strangers
+from handrail.mcp.http.strangers import MAX_UNAUTHENTICATED_CONNECTIONS, ConnectionAcceptor, UnauthenticatedLimit
 
 
 def _hung_up(connection: socket.socket) -> bool:
@@ -29,7 +29,10 @@ def test_who_opens_many_connections_and_says_half_a_word_keeps_nobody_out(tmp_pa
     more = 50
     with HttpProcess(tmp_path) as server, ExitStack() as hold:
         address = ("127.0.0.1", server.port)
-        opened = [hold.enter_context(socket.create_connection(address, PATIENCE)) for _ in range(MOST + more)]
+        opened = [
+            hold.enter_context(socket.create_connection(address, PATIENCE))
+            for _ in range(MAX_UNAUTHENTICATED_CONNECTIONS + more)
+        ]
         for one in opened[more // 2 :]:
             one.sendall(b"POST /mcp HTTP/1.1\r\nHost: x")
         assert all(_hung_up(one) for one in opened[:more])
@@ -72,7 +75,7 @@ def test_300_clients_that_connect_first_and_speak_later_are_all_answered(server:
 _REQUEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
-def _meet(strangers: Strangers, said: Callable[[Callable[[], Any]], Awaitable[None]]) -> None:
+def _meet(strangers: UnauthenticatedLimit, said: Callable[[Callable[[], Any]], Awaitable[None]]) -> None:
     """Lets somebody open connections to a server with these strangers. Every whole request shows the token there."""
 
     async def app(_: object, __: object, send: Callable[[Any], Awaitable[None]]) -> None:
@@ -80,10 +83,12 @@ def _meet(strangers: Strangers, said: Callable[[Callable[[], Any]], Awaitable[No
         await send({"type": "http.response.body", "body": b"ok"})
 
     async def meet() -> None:
-        config = uvicorn.Config(strangers.until_here(app), http="h11", ws="none", lifespan="off", log_config=None)
+        config = uvicorn.Config(
+            strangers.wrap_authenticated(app), http="h11", ws="none", lifespan="off", log_config=None
+        )
         given: dict[str, Any] = {"config": config, "server_state": ServerState(), "app_state": {}}
         with socket.create_server(("127.0.0.1", 0)) as listening, ExitStack() as opened:
-            entrance = Entrance(listening, strangers, given)
+            entrance = ConnectionAcceptor(listening, strangers, given)
 
             async def connect() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
                 reader, writer = await asyncio.open_connection(*listening.getsockname())
@@ -106,7 +111,7 @@ def test_who_does_not_show_the_token_in_time_is_hung_up_on() -> None:
         reader, _ = await connect()
         assert await reader.read() == b""
 
-    _meet(Strangers(seconds=0.01), said)
+    _meet(UnauthenticatedLimit(seconds=0.01), said)
 
 
 def test_the_oldest_stranger_makes_room_and_who_is_known_stays() -> None:
@@ -121,7 +126,7 @@ def test_the_oldest_stranger_makes_room_and_who_is_known_stays() -> None:
         await _answer(known)
         await _answer(last)
 
-    _meet(Strangers(most=2, crowded_seconds=0), said)
+    _meet(UnauthenticatedLimit(most=2, crowded_seconds=0), said)
 
 
 def test_who_finds_no_room_waits_and_is_answered_when_there_is_some() -> None:
@@ -132,4 +137,4 @@ def test_who_finds_no_room_waits_and_is_answered_when_there_is_some() -> None:
         await _answer(first)
         await _answer(second)
 
-    _meet(Strangers(most=1, crowded_seconds=PATIENCE), said)
+    _meet(UnauthenticatedLimit(most=1, crowded_seconds=PATIENCE), said)

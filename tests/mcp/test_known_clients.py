@@ -13,9 +13,9 @@ from stdio_process import Server, envelope
 
 from handrail import Handrail, Output, tool
 from handrail.mcp.caller import Caller
-from handrail.mcp.outcomes import Asks
-from handrail.mcp.permission.forms import form_for
-from handrail.mcp.results import call_result
+from handrail.mcp.outcomes import UnansweredCall
+from handrail.mcp.permission.forms import build_client_form
+from handrail.mcp.results import build_call_result
 from handrail.protocol.question import Question
 
 PUTS_STRUCTURE_FIRST = ("claude-code", "codex-mcp-client", "Visual Studio Code")
@@ -62,10 +62,10 @@ def test_over_http_each_client_gets_what_it_can_use(tmp_path: Path) -> None:
 def test_a_page_says_in_its_text_that_it_is_not_all(rail: Any, tmp_path: Path) -> None:
     session: Handrail = rail()
     session.call("write", {"path": "a.txt", "content": PAGED})
-    some = call_result(session.call("read", {"path": "a.txt", "offset": 3, "limit": 2}))
+    some = build_call_result(session.call("read", {"path": "a.txt", "offset": 3, "limit": 2}))
     assert some["content"][0]["text"] == "3\n4\n[Read lines 3–4 of 10 of a.txt. Go on with offset 5.]\n"
     assert some["structuredContent"].content == "3\n4\n"
-    whole = call_result(session.call("read", {"path": "a.txt"}))
+    whole = build_call_result(session.call("read", {"path": "a.txt"}))
     assert whole["content"][0]["text"] == PAGED
 
 
@@ -75,21 +75,24 @@ def test_what_a_person_is_warned_of_is_in_the_text_once(rail: Any) -> None:
         """Warn."""
         return Output(summary="ok", content="no end of line\nIt is old.", data=None, warnings=("It is old.", "Look."))
 
-    told = call_result(rail(tools=[warn]).call("warn", {}))
+    told = build_call_result(rail(tools=[warn]).call("warn", {}))
     assert told["content"][0]["text"] == "no end of line\nIt is old.\n[Look.]\n"
 
 
 def test_a_client_that_sends_no_form_with_an_empty_field_gets_one_without() -> None:
     question = Question(tool_call_id="call-1", question="Which?", options=("a", "b"), custom=True)
-    asks = Asks(call_id="call-1", interim=interim("question"), questions=(question,))
-    assert list(form_for(asks, Caller(name="claude-code"))["requestedSchema"]["properties"]) == ["choice", "text"]
-    assert list(form_for(asks, Caller(name="codex-mcp-client"))["requestedSchema"]["properties"]) == ["choice"]
-    free = Asks(
+    asks = UnansweredCall(call_id="call-1", interim=interim("question"), questions=(question,))
+    assert list(build_client_form(asks, Caller(name="claude-code"))["requestedSchema"]["properties"]) == [
+        "choice",
+        "text",
+    ]
+    assert list(build_client_form(asks, Caller(name="codex-mcp-client"))["requestedSchema"]["properties"]) == ["choice"]
+    free = UnansweredCall(
         call_id="call-1",
         interim=interim("question"),
         questions=(Question(tool_call_id="call-1", question="What?", custom=True),),
     )
-    assert list(form_for(free, Caller(name="codex-mcp-client"))["requestedSchema"]["properties"]) == ["text"]
+    assert list(build_client_form(free, Caller(name="codex-mcp-client"))["requestedSchema"]["properties"]) == ["text"]
 
 
 def test_codex_is_asked_for_permission_by_one_field(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from handrail import Handrail
-from handrail.mcp.ahead import listed_ahead
+from handrail.mcp.ahead import find_default_tools
 from handrail.settings import Settings
 from handrail.settings.model import Read, Search, Tools
 
@@ -28,7 +28,7 @@ def offered(settings: Settings, tmp_path: Path) -> list[dict[str, Any]]:
     ids=["default", "others"],
 )
 def test_they_are_those_of_the_session_to_the_letter(settings: Settings, tmp_path: Path) -> None:
-    ahead = listed_ahead(settings)
+    ahead = find_default_tools(settings)
     assert ahead is not None
     assert msgspec.json.decode(msgspec.json.encode(list(ahead.values()))) == offered(settings, tmp_path)
 
@@ -45,15 +45,15 @@ def test_they_are_those_of_the_session_to_the_letter(settings: Settings, tmp_pat
     ids=["enable", "disable", "deny", "folders", "installed"],
 )
 def test_where_the_settings_speak_of_tools_only_a_session_knows(tools: Tools) -> None:
-    assert listed_ahead(Settings(tools=tools)) is None
+    assert find_default_tools(Settings(tools=tools)) is None
 
 
 def test_nothing_is_loaded_for_it_that_a_session_is_made_of() -> None:
     code = """
 import sys
-from handrail.mcp.ahead import listed_ahead
+from handrail.mcp.ahead import find_default_tools
 from handrail.settings import Settings
-assert listed_ahead(Settings())
+assert find_default_tools(Settings())
 print(*sorted(name for name in sys.modules if name.startswith("handrail.")))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,17 +13,17 @@ import pytest
 
 from handrail import Handrail
 from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Calls, brings_answer
-from handrail.mcp.outcomes import Asks, Said
+from handrail.mcp.calling import ClientCalls, has_answer
+from handrail.mcp.outcomes import FormAnswer, UnansweredCall
 from handrail.mcp.permission import waiting
-from handrail.mcp.permission.rounds import input_required, resumed
+from handrail.mcp.permission.rounds import build_input_required, resume_with_answer
 from handrail.mcp.stdio.asking import ask_person, hand_over
-from handrail.mcp.stdio.connection import Connection, Exchange
-from handrail.mcp.stdio.listening import Listening
-from handrail.mcp.stdio.outlet import Outlet
-from handrail.mcp.stdio.running import Running
-from handrail.mcp.stdio.telling import Telling
-from handrail.mcp.stdio.workers import MOST, Workers
+from handrail.mcp.stdio.connection import ClientRequest, StdioConnection
+from handrail.mcp.stdio.listening import ToolListWatcher
+from handrail.mcp.stdio.outlet import MessageWriter
+from handrail.mcp.stdio.running import CallRunner
+from handrail.mcp.stdio.telling import Notifier
+from handrail.mcp.stdio.workers import MAX_WORKERS, Workers
 from handrail.protocol.permission import Answer
 from handrail.settings import Settings
 from handrail.settings.model import Tools
@@ -39,12 +39,12 @@ DEADLINE = 60.0
 class Client:
     """The other end of a real connection."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: ClientCalls) -> None:
         self.calls = calls
         self.failures: list[Exception] = []
         self.workers = Workers(self.failures.append)
         source, self._sink = os.pipe()
-        self.connection = Connection(Outlet(self._sink, lambda: None), self.workers)
+        self.connection = StdioConnection(MessageWriter(self._sink, lambda: None), self.workers)
         self._messages: queue.Queue[dict[str, Any]] = queue.Queue()
         self._seen: list[dict[str, Any]] = []
         self._reader = threading.Thread(target=self._read, args=(source,))
@@ -54,14 +54,14 @@ class Client:
 
     def call(
         self, caller: Caller, arguments: Any = WRITE, name: str = "write", seconds: float = DEADLINE, **more: Any
-    ) -> Exchange:
+    ) -> ClientRequest:
         """Makes a call as the server does that reads it."""
         self._last += 1
         params = {"name": name, "arguments": arguments, **more}
-        exchange = Exchange(self.connection, f"call {self._last}", params, caller)
+        exchange = ClientRequest(self.connection, f"call {self._last}", params, caller)
         exchange.tell = self.progress.append
-        found = resumed(self.calls, params) if brings_answer(params) else self.calls.begin(name, arguments)
-        if isinstance(found, Asks):
+        found = resume_with_answer(self.calls, params) if has_answer(params) else self.calls.begin(name, arguments)
+        if isinstance(found, UnansweredCall):
             ask_person(exchange, self.calls, found, seconds)
         else:
             hand_over(exchange, self.calls, found)
@@ -80,14 +80,14 @@ class Client:
             except queue.Empty:
                 raise AssertionError(f"only {self._seen} came") from None
 
-    def result(self, exchange: Exchange) -> dict[str, Any]:
+    def result(self, exchange: ClientRequest) -> dict[str, Any]:
         return self.sees(lambda message: message.get("id") == exchange.request_id)["result"]
 
     def form(self) -> dict[str, Any]:
         return self.sees(lambda message: message.get("method") == "elicitation/create")
 
     def send_back(self, form: dict[str, Any], **reply: Any) -> None:
-        assert self.connection.replied(form["id"], reply)
+        assert self.connection.take_reply(form["id"], reply)
 
     def close(self) -> None:
         assert self.workers.end(DEADLINE)
@@ -110,7 +110,7 @@ def opened(rail: Make, monkeypatch: pytest.MonkeyPatch) -> Make:
 
 @pytest.fixture
 def client(opened: Make) -> Iterator[Client]:
-    one = Client(Calls(opened()))
+    one = Client(ClientCalls(opened()))
     yield one
     one.close()
 
@@ -247,7 +247,7 @@ def test_an_answer_from_elsewhere_withdraws_the_form(client: Client, opened: Mak
     assert withdrawn["params"]["requestId"] == form["id"]
     assert not client.result(exchange)["isError"]
     assert (workspace / "a.txt").exists()
-    assert not client.connection.replied(form["id"], {"action": "accept", "content": {"answer": "once"}})
+    assert not client.connection.take_reply(form["id"], {"action": "accept", "content": {"answer": "once"}})
 
 
 def test_a_form_that_was_tried_again_elsewhere_is_shown_anew(client: Client, opened: Make, workspace: Path) -> None:
@@ -279,17 +279,17 @@ def test_a_call_that_its_client_cancels_withdraws_the_form(client: Client, works
 def test_a_call_that_is_cancelled_while_its_yes_is_carried_out_ends_and_the_same_call_is_a_new_one(
     opened: Make,
 ) -> None:
-    client = Client(Calls(opened(settings=Settings(preview="never"))))
+    client = Client(ClientCalls(opened(settings=Settings(preview="never"))))
     rail, command = client.calls.rail, {"command": "sleep 100; touch a.txt"}
     exchange = client.call(FORMS, command, "exec")
     client.send_back(client.form(), action="accept", content={"answer": "once"})
     until = time.monotonic() + DEADLINE
-    while rail.left_calls.at_work(exchange.call_id)[0] != "started":
+    while rail.left_calls.status(exchange.call_id)[0] != "started":
         assert time.monotonic() < until
         time.sleep(0.01)
     assert exchange.cancel()
     assert rail.cancel_call(exchange.call_id)
-    while rail.left_calls.some():
+    while rail.left_calls.has_any():
         assert time.monotonic() < until
         time.sleep(0.01)
     again = client.call(NEITHER, command, "exec", seconds=0.0)
@@ -301,7 +301,7 @@ def test_a_call_that_is_cancelled_while_its_yes_is_carried_out_ends_and_the_same
 def test_a_call_that_is_cancelled_before_its_yes_is_carried_out_waits_on(client: Client, workspace: Path) -> None:
     exchange, form = client.call(FORMS), client.form()
     go_on = threading.Event()
-    for _ in range(MOST):
+    for _ in range(MAX_WORKERS):
         client.workers.add(lambda: go_on.wait(DEADLINE) and None)
     client.send_back(form, action="accept", content={"answer": "once"})
     assert exchange.cancel()
@@ -313,25 +313,25 @@ def test_a_call_that_is_cancelled_before_its_yes_is_carried_out_waits_on(client:
 
 def test_a_result_that_could_not_be_written_is_there_for_the_same_call(opened: Make) -> None:
     rail = opened()
-    calls = Calls(rail)
+    calls = ClientCalls(rail)
     asks = calls.begin("write", WRITE)
-    assert isinstance(asks, Asks)
-    result = calls.answer(asks, Said(answer=Answer(kind="once")))
-    assert not isinstance(result, Asks)
+    assert isinstance(asks, UnansweredCall)
+    result = calls.answer(asks, FormAnswer(answer=Answer(kind="once")))
+    assert not isinstance(result, UnansweredCall)
     source, sink = os.pipe()
     os.close(source)
-    connection = Connection(Outlet(sink, lambda: None), Workers(lambda _: None))
-    hand_over(Exchange(connection, "call 1", {}, FORMS), calls, result)
+    connection = StdioConnection(MessageWriter(sink, lambda: None), Workers(lambda _: None))
+    hand_over(ClientRequest(connection, "call 1", {}, FORMS), calls, result)
     os.close(sink)
     rail.close()
-    again = Calls(opened()).begin("write", WRITE)
-    assert not isinstance(again, Asks)
+    again = ClientCalls(opened()).begin("write", WRITE)
+    assert not isinstance(again, UnansweredCall)
     assert again.tool_call_id == asks.call_id
 
 
 def test_a_client_that_fails_to_show_a_form_waits_as_others_do(client: Client, opened: Make) -> None:
     exchange = client.call(FORMS)
-    assert client.connection.replied(client.form()["id"], None)
+    assert client.connection.take_reply(client.form()["id"], None)
     elsewhere = opened()
     elsewhere.answer(elsewhere.waiting()[0], "once")
     assert not client.result(exchange)["isError"]
@@ -366,7 +366,7 @@ def test_a_yes_for_the_session_asks_no_more(client: Client) -> None:
 
 
 def test_a_question_is_a_form_too(opened: Make) -> None:
-    client = Client(Calls(opened(settings=Settings(tools=Tools(enable=("question",))))))
+    client = Client(ClientCalls(opened(settings=Settings(tools=Tools(enable=("question",))))))
     exchange = client.call(FORMS, {"question": "Which?", "options": ["this", "that"]}, "question")
     client.send_back(client.form(), action="accept", content={"choice": "2"})
     assert client.result(exchange)["structuredContent"]["data"]["chosen"] == ["that"]
@@ -375,7 +375,7 @@ def test_a_question_is_a_form_too(opened: Make) -> None:
 
 @pytest.mark.parametrize("options", [{"mode": "plan"}, {"unattended": True}])
 def test_where_nobody_is_to_be_asked_nobody_is(opened: Make, workspace: Path, options: Any) -> None:
-    client = Client(Calls(opened(**options)))
+    client = Client(ClientCalls(opened(**options)))
     assert code(client.result(client.call(FORMS))) in {"POLICY_DENIED", "PERMISSION_DENIED"}
     assert not any(workspace.iterdir())
     client.close()
@@ -406,7 +406,7 @@ def test_a_round_without_an_answer_asks_again(client: Client) -> None:
 def test_a_client_that_cannot_ask_waits_is_told_and_gets_the_result(
     client: Client, opened: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "TOLD_EVERY", 0.0)
+    monkeypatch.setattr(waiting, "TOLD_EVERY_SECONDS", 0.0)
     exchange = client.call(NEITHER)
     until = time.monotonic() + DEADLINE
     while len(client.progress) < 2:
@@ -438,7 +438,7 @@ def test_a_waiting_call_that_is_cancelled_is_left(client: Client) -> None:
     assert exchange.cancel()
     until = time.monotonic() + DEADLINE
     shown = client.calls.rail.waiting()[0].id
-    while (found := client.calls.rail.left_calls.take(client_digest())) is None:
+    while (found := client.calls.rail.left_calls.claim(client_digest())) is None:
         assert time.monotonic() < until
         time.sleep(0.01)
     assert found == client.calls.rail.waiting()[0].tool_call_id
@@ -446,9 +446,9 @@ def test_a_waiting_call_that_is_cancelled_is_left(client: Client) -> None:
 
 
 def client_digest() -> str:
-    from handrail.mcp.calling import digest_of
+    from handrail.mcp.calling import digest_call
 
-    return digest_of("write", WRITE)
+    return digest_call("write", WRITE)
 
 
 def test_many_that_wait_take_one_thread(client: Client) -> None:
@@ -474,28 +474,28 @@ def test_whatever_fails_the_client_is_answered(client: Client) -> None:
 
 
 def test_a_call_that_was_left_stays_in_the_hand_that_took_it_up_before_its_client_could_read_so(opened: Make) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     asks = calls.begin("write", WRITE)
-    assert isinstance(asks, Asks)
-    state = input_required(calls, asks)["requestState"]
+    assert isinstance(asks, UnansweredCall)
+    state = build_input_required(calls, asks)["requestState"]
     source, sink = os.pipe()
-    outlet, failures, left = Outlet(sink, lambda: None), list[Exception](), threading.Event()
-    connection = Connection(outlet, Workers(failures.append))
-    running = Running(Telling(connection), Listening(connection), failures.append)
+    outlet, failures, left = MessageWriter(sink, lambda: None), list[Exception](), threading.Event()
+    connection = StdioConnection(outlet, Workers(failures.append))
+    running = CallRunner(Notifier(connection), ToolListWatcher(connection), failures.append)
     connection.send({"unread": "x" * (1 << 20)})
     dismissed = {"requestState": state, "inputResponses": {"permission": {"action": "cancel"}}}
     params = {"name": "write", "arguments": WRITE, **dismissed}
-    running.start(Exchange(connection, 1, params, ROUNDS, lambda _: left.set()), calls)
+    running.start(ClientRequest(connection, 1, params, ROUNDS, lambda _: left.set()), calls)
     assert left.wait(DEADLINE)
     taken_up = calls.begin("write", WRITE)
-    assert isinstance(taken_up, Asks)
+    assert isinstance(taken_up, UnansweredCall)
     with open(source, "rb") as lines:
         assert json.loads(lines.readline())["unread"]
         assert json.loads(lines.readline())["result"]["isError"]
     assert outlet.flush(DEADLINE)
-    calls.leave(taken_up)
+    calls.park(taken_up)
     again = calls.begin("write", WRITE)
-    assert isinstance(again, Asks)
+    assert isinstance(again, UnansweredCall)
     assert again.call_id == asks.call_id, "it is still there for the same call"
     assert all(workers.end(DEADLINE) for workers in running.workers)
     os.close(sink)

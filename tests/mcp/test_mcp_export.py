@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 from mcp_types.methods import validate_server_result
 
 from handrail import AsyncHandrail, Handrail, ToolResult, tool
-from handrail.mcp.results import call_result
+from handrail.mcp.results import build_call_result
 from handrail.mcp.versions import SUPPORTED
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
@@ -122,7 +122,7 @@ def validator(schema: str) -> Draft202012Validator:
 
 def assert_as_promised(one: Handrail, result: ToolResult[Any]) -> None:
     """Validates what a client gets by the schema that it was given."""
-    told = json.loads(encode(call_result(result)["structuredContent"]))
+    told = json.loads(encode(build_call_result(result)["structuredContent"]))
     validator(json.dumps(entries(one)[result.name]["outputSchema"])).validate(told)
 
 
@@ -207,7 +207,7 @@ def test_an_interim_answer_is_as_the_schema_of_its_tool_promises(one: Open, name
 
 def test_a_schema_refuses_data_of_another_tool(one: Open) -> None:
     session = one()
-    listing = call_result(session.call("ls", {"path": "."}))["structuredContent"]
+    listing = build_call_result(session.call("ls", {"path": "."}))["structuredContent"]
     assert not validator(json.dumps(entries(session)["read"]["outputSchema"])).is_valid(json.loads(encode(listing)))
 
 

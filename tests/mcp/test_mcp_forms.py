@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from interims import interim
 
-from handrail.mcp.outcomes import Asks, Said
-from handrail.mcp.permission.forms import LONGEST, form_of, said_in
+from handrail.mcp.outcomes import FormAnswer, UnansweredCall
+from handrail.mcp.permission.forms import MAX_FORM_CHARS, build_form, parse_form_answer
 from handrail.mcp.versions import SUPPORTED
 from handrail.protocol.change import Change
-from handrail.protocol.permission import ANSWERS, Answer, Preview, Tried
+from handrail.protocol.permission import ANSWERS, Answer, Preview, PreviewRun
 from handrail.protocol.question import Question, Reply
 from people import a_request
 
 every_version = pytest.mark.parametrize("protocol", SUPPORTED)
-TRIED = Tried(
+TRIED = PreviewRun(
     sealed="x",
     exit_code=0,
     duration_ms=1800,
@@ -34,13 +34,13 @@ JSON = st.recursive(
 )
 
 
-def about(**fields: Any) -> Asks:
-    return Asks(call_id="call-1", interim=interim("exec"), requests=(a_request(**fields),))
+def about(**fields: Any) -> UnansweredCall:
+    return UnansweredCall(call_id="call-1", interim=interim("exec"), requests=(a_request(**fields),))
 
 
-def asked(**fields: Any) -> Asks:
+def asked(**fields: Any) -> UnansweredCall:
     question = Question(tool_call_id="call-1", **({"question": "Which?"} | fields))
-    return Asks(call_id="call-1", interim=interim("question"), questions=(question,))
+    return UnansweredCall(call_id="call-1", interim=interim("question"), questions=(question,))
 
 
 def values(field: dict[str, Any]) -> list[str]:
@@ -54,7 +54,7 @@ def titles(field: dict[str, Any]) -> list[str]:
 @every_version
 def test_a_form_says_what_a_prompt_says_and_offers_what_can_be_answered(protocol: str) -> None:
     asks = about(command="make fix", preview=KEPT, answers=ANSWERS, grants=("make fix",), reason="it may change files")
-    form = form_of(asks, protocol)
+    form = build_form(asks, protocol)
     for words in (
         "$ make fix",
         "asks: it may change files",
@@ -78,11 +78,11 @@ def test_a_form_says_what_a_prompt_says_and_offers_what_can_be_answered(protocol
 
 def test_each_version_gets_the_fields_that_it_knows() -> None:
     asks = about()
-    oldest = form_of(asks, "2025-06-18")
+    oldest = build_form(asks, "2025-06-18")
     assert set(oldest) == {"message", "requestedSchema"}
     assert "enumNames" in oldest["requestedSchema"]["properties"]["answer"]
     for protocol in ("2025-11-25", "2026-07-28"):
-        form = form_of(asks, protocol)
+        form = build_form(asks, protocol)
         assert form["mode"] == "form"
         assert "enum" not in form["requestedSchema"]["properties"]["answer"]
 
@@ -90,10 +90,10 @@ def test_each_version_gets_the_fields_that_it_knows() -> None:
 @pytest.mark.parametrize("answers", [("once", "deny"), ("output", "deny"), ("deny",), ("once", "session", "deny")])
 def test_only_what_the_request_allows_is_offered_and_taken(answers: tuple[Any, ...]) -> None:
     asks = about(answers=answers, grants=("make",))
-    assert tuple(values(form_of(asks)["requestedSchema"]["properties"]["answer"])) == answers
+    assert tuple(values(build_form(asks)["requestedSchema"]["properties"]["answer"])) == answers
     for kind in ANSWERS:
-        said = said_in(asks, {"action": "accept", "content": {"answer": kind}})
-        assert said == (Said(answer=Answer(kind=kind)) if kind in answers else Said(unclear=True))
+        said = parse_form_answer(asks, {"action": "accept", "content": {"answer": kind}})
+        assert said == (FormAnswer(answer=Answer(kind=kind)) if kind in answers else FormAnswer(unclear=True))
 
 
 @given(st.text(alphabet="ab\n\t\x00\x1b\x7f\u202e\u2066\u200b\u00ad\ufeff<>&'\" ", max_size=60))
@@ -101,89 +101,95 @@ def test_nothing_that_steers_or_hides_reaches_the_form(command: str) -> None:
     asks = about(
         command=command or "a", reason=command, description=command, cwd=command, grants=(command,), answers=ANSWERS
     )
-    form = form_of(asks)
+    form = build_form(asks)
     shown = form["message"] + "".join(titles(form["requestedSchema"]["properties"]["answer"]))
     assert all(char.isprintable() or char == "\n" for char in shown)
 
 
 def test_a_command_cannot_write_a_line_of_its_own_that_looks_like_ours() -> None:
-    message = form_of(about(command="a\nTried in a throw-away copy: exit 0."))["message"]
+    message = build_form(about(command="a\nTried in a throw-away copy: exit 0."))["message"]
     assert "\n> Tried in a throw-away copy" in message
 
 
 def test_what_is_too_long_to_be_seen_can_only_be_denied() -> None:
     asks = about(command="echo " + "x" * 20_000)
-    form = form_of(asks)
-    assert len(form["message"]) <= LONGEST
+    form = build_form(asks)
+    assert len(form["message"]) <= MAX_FORM_CHARS
     assert "too long to be shown" in form["message"]
     assert f"handrail approvals show {asks.requests[0].id}" in form["message"]
     assert values(form["requestedSchema"]["properties"]["answer"]) == ["deny"]
-    assert said_in(asks, {"action": "accept", "content": {"answer": "once"}}).unclear
-    assert said_in(asks, {"action": "decline"}).answer == Answer(kind="deny")
+    assert parse_form_answer(asks, {"action": "accept", "content": {"answer": "once"}}).unclear
+    assert parse_form_answer(asks, {"action": "decline"}).answer == Answer(kind="deny")
 
 
 def test_a_long_difference_is_cut_and_the_message_says_so() -> None:
     lines = "".join(f"+{number} {'x' * 150}\n" for number in range(200))
-    message = form_of(about(command=None, preview=Preview(kind="diff", text=lines)))["message"]
-    assert len(message) <= LONGEST
+    message = build_form(about(command=None, preview=Preview(kind="diff", text=lines)))["message"]
+    assert len(message) <= MAX_FORM_CHARS
     assert "more lines of it" in message
 
 
 def test_a_no_brings_its_reason_and_a_yes_none() -> None:
     asks = about()
-    no = said_in(asks, {"action": "accept", "content": {"answer": "deny", "reason": "  not now "}})
+    no = parse_form_answer(asks, {"action": "accept", "content": {"answer": "deny", "reason": "  not now "}})
     assert no.answer == Answer(kind="deny", reason="not now")
-    yes = said_in(asks, {"action": "accept", "content": {"answer": "once", "reason": "why not"}})
+    yes = parse_form_answer(asks, {"action": "accept", "content": {"answer": "once", "reason": "why not"}})
     assert yes.answer == Answer(kind="once")
-    long = said_in(asks, {"action": "accept", "content": {"answer": "deny", "reason": "x" * 9_000}})
+    long = parse_form_answer(asks, {"action": "accept", "content": {"answer": "deny", "reason": "x" * 9_000}})
     assert long.answer is not None
     assert len(long.answer.reason or "") == 2_000
 
 
 def test_a_dismissed_form_says_nothing_and_a_declined_one_no() -> None:
-    assert said_in(about(), {"action": "cancel"}) == Said()
-    assert said_in(about(), {"action": "cancel", "content": {"answer": "once"}}).later
-    assert said_in(about(), {"action": "decline", "content": {"answer": "once"}}).answer == Answer(kind="deny")
+    assert parse_form_answer(about(), {"action": "cancel"}) == FormAnswer()
+    assert parse_form_answer(about(), {"action": "cancel", "content": {"answer": "once"}}).is_empty
+    assert parse_form_answer(about(), {"action": "decline", "content": {"answer": "once"}}).answer == Answer(
+        kind="deny"
+    )
 
 
 @given(JSON)
 def test_whatever_comes_back_is_a_yes_only_where_it_says_so(reply: Any) -> None:
     for one in (reply, {"action": reply}, {"action": "accept", "content": reply}):
-        said = said_in(about(), one)
+        said = parse_form_answer(about(), one)
         assert said.answer is None or said.answer.kind == "deny" or one["content"]["answer"] == "once"
-    said = said_in(about(), {"action": "accept", "content": {"answer": reply}})
+    said = parse_form_answer(about(), {"action": "accept", "content": {"answer": reply}})
     assert said.unclear == (reply not in ("once", "deny"))
-    asked_too = said_in(asked(options=("a", "b")), {"action": "accept", "content": {"choice": reply, "text": reply}})
+    asked_too = parse_form_answer(
+        asked(options=("a", "b")), {"action": "accept", "content": {"choice": reply, "text": reply}}
+    )
     assert asked_too.unclear or asked_too.reply is not None
 
 
 @every_version
 def test_a_question_is_a_choice_by_numbers_and_own_words_where_they_are_welcome(protocol: str) -> None:
     asks = asked(options=("red", "blu\u202ee"), custom=True)
-    form = form_of(asks, protocol)
+    form = build_form(asks, protocol)
     assert "Which?" in form["message"]
     field = form["requestedSchema"]["properties"]["choice"]
     assert values(field) == ["1", "2"]
     assert titles(field) == ["red", "blu\\u202ee"]
-    assert said_in(asks, {"action": "accept", "content": {"choice": "2"}}).reply == Reply(chosen=("blu\u202ee",))
-    assert said_in(asks, {"action": "accept", "content": {"text": "green"}}).reply == Reply(text="green")
-    assert said_in(asks, {"action": "accept", "content": {"choice": "3"}}).unclear
-    assert said_in(asks, {"action": "accept", "content": {}}).unclear
-    assert said_in(asks, {"action": "decline"}) == Said(aside=True)
-    assert said_in(asks, {"action": "cancel"}).later
+    assert parse_form_answer(asks, {"action": "accept", "content": {"choice": "2"}}).reply == Reply(
+        chosen=("blu\u202ee",)
+    )
+    assert parse_form_answer(asks, {"action": "accept", "content": {"text": "green"}}).reply == Reply(text="green")
+    assert parse_form_answer(asks, {"action": "accept", "content": {"choice": "3"}}).unclear
+    assert parse_form_answer(asks, {"action": "accept", "content": {}}).unclear
+    assert parse_form_answer(asks, {"action": "decline"}) == FormAnswer(declined=True)
+    assert parse_form_answer(asks, {"action": "cancel"}).is_empty
 
 
 @every_version
 def test_several_options_are_chosen_as_the_version_can(protocol: str) -> None:
     asks = asked(options=("a", "b", "c"), multiple=True)
-    fields = form_of(asks, protocol)["requestedSchema"]["properties"]
+    fields = build_form(asks, protocol)["requestedSchema"]["properties"]
     if protocol == "2025-06-18":
         assert [fields[f"choice{number}"]["type"] for number in (1, 2, 3)] == ["boolean"] * 3
         content: dict[str, Any] = {"choice1": True, "choice2": False, "choice3": True}
     else:
         assert [one["const"] for one in fields["choices"]["items"]["anyOf"]] == ["1", "2", "3"]
         content = {"choices": ["3", "1"]}
-    assert said_in(asks, {"action": "accept", "content": content}).reply == Reply(chosen=("a", "c"))
+    assert parse_form_answer(asks, {"action": "accept", "content": content}).reply == Reply(chosen=("a", "c"))
 
 
 def test_forms_are_what_the_official_types_take() -> None:
@@ -196,7 +202,7 @@ def test_forms_are_what_the_official_types_take() -> None:
         asked(custom=True),
     ):
         for types, protocol in ((before, "2025-11-25"), (now, "2026-07-28")):
-            form = types.ElicitRequestFormParams.model_validate(form_of(asks, protocol))
+            form = types.ElicitRequestFormParams.model_validate(build_form(asks, protocol))
             for field in form.requested_schema.properties.values():
                 assert not isinstance(field, str)
-        assert msgspec.json.encode(form_of(asks, "2025-06-18"))
+        assert msgspec.json.encode(build_form(asks, "2025-06-18"))

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from handrail import Handrail, ToolError, tool
 from handrail.mcp import calling
-from handrail.mcp.calling import Calls, digest_of
-from handrail.mcp.outcomes import Asks, Said
+from handrail.mcp.calling import ClientCalls, digest_call
+from handrail.mcp.outcomes import FormAnswer, UnansweredCall
 from handrail.protocol.event import ToolCallEnd, ToolCallError
 from handrail.protocol.permission import Answer
 from handrail.protocol.question import Reply
@@ -29,7 +29,7 @@ from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]
-YES, NO = Said(answer=Answer(kind="once")), Said(answer=Answer(kind="deny", reason="not now"))
+YES, NO = FormAnswer(answer=Answer(kind="once")), FormAnswer(answer=Answer(kind="deny", reason="not now"))
 WRITE = {"path": "a.txt", "content": "a\n"}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3),
@@ -46,18 +46,18 @@ def opened(rail: Make) -> Make:
     return lambda **more: rail(**(options | more))
 
 
-def asking(calls: Calls, arguments: Any = WRITE, name: str = "write") -> Asks:
+def asking(calls: ClientCalls, arguments: Any = WRITE, name: str = "write") -> UnansweredCall:
     found = calls.begin(name, arguments)
-    assert isinstance(found, Asks)
+    assert isinstance(found, UnansweredCall)
     return found
 
 
 def test_a_call_that_asks_is_left_and_answered_elsewhere_and_gives_its_result_once(
     opened: Make, workspace: Path, tmp_path: Path
 ) -> None:
-    here = Calls(opened())
+    here = ClientCalls(opened())
     asks = asking(here)
-    interim = here.leave(asks).told
+    interim = here.park(asks).interim
     assert interim.error is not None
     assert interim.error.code == "PERMISSION_REQUIRED"
     assert asks.requests[0].id in interim.content
@@ -65,11 +65,11 @@ def test_a_call_that_asks_is_left_and_answered_elsewhere_and_gives_its_result_on
     elsewhere = opened()
     elsewhere.answer(elsewhere.waiting()[0], "once")
     kept = here.begin("write", {"content": "a\n", "path": "a.txt"})
-    assert not isinstance(kept, Asks)
+    assert not isinstance(kept, UnansweredCall)
     assert kept.ok
     assert kept.tool_call_id == asks.call_id
     assert (workspace / "a.txt").read_text() == "a\n"
-    here.delivered(kept.tool_call_id)
+    here.mark_delivered(kept.tool_call_id)
     (workspace / "a.txt").unlink()
     assert asking(here).call_id != asks.call_id, "the next one is a new call"
     found = verify(StateFolder(str(tmp_path / "state")))
@@ -80,16 +80,16 @@ def test_a_call_that_asks_is_left_and_answered_elsewhere_and_gives_its_result_on
 def test_the_kept_result_of_a_command_says_how_old_it_is(opened: Make, workspace: Path) -> None:
     (workspace / "check.sh").write_text("echo failed | tee report.txt\n")
     command = {"command": "sh check.sh"}
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     first = asking(calls, command, "exec")
-    calls.leave(first)
+    calls.park(first)
     (workspace / "check.sh").write_text("echo passed | tee report.txt\n")
     calls.rail.answer(calls.rail.waiting()[0], "once")
     kept = calls.begin("exec", command)
-    assert not isinstance(kept, Asks)
+    assert not isinstance(kept, UnansweredCall)
     assert kept.content.startswith("failed\n")
     assert [note for note in kept.warnings if note.startswith("This command ran ")]
-    calls.delivered(kept.tool_call_id)
+    calls.mark_delivered(kept.tool_call_id)
     again = asking(calls, command, "exec")
     assert again.requests[0].preview is not None
     assert again.requests[0].preview.output == "passed\n"
@@ -97,9 +97,9 @@ def test_the_kept_result_of_a_command_says_how_old_it_is(opened: Make, workspace
 
 def test_a_preview_that_is_made_again_for_a_repeated_call_can_be_cancelled(opened: Make, workspace: Path) -> None:
     (workspace / "slow.sh").write_text("touch made\n")
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     first = asking(calls, {"command": "sh slow.sh"}, "exec")
-    calls.leave(first)
+    calls.park(first)
     (workspace / "slow.sh").write_text("touch made; sleep 60\n")
 
     def cancel(call_id: str) -> None:
@@ -117,32 +117,32 @@ def cancel_once_begun(rail: Handrail, call_id: str) -> None:
 
 
 def test_the_same_call_waits_on_the_same_request(opened: Make) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     first = asking(calls)
-    calls.leave(first)
+    calls.park(first)
     again = asking(calls)
     assert again.shown == first.shown
     assert len(calls.rail.waiting()) == 1
     result = calls.answer(again, YES)
-    assert not isinstance(result, Asks)
+    assert not isinstance(result, UnansweredCall)
     assert result.ok
 
 
 def test_other_arguments_never_get_it(opened: Make) -> None:
-    calls = Calls(opened())
-    calls.leave(asking(calls))
+    calls = ClientCalls(opened())
+    calls.park(asking(calls))
     calls.rail.answer(calls.rail.waiting()[0], "once")
     other = calls.begin("write", {**WRITE, "content": "b\n"})
-    assert isinstance(other, Asks)
+    assert isinstance(other, UnansweredCall)
     read = calls.begin("read", {"path": "a.txt"})
-    assert not isinstance(read, Asks)
+    assert not isinstance(read, UnansweredCall)
     assert read.ok
 
 
 def test_of_two_same_calls_at_the_same_time_one_gets_it(opened: Make, workspace: Path) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     first = asking(calls)
-    calls.leave(first)
+    calls.park(first)
     calls.rail.answer(calls.rail.waiting()[0], "once")
     found: list[Any] = []
     gate = threading.Barrier(2)
@@ -156,27 +156,27 @@ def test_of_two_same_calls_at_the_same_time_one_gets_it(opened: Make, workspace:
         thread.start()
     for thread in threads:
         thread.join()
-    ids = [one.call_id if isinstance(one, Asks) else one.tool_call_id for one in found]
+    ids = [one.call_id if isinstance(one, UnansweredCall) else one.tool_call_id for one in found]
     assert ids.count(first.call_id) == 1
     assert len(set(ids)) == 2
 
 
 def test_what_is_in_hand_is_in_no_other(opened: Make) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     first = asking(calls)
     second = asking(calls)  # the first is still being asked about
     assert first.call_id != second.call_id
-    calls.leave(first)
+    calls.park(first)
     assert asking(calls).call_id == first.call_id
 
 
 def test_a_no_is_kept_too(opened: Make, workspace: Path) -> None:
-    calls = Calls(opened())
-    calls.leave(asking(calls))
+    calls = ClientCalls(opened())
+    calls.park(asking(calls))
     elsewhere = opened()
     elsewhere.answer(elsewhere.waiting()[0], "deny", reason="not that one")
     kept = calls.begin("write", WRITE)
-    assert not isinstance(kept, Asks)
+    assert not isinstance(kept, UnansweredCall)
     assert kept.error is not None
     assert kept.error.code == "PERMISSION_DENIED"
     assert "not that one" in kept.content
@@ -184,9 +184,9 @@ def test_a_no_is_kept_too(opened: Make, workspace: Path) -> None:
 
 
 def test_a_result_that_is_old_is_not_given(opened: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     first = asking(calls)
-    calls.leave(first)
+    calls.park(first)
     calls.rail.answer(calls.rail.waiting()[0], "deny")
     monkeypatch.setattr(calling, "KEPT_FOR", timedelta(0))
     assert asking(calls).call_id != first.call_id
@@ -196,31 +196,31 @@ def test_a_request_that_a_yes_here_would_not_count_for_is_put_anew(
     opened: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = {"command": "touch a.txt"}
-    before = Calls(opened())
+    before = ClientCalls(opened())
     first = asking(before, command, "exec")
-    before.leave(first)
+    before.park(first)
     before.rail.close()
     monkeypatch.setenv("LANG", "de_AT.UTF-8")
-    after = Calls(opened())
+    after = ClientCalls(opened())
     second = asking(after, command, "exec")
     assert second.call_id != first.call_id
     result = after.answer(second, YES)
-    assert not isinstance(result, Asks)
+    assert not isinstance(result, UnansweredCall)
     assert result.ok
 
 
 def test_what_was_left_survives_the_process(opened: Make) -> None:
-    before = Calls(opened())
+    before = ClientCalls(opened())
     first = asking(before)
     before.rail.close()  # it had it in hand, and was never told to leave it
-    after = Calls(opened())
+    after = ClientCalls(opened())
     assert asking(after).shown == first.shown
 
 
 ASKS_AND_DIES = """
 import os, signal, sys
 from handrail import Handrail
-from handrail.mcp.calling import Calls
+from handrail.mcp.calling import ClientCalls
 from handrail.protocol.event import ToolCallPermissionRequired
 from handrail.settings import Settings
 
@@ -232,7 +232,7 @@ def die(event):
 rail = Handrail(sys.argv[1], mode="ask", session="mcp-client", state_dir=sys.argv[2], settings=Settings(),
                 on_permission=lambda _: None)
 rail.subscribe(die)
-Calls(rail).begin("write", {"path": "a.txt", "content": "a\\n"})
+ClientCalls(rail).begin("write", {"path": "a.txt", "content": "a\\n"})
 """
 
 
@@ -244,34 +244,34 @@ def test_a_call_whose_process_was_killed_as_it_began_to_wait_is_found_and_runs_o
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr
     if not answered:
-        assert asking(Calls(opened())).requests[0].id == done.stdout.strip()
+        assert asking(ClientCalls(opened())).requests[0].id == done.stdout.strip()
         return
     elsewhere = opened()
     elsewhere.answer(done.stdout.strip(), "once")
     (workspace / "a.txt").unlink()
-    found = Calls(opened()).begin("write", WRITE)
-    assert not isinstance(found, Asks), "it is asked about a second time"
+    found = ClientCalls(opened()).begin("write", WRITE)
+    assert not isinstance(found, UnansweredCall), "it is asked about a second time"
     assert (found.ok, (workspace / "a.txt").exists()) == (True, False)
 
 
 def test_a_call_that_another_live_process_has_just_parked_is_left_to_it(opened: Make) -> None:
     other = opened()
     other.call("write", WRITE)
-    assert asking(Calls(opened())).requests[0].id != other.waiting()[0].id
+    assert asking(ClientCalls(opened())).requests[0].id != other.waiting()[0].id
 
 
 TAKES_AND_DIES = """
 import os, signal, sys
 from handrail import Handrail, tool
-from handrail.mcp.calling import Calls
+from handrail.mcp.calling import ClientCalls
 from handrail.settings import Settings
 rail = Handrail(sys.argv[1], mode="ask", session="mcp-client", state_dir=sys.argv[2], settings=Settings(),
                 on_permission=lambda _: None)
-calls = Calls(rail)
+calls = ClientCalls(rail)
 found = calls.begin("write", {"path": "a.txt", "content": "a\\n"})
 print(found.tool_call_id, flush=True)
 if sys.argv[3] == "delivered":
-    calls.delivered(found.tool_call_id)
+    calls.mark_delivered(found.tool_call_id)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -280,9 +280,9 @@ os.kill(os.getpid(), signal.SIGKILL)
 def test_a_result_that_a_killed_process_had_in_hand_is_there_unless_it_was_delivered(
     opened: Make, workspace: Path, tmp_path: Path, delivered: bool
 ) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     first = asking(calls)
-    calls.leave(first)
+    calls.park(first)
     calls.rail.answer(calls.rail.waiting()[0], "once")
     command = [sys.executable, "-c", TAKES_AND_DIES, workspace, tmp_path / "state", "delivered" if delivered else "no"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -290,9 +290,9 @@ def test_a_result_that_a_killed_process_had_in_hand_is_there_unless_it_was_deliv
     assert done.stdout.strip() == first.call_id
     found = calls.begin("write", WRITE)
     if delivered:
-        assert isinstance(found, Asks)
+        assert isinstance(found, UnansweredCall)
     else:
-        assert not isinstance(found, Asks)
+        assert not isinstance(found, UnansweredCall)
         assert found.tool_call_id == first.call_id
 
 
@@ -306,24 +306,24 @@ def test_a_call_that_somebody_is_running_is_waited_for(opened: Make) -> None:
         assert gate.wait(60)
         return "deployed"
 
-    calls, elsewhere = Calls(opened(tools=[deploy])), opened(tools=[deploy])
+    calls, elsewhere = ClientCalls(opened(tools=[deploy])), opened(tools=[deploy])
     first = asking(calls, {}, "deploy")
-    calls.leave(first)
+    calls.park(first)
     answering = threading.Thread(target=lambda: elsewhere.answer(elsewhere.waiting()[0], "once"))
     answering.start()
     assert begun.wait(60)
     running = asking(calls, {}, "deploy")
     assert running.call_id == first.call_id
     assert not running.shown
-    assert not calls.has_moved(running)
-    assert calls.look(running) is running
-    interim = calls.leave(running).told
+    assert not calls.has_changed(running)
+    assert calls.poll(running) is running
+    interim = calls.park(running).interim
     assert interim.error is not None
     assert interim.error.retryable
     gate.set()
     answering.join()
     found = calls.begin("deploy", {})
-    assert not isinstance(found, Asks)
+    assert not isinstance(found, UnansweredCall)
     assert found.tool_call_id == first.call_id
     assert "deployed" in found.content
 
@@ -333,45 +333,45 @@ def test_a_call_may_ask_again_after_an_answer(opened: Make, workspace: Path) -> 
     """What a command came to asks by itself: the yes to the command is none to that."""
     (workspace / ".git" / "hooks").mkdir(parents=True)
     (workspace / "gen.sh").write_text("echo x > .git/hooks/pre-commit; echo said")
-    calls = Calls(opened(settings=Settings(preview="never")))
+    calls = ClientCalls(opened(settings=Settings(preview="never")))
     first = asking(calls, {"command": "bash gen.sh"}, "exec")
     second = calls.answer(first, YES)
-    assert isinstance(second, Asks)
+    assert isinstance(second, UnansweredCall)
     assert second.call_id == first.call_id
     assert second.shown != first.shown
     assert second.requests[0].rule == "fs.protected"
-    calls.leave(second)
+    calls.park(second)
     third = asking(calls, {"command": "bash gen.sh"}, "exec")
     assert third.shown == second.shown
     done = calls.answer(third, YES)
-    assert not isinstance(done, Asks)
+    assert not isinstance(done, UnansweredCall)
     assert done.ok
     assert (workspace / ".git" / "hooks" / "pre-commit").read_text() == "x\n"
 
 
 def test_a_yes_to_a_trial_that_files_changed_since_has_it_tried_again(opened: Make, workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\n")
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     asks = asking(calls, {"command": "sed -i s/o/0/ a.txt"}, "exec")
     if asks.requests[0].preview is None or asks.requests[0].preview.tried is None:
         pytest.skip("nothing is tried here")
     (workspace / "a.txt").write_text("two\n")
     again = calls.answer(asks, YES)
-    assert isinstance(again, Asks)
+    assert isinstance(again, UnansweredCall)
     assert again.requests[0].revision == 1
     assert (workspace / "a.txt").read_text() == "two\n"
     done = calls.answer(again, YES)
-    assert not isinstance(done, Asks)
+    assert not isinstance(done, UnansweredCall)
     assert (workspace / "a.txt").read_text() == "tw0\n"
 
 
 def test_an_answer_given_elsewhere_goes_before_one_that_comes_late(opened: Make, workspace: Path) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     asks = asking(calls)
     elsewhere = opened()
     elsewhere.answer(elsewhere.waiting()[0], "deny")
     result = calls.answer(asks, YES)
-    assert not isinstance(result, Asks)
+    assert not isinstance(result, UnansweredCall)
     assert result.error is not None
     assert result.error.code == "PERMISSION_DENIED"
     assert not (workspace / "a.txt").exists()
@@ -379,20 +379,20 @@ def test_an_answer_given_elsewhere_goes_before_one_that_comes_late(opened: Make,
 
 def test_a_question_waits_and_its_reply_is_kept(opened: Make) -> None:
     settings = Settings(tools=Tools(enable=("question",)))
-    calls = Calls(opened(settings=settings))
+    calls = ClientCalls(opened(settings=settings))
     asked = {"question": "Which?", "options": ["this", "that"]}
     asks = asking(calls, asked, "question")
-    interim = calls.leave(asks).told
+    interim = calls.park(asks).interim
     assert "handrail approvals reply" in interim.content
     elsewhere = opened(settings=settings)
     elsewhere.reply(elsewhere.waiting_questions()[0], Reply(chosen=("that",)))
     kept = calls.begin("question", asked)
-    assert not isinstance(kept, Asks)
+    assert not isinstance(kept, UnansweredCall)
     assert kept.ok
     assert "that" in kept.content
-    calls.delivered(kept.tool_call_id)
-    put_aside = calls.answer(asking(calls, asked, "question"), Said(aside=True))
-    assert not isinstance(put_aside, Asks)
+    calls.mark_delivered(kept.tool_call_id)
+    put_aside = calls.answer(asking(calls, asked, "question"), FormAnswer(declined=True))
+    assert not isinstance(put_aside, UnansweredCall)
     assert put_aside.error is not None
     assert put_aside.error.code == "CANCELLED"
 
@@ -400,9 +400,9 @@ def test_a_question_waits_and_its_reply_is_kept(opened: Make) -> None:
 @given(ARGUMENTS, ARGUMENTS)
 def test_the_digest_tells_calls_apart_whatever_the_order_of_their_arguments(one: Any, other: Any) -> None:
     same = json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-    assert (digest_of("read", one) == digest_of("read", other)) == same
-    assert digest_of("read", one) != digest_of("write", one)
-    assert digest_of("read", dict(reversed(one.items()))) == digest_of("read", one)
+    assert (digest_call("read", one) == digest_call("read", other)) == same
+    assert digest_call("read", one) != digest_call("write", one)
+    assert digest_call("read", dict(reversed(one.items()))) == digest_call("read", one)
 
 
 @given(steps=st.lists(st.sampled_from(("call", "leave", "hand over", "allow", "deny", "die")), max_size=14))
@@ -412,7 +412,7 @@ def test_whatever_happens_every_answer_is_carried_out_once_and_handed_over_until
     folder = tmp_path_factory.mktemp("once")
     (folder / "workspace").mkdir()
     place: dict[str, Any] = {"workspace": folder / "workspace", "state_dir": folder / "state"}
-    calls, elsewhere = Calls(opened(**place)), opened(**place)
+    calls, elsewhere = ClientCalls(opened(**place)), opened(**place)
     in_hand: Any = None
     answered: str | None = None
     """The call that was answered, and whose result nobody has yet."""
@@ -421,23 +421,23 @@ def test_whatever_happens_every_answer_is_carried_out_once_and_handed_over_until
         waiting = elsewhere.waiting()
         if step == "call" and in_hand is None:
             in_hand = calls.begin("write", WRITE)
-            found = in_hand.call_id if isinstance(in_hand, Asks) else in_hand.tool_call_id
+            found = in_hand.call_id if isinstance(in_hand, UnansweredCall) else in_hand.tool_call_id
             assert found == (answered or (waiting[0].tool_call_id if waiting else found))
-            assert isinstance(in_hand, Asks) == (answered is None)
-        elif step == "leave" and isinstance(in_hand, Asks):
-            calls.leave(in_hand)
+            assert isinstance(in_hand, UnansweredCall) == (answered is None)
+        elif step == "leave" and isinstance(in_hand, UnansweredCall):
+            calls.park(in_hand)
             in_hand = None
         elif step == "hand over" and in_hand is not None:
-            in_hand = calls.look(in_hand) if isinstance(in_hand, Asks) else in_hand
-            if not isinstance(in_hand, Asks):
-                calls.delivered(in_hand.tool_call_id)
+            in_hand = calls.poll(in_hand) if isinstance(in_hand, UnansweredCall) else in_hand
+            if not isinstance(in_hand, UnansweredCall):
+                calls.mark_delivered(in_hand.tool_call_id)
                 in_hand = answered = None
         elif step in {"allow", "deny"} and waiting:
             elsewhere.answer(waiting[0], "once" if step == "allow" else "deny")
             answered, said = waiting[0].tool_call_id, said + 1
         elif step == "die":
             calls.rail.close()  # with whatever it has in hand
-            calls, in_hand = Calls(opened(**place)), None
+            calls, in_hand = ClientCalls(opened(**place)), None
     ends = [one for one in elsewhere.events() if isinstance(one, ToolCallEnd | ToolCallError)]
     assert len(ends) == said
     assert len(elsewhere.waiting()) <= 1

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from interims import interim
 
-from handrail.mcp.outcomes import Asks
+from handrail.mcp.outcomes import UnansweredCall
 from handrail.mcp.permission import notifying
 from handrail.mcp.permission.notifying import notify
 from handrail.process import desktop
@@ -39,7 +39,7 @@ def programs(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A desktop that nobody was told on, whatever ran before."""
-    monkeypatch.setattr(notifying, "_last", [-notifying._EVERY])
+    monkeypatch.setattr(notifying, "_last", [-notifying._NOTIFY_PAUSE_SECONDS])
     monkeypatch.setenv("DISPLAY", ":99")
     monkeypatch.delenv("HANDRAIL_NOTIFY", raising=False)
     yield
@@ -56,8 +56,8 @@ def told(tmp_path: Path) -> list[str]:
     return (tmp_path / "told").read_text().split("\0")
 
 
-def waits(**fields: Any) -> Asks:
-    return Asks(call_id="call-1", interim=interim("exec"), requests=(a_request(**fields),))
+def waits(**fields: Any) -> UnansweredCall:
+    return UnansweredCall(call_id="call-1", interim=interim("exec"), requests=(a_request(**fields),))
 
 
 def test_the_program_is_called_with_the_text_as_it_is(programs: Path, tmp_path: Path) -> None:

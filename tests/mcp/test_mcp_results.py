@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from handrail import Handrail, Output, tool
-from handrail.mcp.results import call_result
+from handrail.mcp.results import build_call_result
 from handrail.protocol.result import Attachment
 
 
@@ -31,7 +31,7 @@ def test_what_is_attached_is_sent_once_by_its_kind(rail: Any, kind: Any, mime: s
         return Output(summary="given", content="text", data=None, attachments=(attached,))
 
     one: Handrail = rail(tools=[give])
-    told = msgspec.json.decode(msgspec.json.encode(call_result(one.call("give", {}))))
+    told = msgspec.json.decode(msgspec.json.encode(build_call_result(one.call("give", {}))))
     assert told["content"] == [{"type": "text", "text": "text"}, block]
     assert told["structuredContent"]["attachments"] == [{"type": kind, "path": "a b.x", "mime": mime, "content": None}]
     assert told["isError"] is False
@@ -44,4 +44,4 @@ def test_a_file_that_is_only_named_is_not_sent(rail: Any) -> None:
         named = Attachment(type="file", path="a.txt", mime="text/plain")
         return Output(summary="given", content="text", data=None, attachments=(named,))
 
-    assert len(call_result(rail(tools=[give]).call("give", {}))["content"]) == 1
+    assert len(build_call_result(rail(tools=[give]).call("give", {}))["content"]) == 1

@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail
-from handrail.mcp.calling import Calls, brings_answer
+from handrail.mcp.calling import ClientCalls, has_answer
 from handrail.mcp.errors import ProtocolError
-from handrail.mcp.outcomes import Asks
+from handrail.mcp.outcomes import UnansweredCall
 from handrail.mcp.permission import rounds
-from handrail.mcp.permission.rounds import input_required, resumed
+from handrail.mcp.permission.rounds import build_input_required, resume_with_answer
 from handrail.mcp.permission.signing import Signer
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import ToolCallEnd
 from handrail.protocol.result import ToolResult
-from handrail.store.secret_key import secret_key
+from handrail.store.secret_key import load_secret_key
 
 Make = Callable[..., Handrail]
 WRITE = {"path": "a.txt", "content": "a\n"}
@@ -35,22 +35,22 @@ def opened(rail: Make) -> Make:
     return lambda **more: rail(**(options | more))
 
 
-def begun(calls: Calls, arguments: Any = WRITE) -> tuple[Asks, str]:
+def begun(calls: ClientCalls, arguments: Any = WRITE) -> tuple[UnansweredCall, str]:
     """A call that asks, and the state that its client keeps."""
     asks = calls.begin("write", arguments)
-    assert isinstance(asks, Asks)
-    told = input_required(calls, asks)
+    assert isinstance(asks, UnansweredCall)
+    told = build_input_required(calls, asks)
     assert told["resultType"] == "input_required"
     assert "Your files are untouched" in told["inputRequests"]["permission"]["params"]["message"]
     return asks, told["requestState"]
 
 
-def again(calls: Calls, state: Any, responses: Any = YES, arguments: Any = WRITE, **more: Any) -> Any:
+def again(calls: ClientCalls, state: Any, responses: Any = YES, arguments: Any = WRITE, **more: Any) -> Any:
     params = {"name": "write", "arguments": arguments, "requestState": state, "inputResponses": responses, **more}
-    return resumed(calls, params)
+    return resume_with_answer(calls, params)
 
 
-def refused(calls: Calls, state: Any, responses: Any = YES, **more: Any) -> str:
+def refused(calls: ClientCalls, state: Any, responses: Any = YES, **more: Any) -> str:
     with pytest.raises(ProtocolError) as failure:
         again(calls, state, responses, **more)
     assert failure.value.code == -32602
@@ -59,7 +59,7 @@ def refused(calls: Calls, state: Any, responses: Any = YES, **more: Any) -> str:
 
 
 def test_a_yes_in_the_second_round_runs_the_call(opened: Make, workspace: Path) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     _, state = begun(calls)
     result = again(calls, state)
     assert result.ok
@@ -67,11 +67,11 @@ def test_a_yes_in_the_second_round_runs_the_call(opened: Make, workspace: Path) 
 
 
 def test_a_state_counts_once(opened: Make, workspace: Path) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     asks, state = begun(calls)
     result = again(calls, state)
     assert "used before" in refused(calls, state), "its result is in hand"
-    calls.delivered(result.tool_call_id)
+    calls.mark_delivered(result.tool_call_id)
     (workspace / "a.txt").unlink()
     assert "used before" in refused(calls, state)
     assert not (workspace / "a.txt").exists()
@@ -80,12 +80,12 @@ def test_a_state_counts_once(opened: Make, workspace: Path) -> None:
 
 
 def test_a_state_whose_result_was_not_delivered_gives_it_to_the_next_process(opened: Make, workspace: Path) -> None:
-    before = Calls(opened())
+    before = ClientCalls(opened())
     asks, state = begun(before)
     assert again(before, state).ok
     before.rail.close()
     (workspace / "a.txt").unlink()
-    after = Calls(opened())
+    after = ClientCalls(opened())
     kept = again(after, state)
     assert kept.ok
     assert kept.tool_call_id == asks.call_id
@@ -93,7 +93,7 @@ def test_a_state_whose_result_was_not_delivered_gives_it_to_the_next_process(ope
 
 
 def test_of_many_who_answer_at_once_one_does(opened: Make) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     _, state = begun(calls)
     found: list[Any] = []
     gate = threading.Barrier(4)
@@ -115,7 +115,7 @@ def test_of_many_who_answer_at_once_one_does(opened: Make) -> None:
 
 
 def test_a_state_belongs_to_its_name_and_arguments(opened: Make, workspace: Path) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     _, state = begun(calls)
     assert "other arguments" in refused(calls, state, arguments={**WRITE, "content": "evil\n"})
     assert "another name" in refused(calls, state, name="exec")
@@ -125,18 +125,18 @@ def test_a_state_belongs_to_its_name_and_arguments(opened: Make, workspace: Path
 
 
 def test_a_state_belongs_to_its_session_and_its_workspace(opened: Make, tmp_path: Path) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     _, state = begun(calls)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    for other in (Calls(opened(session="other")), Calls(opened(workspace=elsewhere))):
+    for other in (ClientCalls(opened(session="other")), ClientCalls(opened(workspace=elsewhere))):
         begun(other)
         assert "another session" in refused(other, state)
-    assert "not one of this server's" in refused(Calls(opened(state_dir=tmp_path / "other")), state)
+    assert "not one of this server's" in refused(ClientCalls(opened(state_dir=tmp_path / "other")), state)
 
 
 def test_two_states_cannot_be_swapped(opened: Make, workspace: Path) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     other = {"path": "b.txt", "content": "b\n"}
     _, first = begun(calls)
     _, second = begun(calls, other)
@@ -146,29 +146,29 @@ def test_two_states_cannot_be_swapped(opened: Make, workspace: Path) -> None:
 
 
 def test_a_state_grows_old(opened: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     asks, state = begun(calls)
     now = rounds.time.time()
-    monkeypatch.setattr(rounds.time, "time", lambda: now + rounds.SECONDS + 1)
+    monkeypatch.setattr(rounds.time, "time", lambda: now + rounds.STATE_SECONDS + 1)
     assert "too old" in refused(calls, state)
     monkeypatch.setattr(rounds.time, "time", lambda: now - 3_600)
     assert "too old" in refused(calls, state)
     found = calls.begin("write", WRITE)
-    assert isinstance(found, Asks)
+    assert isinstance(found, UnansweredCall)
     assert found.shown == asks.shown, "the call itself waits on"
 
 
 def test_a_state_belongs_to_its_version(opened: Make) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     _, state = begun(calls)
     params = {"name": "write", "arguments": WRITE, "requestState": state, "inputResponses": YES}
     with pytest.raises(ProtocolError, match="version 2026-07-28"):
-        resumed(calls, params, "2027-01-01")
+        resume_with_answer(calls, params, "2027-01-01")
 
 
 def test_responses_without_a_state_are_refused_and_neither_is_a_call_like_any_other(opened: Make) -> None:
-    calls = Calls(opened())
-    assert not brings_answer({"name": "write", "arguments": WRITE})
+    calls = ClientCalls(opened())
+    assert not has_answer({"name": "write", "arguments": WRITE})
     refused(calls, None)
 
 
@@ -177,9 +177,9 @@ def test_responses_without_a_state_are_refused_and_neither_is_a_call_like_any_ot
     [{"permission": {"action": "cancel"}}, {"permission": {"action": "cancel", "content": {"answer": "once"}}}],
 )
 def test_a_dismissed_form_leaves_the_call_waiting(opened: Make, responses: Any) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     asks, state = begun(calls)
-    told = again(calls, state, responses).told
+    told = again(calls, state, responses).interim
     assert told.error.code == "PERMISSION_REQUIRED"
     assert told.tool_call_id == asks.call_id
     assert len(calls.rail.waiting()) == 1
@@ -187,7 +187,7 @@ def test_a_dismissed_form_leaves_the_call_waiting(opened: Make, responses: Any) 
 
 
 def test_a_declined_form_is_a_no(opened: Make, workspace: Path) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     _, state = begun(calls)
     denied = again(calls, state, {"permission": {"action": "decline"}})
     assert denied.error.code == "PERMISSION_DENIED"
@@ -198,22 +198,22 @@ def test_a_declined_form_is_a_no(opened: Make, workspace: Path) -> None:
     "nonsense", [{}, {"permission": None}, {"permission": {"action": "accept"}}, {"other": YES["permission"]}]
 )
 def test_nonsense_is_asked_about_once_more_and_then_left(opened: Make, nonsense: Any) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     _, state = begun(calls)
     once_more = again(calls, state, nonsense)
-    assert isinstance(once_more, Asks)
-    second = input_required(calls, once_more)
+    assert isinstance(once_more, UnansweredCall)
+    second = build_input_required(calls, once_more)
     assert "none of the answers" in second["inputRequests"]["permission"]["params"]["message"]
-    left = again(calls, second["requestState"], nonsense).told
+    left = again(calls, second["requestState"], nonsense).interim
     assert left.error.code == "PERMISSION_REQUIRED"
     assert again(calls, second["requestState"]).ok
 
 
 def test_no_response_asks_the_same_again(opened: Make) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     asks, state = begun(calls)
     found = again(calls, state, None)
-    assert isinstance(found, Asks)
+    assert isinstance(found, UnansweredCall)
     assert found.shown == asks.shown
     assert not found.again
 
@@ -222,32 +222,32 @@ def test_no_response_after_a_change_asks_with_a_new_preview_and_a_yes_to_the_old
     opened: Make, workspace: Path
 ) -> None:
     (workspace / "check.sh").write_text("echo failed > report.txt\n")
-    calls, command = Calls(opened()), {"command": "sh check.sh"}
+    calls, command = ClientCalls(opened()), {"command": "sh check.sh"}
     asks = calls.begin("exec", command)
-    assert isinstance(asks, Asks)
-    state = input_required(calls, asks)["requestState"]
+    assert isinstance(asks, UnansweredCall)
+    state = build_input_required(calls, asks)["requestState"]
     (workspace / "check.sh").write_text("echo passed > report.txt\n")
     params: dict[str, Any] = {"name": "exec", "arguments": command, "requestState": state}
-    anew = resumed(calls, params)
-    assert isinstance(anew, Asks)
+    anew = resume_with_answer(calls, params)
+    assert isinstance(anew, UnansweredCall)
     assert anew.shown != asks.shown
-    state = input_required(calls, anew)["requestState"]
+    state = build_input_required(calls, anew)["requestState"]
     (workspace / "check.sh").write_text("echo later > report.txt\n")
-    kept = resumed(calls, params | {"requestState": state, "inputResponses": YES})
+    kept = resume_with_answer(calls, params | {"requestState": state, "inputResponses": YES})
     assert isinstance(kept, ToolResult)
     assert kept.ok
     assert (workspace / "report.txt").read_text() == "passed\n"
 
 
 def test_responses_that_are_no_object_are_refused_and_the_call_waits(opened: Make) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     _, state = begun(calls)
     refused(calls, state, [1])
     assert again(calls, state).ok
 
 
 def test_an_answer_from_elsewhere_counts_and_the_form_does_not(opened: Make, workspace: Path) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     _, state = begun(calls)
     elsewhere = opened()
     elsewhere.answer(elsewhere.waiting()[0], "deny", reason="no")
@@ -256,16 +256,16 @@ def test_an_answer_from_elsewhere_counts_and_the_form_does_not(opened: Make, wor
 
 
 def test_a_yes_to_what_was_shown_before_is_none_to_what_is_shown_now(opened: Make, workspace: Path) -> None:
-    calls = Calls(opened())
+    calls = ClientCalls(opened())
     command = {"command": "touch a.txt"}
     asks = calls.begin("exec", command)
-    assert isinstance(asks, Asks)
-    state = input_required(calls, asks)["requestState"]
+    assert isinstance(asks, UnansweredCall)
+    state = build_input_required(calls, asks)["requestState"]
     elsewhere = opened()
     elsewhere.retry(asks.requests[0].id, "touch evil.txt")
     params = {"name": "exec", "arguments": command, "requestState": state, "inputResponses": YES}
-    now = resumed(calls, params)
-    assert isinstance(now, Asks)
+    now = resume_with_answer(calls, params)
+    assert isinstance(now, UnansweredCall)
     assert now.requests[0].command == "touch evil.txt"
     assert not any(workspace.iterdir())
 
@@ -276,19 +276,19 @@ STATE = b'{"call_id": "call-1", "digest": "x", "place": "y"}'
 @given(st.integers(0, 10_000), st.integers(0, 255), st.binary(max_size=40))
 def test_a_state_that_was_changed_anywhere_is_not_ours(place: int, change: int, other: bytes) -> None:
     signer, stranger = Signer(b"k" * 32, "p"), Signer(b"l" * 32, "p")
-    text = signer.signed(STATE)
-    assert signer.opened(text) == STATE
+    text = signer.sign(STATE)
+    assert signer.verify(text) == STATE
     at = place % len(text)
     changed = text[:at] + chr(change) + text[at + 1 :]
-    assert signer.opened(changed) is None or changed == text
-    assert signer.opened(text[:at]) is None
-    assert signer.opened(text + chr(change)) is None
-    assert signer.opened(stranger.signed(other)) is None
-    assert signer.opened(other.decode("latin-1")) is None
+    assert signer.verify(changed) is None or changed == text
+    assert signer.verify(text[:at]) is None
+    assert signer.verify(text + chr(change)) is None
+    assert signer.verify(stranger.sign(other)) is None
+    assert signer.verify(other.decode("latin-1")) is None
 
 
 @given(data=st.data())
-def test_nothing_runs_by_a_state_that_is_not_ours(data: Any, forged: tuple[Calls, str, Path]) -> None:
+def test_nothing_runs_by_a_state_that_is_not_ours(data: Any, forged: tuple[ClientCalls, str, Path]) -> None:
     calls, state, workspace = forged
     text = data.draw(
         st.one_of(
@@ -310,21 +310,21 @@ def test_nothing_runs_by_a_state_that_is_not_ours(data: Any, forged: tuple[Calls
 
 
 @pytest.fixture
-def forged(opened: Make, workspace: Path) -> tuple[Calls, str, Path]:
-    calls = Calls(opened())
+def forged(opened: Make, workspace: Path) -> tuple[ClientCalls, str, Path]:
+    calls = ClientCalls(opened())
     return calls, begun(calls)[1], workspace
 
 
 def test_a_state_of_another_shape_is_refused(opened: Make) -> None:
-    calls = Calls(opened())
-    refused(calls, calls.signer.signed(msgspec.json.encode({"place": 1})))
-    refused(calls, calls.signer.signed(b"\xff"))
+    calls = ClientCalls(opened())
+    refused(calls, calls.signer.sign(msgspec.json.encode({"place": 1})))
+    refused(calls, calls.signer.sign(b"\xff"))
 
 
 def test_the_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
     state = str(tmp_path / "state")
     found: list[bytes] = []
-    threads = [threading.Thread(target=lambda: found.append(secret_key(state, "mcp"))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: found.append(load_secret_key(state, "mcp"))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -333,10 +333,10 @@ def test_the_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
     assert len(found[0]) == 32
     assert stat.S_IMODE(os.stat(tmp_path / "state" / "mcp.key").st_mode) == 0o600
     assert os.listdir(state) == ["mcp.key"]
-    assert secret_key(str(tmp_path / "other"), "mcp") != found[0]
+    assert load_secret_key(str(tmp_path / "other"), "mcp") != found[0]
 
 
 def test_a_key_that_was_cut_signs_nothing(tmp_path: Path) -> None:
     (tmp_path / "mcp.key").write_bytes(b"short")
     with pytest.raises(StoreError, match="Remove it"):
-        secret_key(str(tmp_path), "mcp")
+        load_secret_key(str(tmp_path), "mcp")

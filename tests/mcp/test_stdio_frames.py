@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stdio_process import Server
 
-from handrail.mcp.stdio.inlet import Inlet, TooLong
+from handrail.mcp.stdio.inlet import LineReader, OversizedLine
 
 
 def lines_of(chunks: list[bytes], longest: int) -> list[bytes | None]:
@@ -20,11 +20,11 @@ def lines_of(chunks: list[bytes], longest: int) -> list[bytes | None]:
     source, sink = os.pipe()
     waker, wake = os.pipe()
     found: list[bytes | None] = []
-    inlet = Inlet(source, waker, lambda: False, longest).lines()
+    inlet = LineReader(source, waker, lambda: False, longest).lines()
     for chunk in chunks:  # a pipe holds all of it
         os.write(sink, chunk)
     os.close(sink)
-    found.extend(None if isinstance(line, TooLong) else line for line in inlet)
+    found.extend(None if isinstance(line, OversizedLine) else line for line in inlet)
     for descriptor in (source, waker, wake):
         os.close(descriptor)
     return found
@@ -46,7 +46,7 @@ def test_what_is_sent_byte_by_byte_is_one_line() -> None:
     text = b'{"a": 1}\nrest'
     sent = iter(text[number : number + 1] for number in range(len(text)))
 
-    class Slowly(Inlet):
+    class Slowly(LineReader):
         def _read(self) -> bytes:
             return next(sent, b"")
 

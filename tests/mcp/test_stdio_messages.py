@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from handrail.mcp.stdio.messages import BadMessage, Notification, Reply, Request, message_of
+from handrail.mcp.stdio.messages import BadMessage, JsonRpcNotification, JsonRpcReply, JsonRpcRequest, parse_message
 
 
 @pytest.mark.parametrize("request_id", [1, -(1 << 63), (1 << 63) - 1, "a", "a" * 1_000, ""])
@@ -52,16 +52,16 @@ def test_what_is_wrong_is_told_under_the_id(spelled: dict[str, object], words: s
 )
 def test_what_is_no_json_is_told_so(line: bytes) -> None:
     with pytest.raises(BadMessage, match="the line is"):
-        message_of(line)
+        parse_message(line)
 
 
 def test_other_messages_are_what_they_are() -> None:
-    assert _read({"jsonrpc": "2.0", "method": "a", "params": {"b": 1}}) == Notification("a", {"b": 1})
-    assert _read({"jsonrpc": "2.0", "id": 3, "result": {"b": 1}}) == Reply(3, {"b": 1})
+    assert _read({"jsonrpc": "2.0", "method": "a", "params": {"b": 1}}) == JsonRpcNotification("a", {"b": 1})
+    assert _read({"jsonrpc": "2.0", "id": 3, "result": {"b": 1}}) == JsonRpcReply(3, {"b": 1})
 
 
 def _read(spelled: dict[str, object]) -> object:
-    message = message_of(msgspec.json.encode(spelled))
-    if isinstance(message, Request):
+    message = parse_message(msgspec.json.encode(spelled))
+    if isinstance(message, JsonRpcRequest):
         return "request", message.id, message.method, message.params
     return message

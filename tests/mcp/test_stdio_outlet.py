@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from handrail.mcp.caller import Caller
-from handrail.mcp.stdio.connection import Connection, Exchange
-from handrail.mcp.stdio.outlet import Outlet
-from handrail.mcp.stdio.telling import Telling
+from handrail.mcp.stdio.connection import ClientRequest, StdioConnection
+from handrail.mcp.stdio.outlet import MessageWriter
+from handrail.mcp.stdio.telling import Notifier
 from handrail.mcp.stdio.workers import Workers
 
 PATIENCE = 60.0
@@ -27,11 +27,11 @@ class Pipe:
     def __init__(self) -> None:
         self.source, self.sink = os.pipe()
         self.lost: list[bool] = []
-        self.outlet = Outlet(self.sink, lambda: self.lost.append(True))
-        self.connection = Connection(self.outlet, Workers(lambda _: None))
+        self.outlet = MessageWriter(self.sink, lambda: self.lost.append(True))
+        self.connection = StdioConnection(self.outlet, Workers(lambda _: None))
 
-    def exchange(self, **meta: Any) -> Exchange:
-        return Exchange(self.connection, "one", {"_meta": meta}, Caller())
+    def exchange(self, **meta: Any) -> ClientRequest:
+        return ClientRequest(self.connection, "one", {"_meta": meta}, Caller())
 
     def messages(self) -> list[dict[str, Any]]:
         """Everything that was sent; nothing can be sent any more."""
@@ -114,7 +114,7 @@ def test_nothing_is_told_of_a_call_after_its_answer(pipe: Pipe) -> None:
 
 
 def test_nothing_keeps_a_request_that_was_cancelled_before_it_was_told_of(pipe: Pipe) -> None:
-    telling, exchange = Telling(pipe.connection), pipe.exchange(progressToken=1)
+    telling, exchange = Notifier(pipe.connection), pipe.exchange(progressToken=1)
     assert exchange.cancel()
     telling.follow(exchange, "call-1")
     known = weakref.ref(exchange)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from stdio_process import Server, envelope
 
 from handrail.mcp.caller import Caller
-from handrail.mcp.sessions import session_name
-from handrail.store.folder import session_name as checked_name
+from handrail.mcp.sessions import build_session_name
+from handrail.store.folder import check_session_id as checked_name
 
 
 def sessions(folder: Path) -> list[str]:
@@ -71,14 +71,14 @@ def test_a_session_that_was_named_is_that_one(tmp_path: Path) -> None:
 
 @given(st.text(max_size=60))
 def test_whatever_a_client_calls_itself_its_session_has_a_name(name: str) -> None:
-    assert checked_name(f"{session_name(Caller(name=name))}-100")
+    assert checked_name(f"{build_session_name(Caller(name=name))}-100")
 
 
 @pytest.mark.parametrize(
     ("name", "session"), [("", "mcp"), ("—", "mcp"), ("Visual Studio  Code", "mcp-visual-studio-code")]
 )
 def test_a_session_is_called_after_its_client(name: str, session: str) -> None:
-    assert session_name(Caller(name=name)) == session
+    assert build_session_name(Caller(name=name)) == session
 
 
 def test_settings_that_are_wrong_are_told_to_the_client_and_to_stderr_until_they_are_mended(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ import pytest
 from tests.wires.server import WireServer
 
 from handrail.models.finding import find_model
-from handrail.models.model import Answered, Model, ModelError, ModelRequest, Offered, Piece, TextPiece
-from handrail.models.provider import Patience
+from handrail.models.model import Completion, Model, ModelError, ModelRequest, StreamPiece, TextPiece, ToolOffer
+from handrail.models.provider import Timeouts
 from handrail.protocol.message import (
     AssistantMessage,
     CallPart,
@@ -25,14 +25,16 @@ from handrail.protocol.message import (
 from handrail.protocol.result import Attachment
 
 PICTURE = Attachment(type="image", path="a.png", mime="image/png", content=base64.b64encode(b"\x89PNG").decode())
-READ = Offered(
+READ = ToolOffer(
     name="read",
     description="Reads a file.",
     schema={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
 )
 
 
-def question(*messages: Message, system: str = "You are careful.", tools: Iterable[Offered] = (READ,)) -> ModelRequest:
+def question(
+    *messages: Message, system: str = "You are careful.", tools: Iterable[ToolOffer] = (READ,)
+) -> ModelRequest:
     """A question; "hello" where nothing else is said."""
     return ModelRequest(system=system, messages=messages or (user("hello"),), tools=tuple(tools))
 
@@ -69,16 +71,16 @@ def found(wire: WireServer, **given: Any) -> Model:
     return find_model(wire.model, wire.environment, **given)
 
 
-def pieces(wire: WireServer, request: ModelRequest | None = None, *, silence: float = 60) -> list[Piece]:
+def pieces(wire: WireServer, request: ModelRequest | None = None, *, silence: float = 60) -> list[StreamPiece]:
     """Everything that comes of one question."""
     return next(many(wire, request or question(), silence=silence))
 
 
-def many(wire: WireServer, *requests: ModelRequest, silence: float = 60) -> Iterator[list[Piece]]:
+def many(wire: WireServer, *requests: ModelRequest, silence: float = 60) -> Iterator[list[StreamPiece]]:
     """What comes of questions that are put one after the other through one connection."""
-    model = found(wire, patience=Patience(connect=5, silence=silence))
+    model = found(wire, patience=Timeouts(connect=5, silence=silence))
 
-    async def ask() -> list[list[Piece]]:
+    async def ask() -> list[list[StreamPiece]]:
         try:
             return [await heard(model, request) for request in requests]
         finally:
@@ -87,15 +89,15 @@ def many(wire: WireServer, *requests: ModelRequest, silence: float = 60) -> Iter
     return iter(asyncio.run(ask()))
 
 
-async def heard(model: Model, request: ModelRequest) -> list[Piece]:
+async def heard(model: Model, request: ModelRequest) -> list[StreamPiece]:
     async with aclosing(model.stream(request)) as stream:  # pyright: ignore[reportArgumentType]
         return [piece async for piece in stream]
 
 
-def answered(wire: WireServer, request: ModelRequest | None = None) -> Answered:
+def answered(wire: WireServer, request: ModelRequest | None = None) -> Completion:
     """The whole answer to one question."""
     last = pieces(wire, request)[-1]
-    assert isinstance(last, Answered)
+    assert isinstance(last, Completion)
     return last
 
 
@@ -111,6 +113,6 @@ def failure(wire: WireServer, request: ModelRequest | None = None, *, silence: f
     return error
 
 
-def words(said: Iterable[Piece]) -> str:
+def words(said: Iterable[StreamPiece]) -> str:
     """The text of all pieces."""
     return "".join(piece.text for piece in said if isinstance(piece, TextPiece))

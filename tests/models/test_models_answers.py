@@ -10,8 +10,8 @@ from tests.models.asking import answered, found, heard, pieces, question, words
 from tests.wires import anthropic_wire, openai_wire
 from tests.wires.server import Answer, WireServer, split
 
-from handrail.models.model import Answered, CallPiece, ReasoningPiece, TextPiece
-from handrail.models.pricing import price
+from handrail.models.model import CallPiece, Completion, ReasoningPiece, TextPiece
+from handrail.models.pricing import compute_cost
 from handrail.protocol.message import CallPart, ReasoningPart, TextPart
 
 TEXT = "Grüße, 世界 🙂: the whole text."
@@ -20,7 +20,7 @@ TEXT = "Grüße, 世界 🙂: the whole text."
 def test_text_comes_in_pieces_and_then_whole(wire: WireServer) -> None:
     wire.says(TEXT)
     said = pieces(wire)
-    assert [type(piece) for piece in said] == [TextPiece] * 3 + [Answered]
+    assert [type(piece) for piece in said] == [TextPiece] * 3 + [Completion]
     assert words(said) == TEXT
     assert said[-1].parts == (TextPart(text=TEXT),)
     assert said[-1].finish == "stop"
@@ -136,7 +136,7 @@ def test_tokens_and_cached_tokens_are_counted(openai_wire, anthropic_wire) -> No
     anthropic_wire.says("x", usage={"input_tokens": 40, "cache_read_input_tokens": 60, "output_tokens": 1})
     spent = answered(anthropic_wire).spent
     assert (spent.input_tokens, spent.cached_tokens, spent.output_tokens) == (100, 60, 5)
-    uncached = price(RequestUsage(input_tokens=100, output_tokens=5), "anthropic", "claude-sonnet-5-5")
+    uncached = compute_cost(RequestUsage(input_tokens=100, output_tokens=5), "anthropic", "claude-sonnet-5-5")
     assert 0 < (spent.cost or 0) < (uncached or 0)
 
 

@@ -16,7 +16,7 @@ from tests.wires.server import Answer, WireServer
 
 from handrail.models.finding import find_model
 from handrail.models.model import ModelError, TextPiece
-from handrail.models.provider import Patience
+from handrail.models.provider import Timeouts
 
 
 def kind(wire: WireServer):
@@ -120,7 +120,7 @@ def test_a_host_that_is_not_there(variable: str, monkeypatch) -> None:
     provider = variable.partition("_")[0].lower()
     key = f"{provider.upper()}_API_KEY"
     for address in (f"http://127.0.0.1:{port}", "http://nowhere.invalid"):
-        model = find_model(f"{provider}:m", {variable: address, key: "secret"}, patience=Patience(connect=5))
+        model = find_model(f"{provider}:m", {variable: address, key: "secret"}, patience=Timeouts(connect=5))
         with pytest.raises(ModelError) as raised:
             asyncio.run(heard(model, question()))
         error = raised.value

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from handrail.models import find_model, warm_up
-from handrail.models.finding import find_place, split_name
+from handrail.models.finding import resolve_endpoint, split_name
 from handrail.models.model import ModelError
-from handrail.models.provider import Patience
+from handrail.models.provider import Timeouts
 from handrail.models.providers import PROVIDERS
 
 KEYS = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k", "OPENROUTER_API_KEY": "k"}
@@ -87,7 +87,7 @@ def test_local_servers_need_no_key(provider) -> None:
     ],
 )
 def test_addresses(name: str, environment: dict[str, str], address: str) -> None:
-    assert find_place(name, {**KEYS, **environment}, Patience()).address == address
+    assert resolve_endpoint(name, {**KEYS, **environment}, Timeouts()).address == address
 
 
 def test_an_address_that_is_none_names_its_variable() -> None:
@@ -98,7 +98,7 @@ def test_an_address_that_is_none_names_its_variable() -> None:
 
 def test_a_key_is_shown_nowhere() -> None:
     environment = {"OPENAI_API_KEY": "sk-very-secret"}
-    place = find_place("openai:m", environment, Patience())
+    place = resolve_endpoint("openai:m", environment, Timeouts())
     assert "secret" not in f"{place!r} {place.key} {find_model('openai:m', environment)!r}"
     assert place.key is not None
     assert place.key.reveal() == "sk-very-secret"

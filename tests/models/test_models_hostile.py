@@ -9,7 +9,7 @@ from tests.models.asking import assistant, call, failure, question, results, use
 from tests.wires.server import Answer, WireServer
 
 from handrail.models.model import ModelRequest
-from handrail.models.quoting import unquoted
+from handrail.models.quoting import redact_quotes
 
 TALK = question(
     user("look at this"), assistant(call(1)), results(1, content="password = 'tr0ub4dor and 3 more'\nother = 1\n")
@@ -68,8 +68,8 @@ def test_nothing_in_a_refusal_steers_a_terminal(wire: WireServer) -> None:
 def test_what_the_provider_says_by_itself_stays() -> None:
     talk = ModelRequest(system="", messages=(user("use the tools"),), tools=())
     said = "tools.0.name: should match pattern ^[a-z]+$"
-    assert unquoted(said, talk, "sk-123456789") == said
-    assert len(unquoted("ab " * 500, talk, None)) == 200
+    assert redact_quotes(said, talk, "sk-123456789") == said
+    assert len(redact_quotes("ab " * 500, talk, None)) == 200
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])

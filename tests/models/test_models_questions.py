@@ -24,8 +24,8 @@ from tests.wires.anthropic_wire import marks
 from tests.wires.openai_wire import events
 from tests.wires.server import Answer, WireServer
 
-from handrail.models.model import ModelError, ModelRequest, Offered
-from handrail.models.pictures import shows_pictures, without_pictures
+from handrail.models.model import ModelError, ModelRequest, ToolOffer
+from handrail.models.pictures import drop_pictures, has_pictures
 from handrail.protocol.message import (
     CallPart,
     Detail,
@@ -70,7 +70,7 @@ def test_schemas_go_out_as_they_are(openai_wire, anthropic_wire) -> None:
         "$defs": {"x": {"const": 3}},
         "additionalProperties": False,
     }
-    tool = Offered(name="odd", description="Odd.", schema=schema)
+    tool = ToolOffer(name="odd", description="Odd.", schema=schema)
     for wire in (openai_wire, anthropic_wire):
         wire.says("ok")
         pieces(wire, question(tools=(READ, tool)))
@@ -111,8 +111,8 @@ def test_pictures_of_the_person_go_along_with_what_they_say(openai_wire, anthrop
 
 def test_a_model_that_takes_no_pictures_is_told_where_the_person_put_one(openai_wire) -> None:
     request = question(user("look", attachments=(PICTURE,)))
-    assert shows_pictures(request)
-    [message] = without_pictures(request).messages
+    assert has_pictures(request)
+    [message] = drop_pictures(request).messages
     assert (message.text, message.attachments) == ("look\n[a picture was here; this model takes none]", ())
 
 
@@ -210,7 +210,7 @@ def test_the_cache_points_are_at_the_tools_the_system_prompt_and_the_end(anthrop
     assert sorted(marks(anthropic_wire.received[0].body)) == ["/messages/2/content/1", "/system/0", "/tools/1"]
 
 
-_OTHER = Offered(name="ls", description="Lists.", schema={"type": "object", "properties": {}})
+_OTHER = ToolOffer(name="ls", description="Lists.", schema={"type": "object", "properties": {}})
 
 
 def _with_id(part: Any, number: int) -> Any:

@@ -6,29 +6,29 @@ import pytest
 from tests.models.asking import assistant, heard, question, words
 
 from handrail.models.model import ModelError, ModelRequest, TextPiece
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 
 BUSY = ModelError("UNAVAILABLE", "busy", retryable=True)
 
 
-def hear(model: Scripted, request: ModelRequest | None = None):
+def hear(model: ScriptedModel, request: ModelRequest | None = None):
     return asyncio.run(heard(model, request or question()))
 
 
 def test_it_goes_by_the_talk_so_that_another_one_goes_on_after_a_restart() -> None:
-    script = [Line(text="one"), Line(text="two")]
-    first = hear(Scripted(script))[-1]
-    second = hear(Scripted(script), question(assistant(*first.parts)))
+    script = [ScriptedReply(text="one"), ScriptedReply(text="two")]
+    first = hear(ScriptedModel(script))[-1]
+    second = hear(ScriptedModel(script), question(assistant(*first.parts)))
     assert words(second) == "two"
 
 
 def test_a_line_may_be_made_of_the_question() -> None:
-    model = Scripted([lambda asked: Line(text=asked.messages[-1].text.upper())])
+    model = ScriptedModel([lambda asked: ScriptedReply(text=asked.messages[-1].text.upper())])
     assert words(hear(model)) == "HELLO"
 
 
 def test_it_fails_as_often_as_it_is_told_to_and_then_answers() -> None:
-    model = Scripted([Line(text="a b c", fails=(BUSY, BUSY), fails_after=1)])
+    model = ScriptedModel([ScriptedReply(text="a b c", fails=(BUSY, BUSY), fails_after=1)])
     for _ in range(2):
         with pytest.raises(ModelError, match="busy"):
             hear(model)
@@ -39,7 +39,9 @@ def test_it_fails_after_so_many_pieces() -> None:
     async def listen() -> list[str]:
         said: list[str] = []
         with pytest.raises(ModelError):  # noqa: PT012
-            async for piece in Scripted([Line(text="a b c", fails=BUSY, fails_after=2)]).stream(question()):
+            async for piece in ScriptedModel([ScriptedReply(text="a b c", fails=BUSY, fails_after=2)]).stream(
+                question()
+            ):
                 assert isinstance(piece, TextPiece)
                 said.append(piece.text)
         return said
@@ -56,7 +58,7 @@ def test_a_test_can_hold_it_between_two_pieces() -> None:
                 said.append("held")
                 await gate.wait()
 
-        async for piece in Scripted([Line(text="a b", waits=hold)]).stream(question()):
+        async for piece in ScriptedModel([ScriptedReply(text="a b", waits=hold)]).stream(question()):
             if isinstance(piece, TextPiece):
                 said.append(piece.text)
                 gate.set()
@@ -67,4 +69,4 @@ def test_a_test_can_hold_it_between_two_pieces() -> None:
 
 def test_after_the_last_line_it_says_so() -> None:
     with pytest.raises(ModelError, match="The script has 0 lines"):
-        hear(Scripted([]))
+        hear(ScriptedModel([]))

@@ -28,7 +28,7 @@ from tests.agent.checked_events import check_events
 import handrail
 from handrail import Handrail
 from handrail.cli.main import run
-from handrail.code.shell_commands import seen_commands
+from handrail.code.shell_commands import find_shell_commands
 from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallPermissionGranted, ToolCallStart
 from handrail.protocol.message import AssistantMessage
 from handrail.sandbox.layer.sweeper import wait_for_all
@@ -42,7 +42,7 @@ def warm_up(folder: Path) -> None:
     for module in pkgutil.walk_packages(handrail.__path__, "handrail."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    seen_commands("(what only a grammar shows)")
+    find_shell_commands("(what only a grammar shows)")
     (folder / "workspace").mkdir(parents=True)
     with Handrail(folder / "workspace", mode="full", state_dir=folder / "state", settings=Settings()) as rail:
         assert rail.exec("bash -c 'touch made'").ok

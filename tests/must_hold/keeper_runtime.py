@@ -10,25 +10,25 @@ from pathlib import Path
 
 from handrail.process.sessions.sessions import ProcessSessions
 from handrail.process.sessions.starting import LogSizes
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.host import Host
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.limits import Limits
-from handrail.sandbox.sandbox import Sandbox
+from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.sandbox import CommandSandbox
 
 
-def launcher(folder: Path, tier: int, variables: tuple[str, ...] = ()) -> Sandbox:
+def launcher(folder: Path, tier: int, variables: tuple[str, ...] = ()) -> CommandSandbox:
     """The sandbox of a folder that has a home and a workspace."""
     for name in ("home", "workspace"):
         (folder / name).mkdir(exist_ok=True)
     state = str(folder / "state")
-    host = Host(home=str(folder / "home"), environ=dict(os.environ), state=state, variables=variables)
-    return Sandbox(host, most=tier, least=tier)
+    host = SandboxHost(home=str(folder / "home"), environ=dict(os.environ), state=state, variables=variables)
+    return CommandSandbox(host, most=tier, least=tier)
 
 
-def launch(sandbox: Sandbox, workspace: Path, command: str) -> Launch:
+def launch(sandbox: CommandSandbox, workspace: Path, command: str) -> Launch:
     place = str(workspace)
-    return sandbox.launch(Confinement(trust="approved", cwd=place, read_only=(), writable=(place,)), command)
+    return sandbox.launch(SandboxProfile(origin="approved", cwd=place, read_only=(), writable=(place,)), command)
 
 
 def sessions_in(folder: Path, sizes: LogSizes | None = None) -> ProcessSessions:
@@ -43,17 +43,17 @@ def main() -> None:
         for command in commands:
             sessions.start(
                 launch(sandbox, Path(folder, "workspace"), command),
-                session_id="cli", command=command, cwd=".", limits=Limits(), idle_seconds=600.0,
+                session_id="cli", command=command, cwd=".", limits=ResourceLimits(), idle_seconds=600.0,
             )  # fmt: skip
-        print(json.dumps([one.id for one in sessions.listed()]), flush=True)
+        print(json.dumps([one.id for one in sessions.list_sessions()]), flush=True)
         sys.stdin.read()
-    for one in sessions.listed():
+    for one in sessions.list_sessions():
         one.write(b"words\n", eof=True)
         if not one.wait(60.0):
             one.stop()
-    ended = [one.record() for one in sessions.listed()]
+    ended = [one.record() for one in sessions.list_sessions()]
     print(json.dumps([[one.id, one.state, one.exit_code, one.last_line] for one in ended]), flush=True)
-    for one in sessions.listed():
+    for one in sessions.list_sessions():
         one.remove()
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from handrail import Context, Done, Handrail, Parked, ToolCall, UsageError, tool
-from handrail.protocol.event import Event, kind_of
+from handrail.protocol.event import Event, get_event_kind
 from handrail.settings import Settings
 
 WORKSPACE, STATE, EFFECTS = sys.argv[1:4]
@@ -152,7 +152,7 @@ def told(outcome: Done | Parked | None) -> Any:
 def event_of(event: Any) -> Any:
     result, answer = getattr(event, "result", None), getattr(event, "answer", None)
     code = (result.error.code if result.error else "ok") if result else answer.kind if answer else None
-    return kind_of(event), getattr(event, "tool_call_id", None), code
+    return get_event_kind(event), getattr(event, "tool_call_id", None), code
 
 
 def serve(descriptor: int) -> None:

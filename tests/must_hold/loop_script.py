@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail import Agent, AsyncHandrail, Done, Parked, Turn
-from handrail.models.scripted import Line, Scripted
+from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.settings import Settings
 from handrail.settings.model import Search, Tools
 
@@ -13,18 +13,20 @@ CALLS = 12
 PROMPT = "Do all of it."
 SESSION = "talk"
 SCRIPT = [
-    Line(reasoning="Hm.", text="First\n I\n look.\n", calls=(("read", {"path": "notes.txt"}),
+    ScriptedReply(reasoning="Hm.", text="First\n I\n look.\n", calls=(("read", {"path": "notes.txt"}),
          ("grep", {"pattern": "needle", "path": "hay"}))),
-    Line(text="Writing.", calls=(("write", {"path": "made/new.txt", "content": "made\n"}),)),
-    Line(calls=(("edit", {"path": "list.txt", "oldText": "end\n", "newText": "more\nend\n"}),)),
-    Line(calls=(("exec", {"command": "bash count.sh first"}),)),
-    Line(calls=(("question", {"question": "Which?", "options": ["this", "that"]}),)),
-    Line(calls=(("write", {"path": ".github/workflows/asked.yml", "content": "on: push\n"}),
+    ScriptedReply(text="Writing.", calls=(("write", {"path": "made/new.txt", "content": "made\n"}),)),
+    ScriptedReply(calls=(("edit", {"path": "list.txt", "oldText": "end\n", "newText": "more\nend\n"}),)),
+    ScriptedReply(calls=(("exec", {"command": "bash count.sh first"}),)),
+    ScriptedReply(calls=(("question", {"question": "Which?", "options": ["this", "that"]}),)),
+    ScriptedReply(calls=(("write", {"path": ".github/workflows/asked.yml", "content": "on: push\n"}),
          ("read", {"path": "hay/one.txt"}))),
-    Line(calls=(("display", {"content": "Nearly done."}), ("todo", {"items": [{"text": "end", "status": "active"}]}))),
-    Line(calls=(("edit", {"path": "other.txt", "oldText": "end\n", "newText": "more\nend\n"}),
+    ScriptedReply(
+        calls=(("display", {"content": "Nearly done."}), ("todo", {"items": [{"text": "end", "status": "active"}]}))
+    ),
+    ScriptedReply(calls=(("edit", {"path": "other.txt", "oldText": "end\n", "newText": "more\nend\n"}),
          ("exec", {"command": "bash count.sh second"}))),
-    Line(text="Done."),
+    ScriptedReply(text="Done."),
 ]  # fmt: skip
 """Whatever is done twice shows in the files: edits and commands append."""
 COUNT = """echo {mark} $1 >> $1.txt
@@ -64,5 +66,5 @@ async def play(rail: AsyncHandrail, script: list[Any] | None = None) -> Turn:
             outcome = await rail.reply(question, "that")
         return outcome or parked
 
-    agent = Agent(rail, Scripted(script or SCRIPT), person=person)
-    return await (agent.go_on() if rail.conversation.last_mark() else agent.run(PROMPT))
+    agent = Agent(rail, ScriptedModel(script or SCRIPT), person=person)
+    return await (agent.go_on() if rail.conversation.last_turn_event() else agent.run(PROMPT))

@@ -13,7 +13,7 @@ from functools import partial
 from threading import Lock, current_thread
 from typing import Any
 
-from handrail.store.audit import Chain
+from handrail.store.audit import AuditChain
 
 _EVENT_COLUMNS = 5
 _WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE)\b(?:\s+OR\s+\w+)?(?:\s+INTO|\s+FROM)?\s+(\w+)", re.IGNORECASE)
@@ -46,12 +46,12 @@ class Moments:
         """From here on every moment of this process counts."""
         connection = type("Connection", (_Connection,), {"moments": self})
         sqlite3.connect = partial(sqlite3.connect, factory=connection)
-        append = Chain.append
+        append = AuditChain.append
 
-        def sealed(chain: Chain, record: Any) -> None:
+        def sealed(chain: AuditChain, record: Any) -> None:
             self.around("audit", lambda: append(chain, record))
 
-        Chain.append = sealed
+        AuditChain.append = sealed
         sys.addaudithook(self._hear)
 
     def around(self, name: str, work: Callable[[], Any]) -> Any:

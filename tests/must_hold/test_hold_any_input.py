@@ -20,7 +20,7 @@ from handrail.settings import Settings
 from handrail.settings.model import Search
 from handrail.store.audit import decode_record
 from handrail.store.folder import StateFolder
-from handrail.store.identity import new_id
+from handrail.store.identity import make_id
 from handrail.store.verify import verify
 
 
@@ -228,7 +228,7 @@ def test_any_call_has_one_result(bench: Bench, name: Any, args: Any, version: An
 @example(Odd(), Odd(), Odd(), Odd())
 def test_any_call_of_a_batch_has_one_result(bench: Bench, name: Any, args: Any, version: Any, requested: Any) -> None:
     call = ToolCall(
-        tool_call_id=new_id("call"),
+        tool_call_id=make_id("call"),
         name=name,
         args=args,
         trace_id="trace",

@@ -61,7 +61,7 @@ def test_after_kill_9_everything_is_found_again_and_can_be_used(
     started = killed(workspace, state, count(20))
     [processes] = state.glob("workspaces/*/s/processes")
     # What was waited for is gone with who waited, and nobody has to come for that.
-    when(lambda: {one.id for one in ProcessSessions(str(processes)).listed() if one.running} == set(started))
+    when(lambda: {one.id for one in ProcessSessions(str(processes)).list_sessions() if one.running} == set(started))
     rail = Handrail(workspace, mode="full", session="s", state_dir=state, settings=Settings())
     try:
         # All that went on is listed, and nothing besides.

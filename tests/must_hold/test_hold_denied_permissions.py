@@ -22,15 +22,15 @@ from tests.sandbox.proxied import Server, serving
 from handrail import Done, Handrail
 from handrail.protocol.call import ToolCall
 from handrail.protocol.permission import PERMISSIONS, Permission
-from handrail.runtime.offering import offered
+from handrail.runtime.offering import build_tool_set
 from handrail.settings import Settings
-from handrail.settings.model import Network, Tools
+from handrail.settings.model import NetworkSettings, Tools
 from handrail.tools.custom import tool
 
 needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 REFUSED = {"UNKNOWN_TOOL", "POLICY_DENIED"}
 FILES = {"fs.write", "fs.delete", "git.write"}
-OWN = tuple(sorted(offered(Settings()).registered))
+OWN = tuple(sorted(build_tool_set(Settings()).registered))
 """Every tool that there is: one that is new has to be among the attempts."""
 SKILL = "---\nname: notes\ndescription: Takes notes.\n---\nTake notes.\n"
 
@@ -152,7 +152,7 @@ class World:
         for server, permission in zip(servers, PERMISSIONS, strict=True):
             server.reach = (permission,)
             server.calls = self.done  # type: ignore[assignment]  all effects are in one list
-        settings = Settings(tools=Tools(enable=OWN), network=Network(allow=(f"127.0.0.1:{self.web.port}",)))
+        settings = Settings(tools=Tools(enable=OWN), network=NetworkSettings(allow=(f"127.0.0.1:{self.web.port}",)))
         options: dict[str, Any] = {"tools": [*map(custom, PERMISSIONS)], "sources": servers, "on_permission": yes}
         with Handrail(self.folder, mode=mode, deny=denied, settings=settings, state_dir=state, **options) as rail:
             yield rail

@@ -16,7 +16,7 @@ from kills import kills
 from handrail import Handrail
 from handrail.protocol.event import Event, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.settings import Settings
-from handrail.store.audit import Record, decode_record
+from handrail.store.audit import AuditRecord, decode_record
 from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
 
@@ -103,6 +103,6 @@ def words(entry: Path) -> bytes:
         return b""
 
 
-def records(state: Path) -> list[Record]:
+def records(state: Path) -> list[AuditRecord]:
     with (state / "audit.jsonl").open("rb") as lines:
         return [found[0] for line in lines if (found := decode_record(line))]

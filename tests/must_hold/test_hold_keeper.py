@@ -20,7 +20,7 @@ from handrail.process.sessions.known import read_record
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.starting import LogSizes
 from handrail.protocol.error import ToolError
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 from leftovers import MARK, marked
 
 RUNTIME = Path(__file__).with_name("keeper_runtime.py")
@@ -36,7 +36,7 @@ def folder() -> Iterator[Path]:
     place = Path(tempfile.mkdtemp(prefix="handrail-"))
     place.chmod(0o755)
     yield place
-    for one in sessions_in(place).listed():
+    for one in sessions_in(place).list_sessions():
         one.remove()
     assert marked(str(place)) == []
     shutil.rmtree(place)
@@ -49,7 +49,13 @@ def start(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Start:
 
     def go(command: str, sizes: LogSizes | None = None) -> ProcessSession:
         made = launch(sandbox, folder / "workspace", command)
-        options = {"session_id": "cli", "command": command, "cwd": ".", "limits": Limits(), "idle_seconds": 600.0}
+        options = {
+            "session_id": "cli",
+            "command": command,
+            "cwd": ".",
+            "limits": ResourceLimits(),
+            "idle_seconds": 600.0,
+        }
         return sessions_in(folder, sizes).start(made, **options)
 
     return go
@@ -63,7 +69,7 @@ def keeper_of(one: ProcessSession) -> int:
 
 def test_many_at_once_are_listed_written_to_and_stopped(start: Start, folder: Path, deep: bool) -> None:
     made = [start(f"read word; echo {number} $word; sleep 1000") for number in range(64 if deep else 16)]
-    assert [one.id for one in sessions_in(folder).listed()] == [one.id for one in made]
+    assert [one.id for one in sessions_in(folder).list_sessions()] == [one.id for one in made]
     for one in made:
         one.write(b"said\n", eof=False)
     for number, one in enumerate(made):
@@ -169,8 +175,10 @@ def test_nothing_is_left_of_trees_that_are_stopped(folder: Path, deep: bool, mon
             for stage, watch in zip(stages, watches, strict=True):
                 monkeypatch.setenv(MARK, stage.mark)
                 made = launch(launcher(folder, stage.tier, (MARK,)), stage.workspace, stage.command)
-                sessions.start(made, session_id="cli", command="x", cwd=".", limits=Limits(), idle_seconds=600.0)
+                sessions.start(
+                    made, session_id="cli", command="x", cwd=".", limits=ResourceLimits(), idle_seconds=600.0
+                )
                 assert watch.wait_ready(60), watch.trouble
             sessions.end_all("session")
-            assert {one.record().state for one in sessions.listed()} == {"ended"}
+            assert {one.record().state for one in sessions.list_sessions()} == {"ended"}
             assert [watch.left_after(GONE_WITHIN) for watch in watches] == [[], [], [], []], first

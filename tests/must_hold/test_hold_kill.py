@@ -14,7 +14,7 @@ import msgspec
 from handrail import Handrail
 from handrail.protocol.event import Event, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.settings import Settings
-from handrail.store.audit import Record, decode_record
+from handrail.store.audit import AuditRecord, decode_record
 from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
 
@@ -46,7 +46,7 @@ def kill_after(workspace: Path, state: Path, session: str, draw: random.Random) 
     return Death({call: (code, path) for call, code, path in parts})
 
 
-def records_of(state: Path) -> list[Record]:
+def records_of(state: Path) -> list[AuditRecord]:
     with (state / "audit.jsonl").open("rb") as lines:
         return [found[0] for line in lines if (found := decode_record(line))]
 

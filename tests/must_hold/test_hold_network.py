@@ -20,7 +20,7 @@ from handrail import Handrail
 from handrail.protocol.event import Network as NetworkEvent
 from handrail.sandbox.proxy.inside import PORT
 from handrail.settings import Settings
-from handrail.settings.model import Network
+from handrail.settings.model import NetworkSettings
 
 needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 PYTHON_FOLDER = os.path.dirname(sys.executable)
@@ -190,7 +190,7 @@ def test_every_other_spelling_and_every_other_host_is_refused_as_one_attempt(wor
 def test_each_of_them_is_an_event_of_the_call(rail: Callable[..., Handrail], workspace: Path) -> None:
     (workspace / "tricks").write_text("".join(f"{trick}\n" for trick in TRICKS))
     (workspace / "ask.sh").write_text(ASKING)
-    one = rail(mode="full", settings=Settings(network=Network(allow=("example.org",))))
+    one = rail(mode="full", settings=Settings(network=NetworkSettings(allow=("example.org",))))
     result = one.call("exec", {"command": "bash ask.sh"}, tool_call_id="tricks")
     assert result.data is not None
     assert result.data.output.split() == ["403"] * len(TRICKS), result.content

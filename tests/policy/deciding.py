@@ -3,10 +3,10 @@
 import posixpath
 from typing import Any
 
-from handrail.code.shell_commands import seen_commands
-from handrail.policy.network.needs import needs_of
-from handrail.policy.script import command_uses, needs_display
-from handrail.policy.verdict import Rules, decide
+from handrail.code.shell_commands import find_shell_commands
+from handrail.policy.network.needs import find_network_needs
+from handrail.policy.script import list_command_uses, needs_display
+from handrail.policy.verdict import PolicyConfig, decide
 from handrail.protocol.decision import CommandFact, Decision, Facts, PathFact
 from handrail.protocol.tool import Arguments, ToolSpec
 
@@ -22,20 +22,26 @@ LINKS = {"out": "/etc", "secret": ".env", "docs": "manual", "self": "."}
 def decided(command: str, mode: str = "ask", *, tier: int = 2, cwd: str = ".", **more: Any) -> Decision:
     """The decision about a command; `more` goes into the rules."""
     background = more.pop("background", False)
-    rules = Rules(mode, **more)  # type: ignore[arg-type]
+    rules = PolicyConfig(mode, **more)  # type: ignore[arg-type]
     return decide(EXEC, None, facts_of(command, tier=tier, cwd=cwd, background=background), rules)
 
 
 def facts_of(command: str, *, tier: int = 2, cwd: str = ".", background: bool = False) -> Facts:
     """The facts about a command and the paths it names."""
-    seen = seen_commands(command) if needs_display(command) else None
+    seen = find_shell_commands(command) if needs_display(command) else None
     paths = tuple(
         PathFact(path=use.path, access=use.access, kind="file", real=real(use.path))
-        for use in command_uses(command, cwd, seen)
+        for use in list_command_uses(command, cwd, seen)
     )
-    needs = needs_of(command, cwd, (), seen)
+    needs = find_network_needs(command, cwd, (), seen)
     fact = CommandFact(
-        text=command, cwd=cwd, background=background, tier=tier, hosts=needs.hosts, unopened=needs.unopened, seen=seen
+        text=command,
+        cwd=cwd,
+        background=background,
+        tier=tier,
+        hosts=needs.hosts,
+        unopened=needs.unreachable,
+        seen=seen,
     )
     return Facts(paths=tuple(dict.fromkeys(paths)), command=fact)
 

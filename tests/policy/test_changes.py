@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.policy.changes import judge_changes
-from handrail.policy.configuration import Rules
+from handrail.policy.configuration import PolicyConfig
 from handrail.policy.rules.rule import Rule
 from handrail.protocol.change import Action, Change, Kind
 from handrail.protocol.decision import MODES, Decision, Mode, Verdict
@@ -14,7 +14,7 @@ def change(path: str, action: Action = "modified", kind: Kind = "file", **more: 
 
 
 def judged(*changes: Change, mode: Mode = "auto", undo: bool = True, **more: object) -> Decision:
-    return judge_changes(changes, Rules(mode=mode, **more), undo=undo)  # type: ignore[arg-type]
+    return judge_changes(changes, PolicyConfig(mode=mode, **more), undo=undo)  # type: ignore[arg-type]
 
 
 def verdicts(*changes: Change, undo: bool = True) -> dict[Mode, Verdict]:
@@ -156,15 +156,15 @@ def test_stricter_rules_about_paths_hold_for_what_came_of_a_command() -> None:
 
 def test_an_allow_rule_does_not_lift_what_the_changes_are() -> None:
     allow = Rule(id="w", verdict="allow", pattern="**", tool="write")
-    decision = judge_changes((change("a"),), Rules(mode="ask", rules=(allow,)), undo=True, tool="write")
+    decision = judge_changes((change("a"),), PolicyConfig(mode="ask", rules=(allow,)), undo=True, tool="write")
     assert (decision.decision, decision.rule) == ("confirm", "fs.write")
 
 
 def test_a_call_that_was_allowed_may_write_and_delete() -> None:
     changes = (change("a"), change("b", "deleted"))
-    decision = judge_changes(changes, Rules(mode="ask"), undo=False, spoken_for=True)
+    decision = judge_changes(changes, PolicyConfig(mode="ask"), undo=False, spoken_for=True)
     assert (decision.decision, decision.reason) == ("allow", "deletes b, as the call was allowed to")
-    assert judge_changes(changes, Rules(mode="plan"), undo=True, spoken_for=True).decision == "deny"
+    assert judge_changes(changes, PolicyConfig(mode="plan"), undo=True, spoken_for=True).decision == "deny"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_a_call_that_was_allowed_may_write_and_delete() -> None:
 )
 def test_a_call_that_was_allowed_still_asks_for_what_nobody_spoke_of(made: Change, rule: str) -> None:
     ask = Rule(id="docs", verdict="confirm", pattern="docs/**", tool="*")
-    rules = Rules(mode="ask", rules=(ask,), bulk_changed=0 if rule == "fs.bulk" else 200)
+    rules = PolicyConfig(mode="ask", rules=(ask,), bulk_changed=0 if rule == "fs.bulk" else 200)
     decision = judge_changes((made,), rules, undo=True, spoken_for=True)
     assert (decision.decision, decision.rule) == ("confirm", rule)
 
@@ -197,7 +197,7 @@ REPOSITORY = (
 )
 def test_a_new_repository_that_steers_nothing_is_an_ordinary_change(config: str | None, expected: Verdict) -> None:
     configs = {"x/.git/config": config} if config else None
-    assert judge_changes(REPOSITORY, Rules(mode="auto"), undo=True, configs=configs).decision == expected
+    assert judge_changes(REPOSITORY, PolicyConfig(mode="auto"), undo=True, configs=configs).decision == expected
 
 
 @pytest.mark.parametrize("name", ["config", "hooks/pre-push", "Hooks/pre-push", "info/attributes", "commondir"])
@@ -209,7 +209,7 @@ def test_a_repository_of_another_name_that_is_made_is_protected_where_it_steers_
 
 
 def test_what_changes_a_read_only_file_asks_also_where_the_call_was_allowed_but_for_what_is_generated() -> None:
-    found = judge_changes((change("a", read_only=True),), Rules(mode="auto"), undo=True, spoken_for=True)
+    found = judge_changes((change("a", read_only=True),), PolicyConfig(mode="auto"), undo=True, spoken_for=True)
     assert (found.decision, found.rule) == ("confirm", "fs.read-only-file")
     assert found.reason == "changes files that are read-only: a"
     assert judged(change("a", read_only=True), mode="full").decision == "allow"
@@ -227,6 +227,6 @@ def test_a_lock_that_is_left_in_a_repository_asks_and_one_that_is_removed_does_n
 
 
 def test_what_is_changed_under_other_names_too_says_so_and_asks_also_where_the_call_was_allowed() -> None:
-    found = judge_changes((change("a", shared=True),), Rules(mode="ask"), undo=True, spoken_for=True)
+    found = judge_changes((change("a", shared=True),), PolicyConfig(mode="ask"), undo=True, spoken_for=True)
     assert (found.decision, found.rule) == ("confirm", "fs.hard-link")
     assert found.reason == "changes files that have other names (hard links), maybe outside the workspace: a"

@@ -7,19 +7,19 @@ import pytest
 from tests.policy.corpus.records import attacks, everyday
 from tests.policy.deciding import decided, facts_of
 
-from handrail.policy.confinement import Runnable, outline_command, runnable
-from handrail.policy.script import read_script
+from handrail.policy.confinement import RunnableCommand, build_runnable, outline_command
+from handrail.policy.script import parse_steps
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.rewrite import rewrite
-from handrail.policy.shell.script import Outside
-from handrail.protocol.decision import SeenCommand
+from handrail.policy.shell.rewrite import to_bash
+from handrail.policy.shell.script import Unparsed
+from handrail.protocol.decision import DisplayedCommand
 
 GUARDS = " '--no-ext-diff' '--no-textconv'"
 JOINS = ("&&", "||", ";", "|")
 
 
-def of(text: str, cwd: str = ".") -> Runnable:
-    return runnable(text, cwd, ())
+def of(text: str, cwd: str = ".") -> RunnableCommand:
+    return build_runnable(text, cwd, ())
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def of(text: str, cwd: str = ".") -> Runnable:
     ],
 )
 def test_bash_is_given_what_was_read_or_else_the_text_itself(text: str, given: str) -> None:
-    assert of(text).text == given
+    assert of(text).bash_text == given
 
 
 PROVEN = ["ls", "git status", "cat a b | sort | uniq -c", "cd src && git diff", "grep x a >/dev/null 2>&1", "wc <a.txt"]
@@ -51,12 +51,12 @@ NOT = [
 
 @pytest.mark.parametrize("text", PROVEN)
 def test_what_only_looks_is_proven(text: str) -> None:
-    assert of(text).proven
+    assert of(text).is_read_only
 
 
 @pytest.mark.parametrize("text", NOT)
 def test_what_may_do_more_is_not_proven(text: str) -> None:
-    assert not of(text).proven
+    assert not of(text).is_read_only
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_the_last_program_is_named_only_where_its_exit_code_is_that_of_the_whole
 
 def test_folders_that_nobody_can_follow_are_not_proven() -> None:
     text = "cd " + "; cd ".join(f"../{n}" for n in range(20)) + "; ls"
-    assert (of(text).proven, of(text).programs) == (False, ("bash",))
-    assert of(text).text.startswith("'cd' '../0' ; ")
+    assert (of(text).is_read_only, of(text).programs) == (False, ("bash",))
+    assert of(text).bash_text.startswith("'cd' '../0' ; ")
 
 
 def corpus() -> list[str]:
@@ -115,18 +115,18 @@ def assert_agrees(text: str) -> bool:
     fact = facts_of(text).command
     assert fact is not None
     allowed = decided(text, "plan").decision == "allow"
-    assert found.proven or not allowed, f"plan mode would run it, so it must be proven: {text!r}"
-    steps = read_script(text, ".")
-    if isinstance(steps, Outside):
-        assert not found.proven
-    elif found.proven:
+    assert found.is_read_only or not allowed, f"plan mode would run it, so it must be proven: {text!r}"
+    steps = parse_steps(text, ".")
+    if isinstance(steps, Unparsed):
+        assert not found.is_read_only
+    elif found.is_read_only:
         rules = {step.reading.effect for step in steps}
         assert rules == {"proven"}, text
         assert not any(use.access != "read" for step in steps for use in (*step.uses, *step.redirected)), text
     script = lex(text)
-    written = text if isinstance(script, Outside) else rewrite(script)
-    assert found.text.replace(GUARDS, "") == written.replace(" '--no-pager'", "").replace(GUARDS, "")
-    return found.proven
+    written = text if isinstance(script, Unparsed) else to_bash(script)
+    assert found.bash_text.replace(GUARDS, "") == written.replace(" '--no-pager'", "").replace(GUARDS, "")
+    return found.is_read_only
 
 
 def test_policy_and_confinement_agree_about_every_command_of_the_corpora() -> None:
@@ -177,7 +177,9 @@ def test_an_outline_has_programs_sub_commands_and_option_names_alone(text: str, 
 
 
 def test_the_outline_of_a_command_that_cannot_be_parsed_names_the_known_programs_that_were_seen() -> None:
-    seen = tuple(SeenCommand(words=words) for words in [("curl", "-H", "$X"), ("sudo", "rm", "x"), ("hunter2",), ()])
+    seen = tuple(
+        DisplayedCommand(words=words) for words in [("curl", "-H", "$X"), ("sudo", "rm", "x"), ("hunter2",), ()]
+    )
     assert outline_command("for i in *; do x; done", seen) == "command not parsed: curl, sudo, rm"
     assert outline_command("bash -c 'curl $X'", seen[:1]) == "bash -c … (command not parsed: curl)"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.policy.git_settings import disable_drivers, new_settings, steering
+from handrail.policy.git_settings import compare_git_settings, disable_drivers, find_unsafe_git_settings
 
 CORE = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
 BRANCH = '[branch "feature/x"]\n\tremote = origin\n\tmerge = refs/heads/feature/x\n'
@@ -15,7 +15,7 @@ REMOTE = '[remote "origin"]\n\turl = https://example.org/x.git\n\tfetch = +refs/
      "[Core]\n\tFileMode = false\n", "[pull]\n\trebase = true\n\tff = only\n", '[branch "a"]\n\tremote = .\n'],
 )  # fmt: skip
 def test_what_steers_nothing(text: str) -> None:
-    assert steering(text) == ()
+    assert find_unsafe_git_settings(text) == ()
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_steers_nothing(text: str) -> None:
     ],
 )
 def test_what_steers_git_is_named(text: str, name: str) -> None:
-    found = steering(text)
+    found = find_unsafe_git_settings(text)
     assert found is not None
     assert found[0].name == name
 
@@ -47,32 +47,32 @@ def test_what_steers_git_is_named(text: str, name: str) -> None:
      "bare = false\n", '[remote "a\\"b"]\n\turl = x\n', "[core]\n\t= x\n", "[core]\n\tname = x\\"],
 )  # fmt: skip
 def test_what_git_would_read_in_another_way_is_not_understood(text: str) -> None:
-    assert steering(text) is None
+    assert find_unsafe_git_settings(text) is None
 
 
 def test_a_clone_may_say_where_it_came_from() -> None:
-    assert steering(CORE + REMOTE + BRANCH, clone=True) == ()
+    assert find_unsafe_git_settings(CORE + REMOTE + BRANCH, clone=True) == ()
     for url in ("ext::sh -c x", "-x", "a b", "https://x/`y`"):
-        assert steering(f'[remote "origin"]\n\turl = {url}\n', clone=True), url
+        assert find_unsafe_git_settings(f'[remote "origin"]\n\turl = {url}\n', clone=True), url
 
 
 def test_only_what_came_went_or_became_another_counts() -> None:
     steered = CORE + "[core]\n\thooksPath = x\n"
-    assert new_settings(steered, steered + BRANCH) == ()
-    assert new_settings(steered, CORE) == ("core.hookspath",)
-    assert new_settings(CORE, steered) == ("core.hookspath",)
-    assert new_settings(steered, steered.replace("= x", "= y")) == ("core.hookspath",)
+    assert compare_git_settings(steered, steered + BRANCH) == ()
+    assert compare_git_settings(steered, CORE) == ("core.hookspath",)
+    assert compare_git_settings(CORE, steered) == ("core.hookspath",)
+    assert compare_git_settings(steered, steered.replace("= x", "= y")) == ("core.hookspath",)
 
 
 def test_of_two_the_later_holds_so_their_order_counts() -> None:
     one, two = "[core]\n\thooksPath = a\n", "[core]\n\thooksPath = b\n"
-    assert new_settings(one + two, two + one) == ("core.hookspath",)
+    assert compare_git_settings(one + two, two + one) == ("core.hookspath",)
 
 
 def test_what_is_not_understood_is_not_compared() -> None:
-    assert new_settings("[core] x = y\n", "[core] x = y\n") == ()
-    assert new_settings("[core] x = y\n", CORE) is None
-    assert new_settings(CORE, "[core] x = y\n") is None
+    assert compare_git_settings("[core] x = y\n", "[core] x = y\n") == ()
+    assert compare_git_settings("[core] x = y\n", CORE) is None
+    assert compare_git_settings(CORE, "[core] x = y\n") is None
 
 
 @pytest.mark.parametrize(

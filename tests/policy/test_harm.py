@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.policy.harm import by_harm, is_deletion, is_generated
+from handrail.policy.harm import is_deletion, is_generated, sort_by_harm
 from handrail.protocol.change import Change
 
 
@@ -39,7 +39,7 @@ IN_ORDER = (
 def test_harm_comes_first_and_what_programs_make_last(turned: bool) -> None:
     ranks = [0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 4, 4, 5, 6, 7, 7, 7, 7]
     rank_of = {one.path: rank for one, rank in zip(IN_ORDER, ranks, strict=True)}
-    shown = by_harm(IN_ORDER[::-1] if turned else IN_ORDER)
+    shown = sort_by_harm(IN_ORDER[::-1] if turned else IN_ORDER)
     assert [rank_of[one.path] for one in shown] == ranks
     assert turned or shown == IN_ORDER
 

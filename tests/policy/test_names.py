@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from handrail.policy.name_tables import CREDENTIAL_PLACES, PROTECTED_PLACES
 from handrail.policy.names import (
-    holds_credentials,
+    can_hold_credentials,
+    find_protection,
     is_credential,
-    may_be_in_repository,
+    is_git_control_name,
+    list_possible_repositories,
     may_name_credential,
-    protection,
-    steers_repository,
 )
-from handrail.policy.spelling import folded, without_unseen
+from handrail.policy.spelling import normalize_name, remove_invisible
 
 CREDENTIALS = [
     ".env", ".env.local", ".env.production", ".env.example.local", ".envrc", ".ssh", ".ssh/config", "a/.ssh/b/c",
@@ -58,17 +58,17 @@ ORDINARY = [
 
 @pytest.mark.parametrize("path", CREDENTIALS)
 def test_credentials(path: str) -> None:
-    assert protection(path) == "credential"
+    assert find_protection(path) == "credential"
 
 
 @pytest.mark.parametrize("path", PROTECTED)
 def test_what_steers_tools(path: str) -> None:
-    assert protection(path) == "protected"
+    assert find_protection(path) == "protected"
 
 
 @pytest.mark.parametrize("path", ORDINARY)
 def test_ordinary_names(path: str) -> None:
-    assert protection(path) is None
+    assert find_protection(path) is None
 
 
 @pytest.mark.parametrize(
@@ -84,11 +84,11 @@ def test_ordinary_names(path: str) -> None:
     ],
 )
 def test_slashes_and_dots_between_names_change_nothing(path: str, expected: str) -> None:
-    assert protection(path) == expected
+    assert find_protection(path) == expected
 
 
 def test_a_credential_counts_more_than_a_protected_folder() -> None:
-    assert protection(".github/.env") == "credential"
+    assert find_protection(".github/.env") == "credential"
 
 
 letters = st.sampled_from([*CREDENTIALS, *PROTECTED])
@@ -100,13 +100,13 @@ def test_case_dots_and_spaces_around_a_name_change_nothing(path: str, data: st.D
     mixed = "".join(data.draw(st.sampled_from([letter.lower(), letter.upper()])) for letter in path)
     ended = "/".join(part + data.draw(st.sampled_from(["", ".", " ", ". .", "..."])) for part in mixed.split("/"))
     spelled = data.draw(st.sampled_from(["", "./", "a/b/", "/abs/"])) + ended
-    assert protection(spelled) == protection(path)
+    assert find_protection(spelled) == find_protection(path)
 
 
 @given(st.text(max_size=20))
 def test_a_folded_name_is_the_same_in_every_normal_form_and_case(name: str) -> None:
-    assert folded(unicodedata.normalize("NFD", name)) == folded(unicodedata.normalize("NFC", name))
-    assert folded(folded(name)) == folded(name)
+    assert normalize_name(unicodedata.normalize("NFD", name)) == normalize_name(unicodedata.normalize("NFC", name))
+    assert normalize_name(normalize_name(name)) == normalize_name(name)
 
 
 @pytest.mark.parametrize(
@@ -114,12 +114,12 @@ def test_a_folded_name_is_the_same_in_every_normal_form_and_case(name: str) -> N
     [("plain\ttext", "plain\ttext"), ("a\u200bb\u2066c\U000e0041d\ufeff", "abcd"), ("é für ﬁ\u00ad", "é für ﬁ")],
 )
 def test_a_text_without_the_unseen_is_else_as_it_was(text: str, seen: str) -> None:
-    assert without_unseen(text) == seen
+    assert remove_invisible(text) == seen
 
 
 @pytest.mark.parametrize("path", [".\u017fsh/config", "\u212aube/../.\u212aube/x", ".ENV\u2024".rstrip("\u2024")])
 def test_letters_that_fold_to_others_are_those(path: str) -> None:
-    assert protection(path) == "credential"
+    assert find_protection(path) == "credential"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_letters_that_fold_to_others_are_those(path: str) -> None:
     ],
 )
 def test_characters_that_are_not_seen_and_wide_letters_make_no_other_name(path: str, expected: str) -> None:
-    assert protection(path) == expected
+    assert find_protection(path) == expected
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_characters_that_are_not_seen_and_wide_letters_make_no_other_name(path: 
     ],
 )
 def test_streams_and_short_names_of_windows_are_understood(path: str, expected: str) -> None:
-    assert protection(path) == expected
+    assert find_protection(path) == expected
 
 
 @pytest.mark.parametrize("place", sorted(CREDENTIAL_PLACES))
@@ -184,7 +184,7 @@ def test_who_walks_down_a_tree_asks_about_the_last_name_only() -> None:
 
 @pytest.mark.parametrize("place", sorted(PROTECTED_PLACES))
 def test_a_place_is_protected_with_all_that_is_in_it(place: str) -> None:
-    assert protection(f"home/{place}/x") == "protected"
+    assert find_protection(f"home/{place}/x") == "protected"
 
 
 @pytest.mark.parametrize(
@@ -233,11 +233,11 @@ def test_a_glob_that_only_takes_what_is_there(pattern: str) -> None:
     ],
 )
 def test_where_somebody_has_to_look_for_a_repository(path: str, folders: tuple[tuple[str, str], ...]) -> None:
-    assert may_be_in_repository(path) == folders
+    assert list_possible_repositories(path) == folders
 
 
 def test_what_steers_a_repository_is_told_from_its_everyday_work() -> None:
-    assert [name for name in ("hooks", "CONFIG", "info", "HEAD", "refs", "index") if steers_repository(name)] == [
+    assert [name for name in ("hooks", "CONFIG", "info", "HEAD", "refs", "index") if is_git_control_name(name)] == [
         "hooks",
         "CONFIG",
         "info",
@@ -263,4 +263,4 @@ def test_what_steers_a_repository_is_told_from_its_everyday_work() -> None:
     ],
 )
 def test_a_folder_that_tools_keep_credentials_in(folder: str, holds: bool) -> None:
-    assert holds_credentials(folder) is holds
+    assert can_hold_credentials(folder) is holds

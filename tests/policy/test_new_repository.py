@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.policy.repository import is_harmless_config, is_new_object, new_repositories
+from handrail.policy.repository import is_harmless_config, is_new_object, list_new_repositories
 from handrail.protocol.change import Action, Change, Kind
 
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
@@ -74,7 +74,7 @@ def test_any_other_configuration_is_not(text: str) -> None:
 @pytest.mark.parametrize("base", ["", "sub/", "/data/x/"])
 def test_a_new_repository_is_found_wherever_it_is(base: str) -> None:
     changes = folder("hooks/pre-commit.sample", "description", "info/exclude", "refs/heads/a/b", base=base)
-    assert new_repositories(changes, {f"{base}.git/config": CONFIG}) == (f"{base}.git",)
+    assert list_new_repositories(changes, {f"{base}.git/config": CONFIG}) == (f"{base}.git",)
 
 
 HOSTILE = [
@@ -88,32 +88,32 @@ HOSTILE = [
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_new_repository_with_anything_else_in_it_is_not_ordinary(name: str) -> None:
-    assert new_repositories(folder(name), {".git/config": CONFIG}) == ()
+    assert list_new_repositories(folder(name), {".git/config": CONFIG}) == ()
 
 
 def test_links_and_changed_files_make_it_something_else() -> None:
     configs = {".git/config": CONFIG}
-    assert new_repositories((*folder(), made(".git/index", "link")), configs) == ()
-    assert new_repositories((*folder(), made(".git/objects", "link")), configs) == ()
-    assert new_repositories((*folder(), made(".git/index", action="modified")), configs) == ()
-    assert new_repositories((*folder(), made(".git/hooks/x", action="deleted")), configs) == ()
-    assert new_repositories((*folder(), made(".git/hooks/pre-commit", "folder")), configs) == ()
-    assert new_repositories((*folder(), made(".git/hooks", "folder")), configs) == (".git",)
-    assert new_repositories((made(".git", "folder", "deleted"), *folder()), configs) == ()
+    assert list_new_repositories((*folder(), made(".git/index", "link")), configs) == ()
+    assert list_new_repositories((*folder(), made(".git/objects", "link")), configs) == ()
+    assert list_new_repositories((*folder(), made(".git/index", action="modified")), configs) == ()
+    assert list_new_repositories((*folder(), made(".git/hooks/x", action="deleted")), configs) == ()
+    assert list_new_repositories((*folder(), made(".git/hooks/pre-commit", "folder")), configs) == ()
+    assert list_new_repositories((*folder(), made(".git/hooks", "folder")), configs) == (".git",)
+    assert list_new_repositories((made(".git", "folder", "deleted"), *folder()), configs) == ()
 
 
 def test_without_its_folder_or_its_configuration_it_is_not_new() -> None:
-    assert new_repositories(folder()[1:], {".git/config": CONFIG}) == ()
-    assert new_repositories(folder(), {}) == ()
-    assert new_repositories(folder(), {".git/config": CONFIG + "\thooksPath = x\n"}) == ()
-    assert new_repositories((made(".git"), *folder()[1:]), {".git/config": CONFIG}) == ()
-    assert new_repositories((made("x.git", "folder"), made("x.git/config")), {"x.git/config": CONFIG}) == ()
+    assert list_new_repositories(folder()[1:], {".git/config": CONFIG}) == ()
+    assert list_new_repositories(folder(), {}) == ()
+    assert list_new_repositories(folder(), {".git/config": CONFIG + "\thooksPath = x\n"}) == ()
+    assert list_new_repositories((made(".git"), *folder()[1:]), {".git/config": CONFIG}) == ()
+    assert list_new_repositories((made("x.git", "folder"), made("x.git/config")), {"x.git/config": CONFIG}) == ()
 
 
 def test_of_several_each_is_looked_at_on_its_own() -> None:
     changes = (*folder(base="a/"), *folder("hooks/pre-commit", base="b/"), *folder(base="a/.git-x/"))
     configs = {change.path: CONFIG for change in changes if change.path.endswith("config")}
-    assert new_repositories(changes, configs) == ("a/.git", "a/.git-x/.git")
+    assert list_new_repositories(changes, configs) == ("a/.git", "a/.git-x/.git")
 
 
 @pytest.mark.parametrize(
@@ -172,4 +172,4 @@ def git(where: Path, *arguments: str) -> None:
 def found(where: Path) -> tuple[str, ...]:
     paths = [where / ".git", *(where / ".git").rglob("*")]
     changes = tuple(made(str(path.relative_to(where)), "folder" if path.is_dir() else "file") for path in paths)
-    return new_repositories(changes, {".git/config": (where / ".git/config").read_text()})
+    return list_new_repositories(changes, {".git/config": (where / ".git/config").read_text()})

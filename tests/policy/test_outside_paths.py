@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.policy.configuration import Rules
+from handrail.policy.configuration import PolicyConfig
 from handrail.policy.judging.paths import judge_path
 from handrail.policy.rules.rule import Rule
 from handrail.policy.verdict import decide
@@ -27,35 +27,35 @@ def fact(access: Access = "read", **fields: Any) -> PathFact:
         ("read", "plan", {}, "ask", "confirm"),
         ("write", "plan", {}, "ask", "deny"),
         ("read", "ask", {}, "deny", "deny"),
-        ("read", "ask", {"shut": "it is never opened"}, "ask", "deny"),
+        ("read", "ask", {"closed_reason": "it is never opened"}, "ask", "deny"),
         ("read", "ask", {"folder": None, "outside": None}, "ask", "deny"),
     ],
 )
 def test_it_asks_where_a_folder_may_be_opened(
     access: Access, mode: Mode, fields: dict[str, Any], outside: Any, expected: str
 ) -> None:
-    judged = judge_path(fact(access, **fields), Rules(mode, outside=outside), undo=True)
+    judged = judge_path(fact(access, **fields), PolicyConfig(mode, outside=outside), undo=True)
     assert (judged.part.decision, judged.part.rule) == (expected, "fs.outside")
     assert judged.code == ("OUTSIDE_WORKSPACE" if expected == "deny" else None)
 
 
 def test_the_reason_says_which_folder_or_why_not() -> None:
-    rules = Rules("ask", outside="ask")
+    rules = PolicyConfig("ask", outside="ask")
     assert judge_path(fact(), rules, undo=True).part.reason == "the path leads outside the workspace, to /data"
-    reason = judge_path(fact(shut="it is never opened"), rules, undo=True).part.reason
+    reason = judge_path(fact(closed_reason="it is never opened"), rules, undo=True).part.reason
     assert reason == "the path leads outside the workspace; it is never opened"
 
 
 @pytest.mark.parametrize("outside", ["ask", "deny"])
 def test_a_credential_outside_is_one_all_the_same(outside: Any) -> None:
-    judged = judge_path(fact(outside="/data/.ssh/id_rsa"), Rules("full", outside=outside), undo=True)
+    judged = judge_path(fact(outside="/data/.ssh/id_rsa"), PolicyConfig("full", outside=outside), undo=True)
     assert (judged.part.decision, judged.part.rule, judged.code) == ("deny", "fs.secret", "POLICY_DENIED")
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("plan", "deny"), ("ask", "confirm"), ("auto", "confirm")])
 def test_what_steers_a_repository_by_any_name_is_protected(mode: Mode, expected: str) -> None:
     inside = PathFact(path="x/config", access="write", kind="file", real="x/config", repository=True)
-    judged = judge_path(inside, Rules(mode), undo=True)
+    judged = judge_path(inside, PolicyConfig(mode), undo=True)
     assert (judged.part.decision, judged.part.rule) == (expected, "fs.protected")
 
 
@@ -67,6 +67,6 @@ READ = ToolSpec(name="read", title="", description="", arguments=Arguments, data
     [("deny", "deny", "r"), ("confirm", "confirm", "fs.outside"), ("allow", "confirm", "fs.outside")],
 )
 def test_a_rule_can_only_forbid_what_is_outside(verdict: Verdict, decision: str, rule: str) -> None:
-    rules = Rules("ask", outside="ask", rules=(Rule(id="r", verdict=verdict, pattern="/data/**", tool="read"),))
+    rules = PolicyConfig("ask", outside="ask", rules=(Rule(id="r", verdict=verdict, pattern="/data/**", tool="read"),))
     found = decide(READ, None, Facts(paths=(fact(),)), rules)
     assert (found.decision, found.rule) == (decision, rule)

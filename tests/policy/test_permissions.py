@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests.policy.deciding import EXEC, facts_of
 
-from handrail.policy.permissions import is_network_closed, permissions_of, possible_permissions
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.permissions import is_network_closed, list_permissions, list_possible_permissions
+from handrail.policy.verdict import PolicyConfig, decide
 from handrail.protocol.decision import CommandFact, Facts, PathFact, ProcessFact
 from handrail.protocol.permission import PERMISSIONS
 from handrail.protocol.tool import Arguments, Foreign, ToolSpec
@@ -46,7 +46,7 @@ NEEDED = [
 
 @pytest.mark.parametrize(("command", "needed"), NEEDED)
 def test_a_command_needs_what_policy_reads_in_it(command: str, needed: str) -> None:
-    assert permissions_of(EXEC, facts_of(command)) == ("proc.exec", *needed.split())
+    assert list_permissions(EXEC, facts_of(command)) == ("proc.exec", *needed.split())
 
 
 @pytest.mark.parametrize(("command", "needed"), NEEDED)
@@ -57,11 +57,11 @@ def test_denied_and_left_out_are_the_same_and_neither_asks(command: str, needed:
         ("ls", "cat", "git status", "git log", "cd", "touch", "tee", "echo", "mkdir", "rm", "mv")
     )
     possible = {"proc.exec", *needed.split(), *(() if proven else FILES.split())}
-    assert set(possible_permissions(EXEC, facts)) == possible
+    assert set(list_possible_permissions(EXEC, facts)) == possible
     for permission in PERMISSIONS:
-        denied = decide(EXEC, None, facts, Rules("full", denied=(permission,)))
+        denied = decide(EXEC, None, facts, PolicyConfig("full", denied=(permission,)))
         narrow = tuple(one for one in PERMISSIONS if one != permission)
-        narrowed = decide(EXEC, narrow, facts, Rules("full"))
+        narrowed = decide(EXEC, narrow, facts, PolicyConfig("full"))
         if permission in possible:
             assert (denied.decision, denied.rule, denied.code) == ("deny", "call.denied", "POLICY_DENIED")
             assert (narrowed.decision, narrowed.rule, narrowed.code) == ("deny", "call.narrowed", "POLICY_DENIED")
@@ -73,19 +73,19 @@ def test_denied_and_left_out_are_the_same_and_neither_asks(command: str, needed:
 
 def test_a_refusal_says_what_was_read_and_what_cannot_be_proven() -> None:
     def reason(command: str, *denied: Any) -> str:
-        return decide(EXEC, None, facts_of(command), Rules("ask", denied=denied)).reason
+        return decide(EXEC, None, facts_of(command), PolicyConfig("ask", denied=denied)).reason
 
     unproven = "; handrail cannot prove that the call does without"
     assert reason("rm a", "fs.delete") == "fs.delete is denied here"
     assert reason("curl https://a.org", "net.connect") == "net.connect is denied here"
     assert reason("make", "fs.write", "git.write") == f"fs.write and git.write are denied here{unproven}"
-    narrowed = decide(EXEC, ("proc.exec", "fs.read"), facts_of("make"), Rules("full"))
+    narrowed = decide(EXEC, ("proc.exec", "fs.read"), facts_of("make"), PolicyConfig("full"))
     assert narrowed.reason == f"the call's requested_permissions leave out fs.write, fs.delete, git.write{unproven}"
 
 
 def test_without_a_sandbox_nothing_shuts_the_network_to_an_unproven_command() -> None:
     def decision(command: str, tier: int) -> str:
-        return decide(EXEC, None, facts_of(command, tier=tier), Rules("full", denied=("net.connect",))).decision
+        return decide(EXEC, None, facts_of(command, tier=tier), PolicyConfig("full", denied=("net.connect",))).decision
 
     assert [decision("make", tier) for tier in (0, 1, 2, 3)] == ["deny", "allow", "allow", "allow"]
     assert decision("ls", 0) == "confirm"
@@ -102,8 +102,8 @@ def test_without_a_sandbox_nothing_shuts_the_network_to_an_unproven_command() ->
     ],
 )
 def test_what_a_program_is_sent_may_make_it_do_anything(fact: ProcessFact, possible: str) -> None:
-    assert possible_permissions(EXEC, Facts(process=fact)) == ("proc.exec", *possible.split())
-    found = decide(EXEC, None, Facts(process=fact), Rules("full", denied=("fs.delete",)))
+    assert list_possible_permissions(EXEC, Facts(process=fact)) == ("proc.exec", *possible.split())
+    found = decide(EXEC, None, Facts(process=fact), PolicyConfig("full", denied=("fs.delete",)))
     refused = ("deny", "call.denied", "bash") if possible else ("allow", found.rule, found.subject)
     assert (found.decision, found.rule, found.subject) == refused
 
@@ -121,8 +121,8 @@ def test_what_a_program_is_sent_may_make_it_do_anything(fact: ProcessFact, possi
     ],
 )
 def test_a_file_tool_needs_what_it_declares_and_git_write_in_a_repository(paths: Any, needed: str) -> None:
-    assert permissions_of(WRITE, Facts(paths=paths)) == possible_permissions(WRITE, Facts(paths=paths))
-    assert permissions_of(WRITE, Facts(paths=paths)) == tuple(needed.split())
+    assert list_permissions(WRITE, Facts(paths=paths)) == list_possible_permissions(WRITE, Facts(paths=paths))
+    assert list_permissions(WRITE, Facts(paths=paths)) == tuple(needed.split())
 
 
 def test_a_tool_of_another_server_can_do_whatever_is_open_to_the_server() -> None:
@@ -133,11 +133,11 @@ def test_a_tool_of_another_server_can_do_whatever_is_open_to_the_server() -> Non
         name="mcp__a__x", title="", description="", arguments=Arguments, data=Arguments, category="mcp", server="a",
         foreign=foreign,
     )  # fmt: skip
-    assert (permissions_of(spec, Facts()), possible_permissions(spec, Facts())) == ((), ("net.connect",))
-    found = decide(spec, None, Facts(), Rules("full", denied=("net.connect",)))
+    assert (list_permissions(spec, Facts()), list_possible_permissions(spec, Facts())) == ((), ("net.connect",))
+    found = decide(spec, None, Facts(), PolicyConfig("full", denied=("net.connect",)))
     assert (found.decision, found.rule, found.subject) == ("deny", "call.denied", "x (a)")
-    assert decide(spec, ("fs.read",), Facts(), Rules("full")).rule == "call.narrowed"
-    assert decide(spec, ("net.connect",), Facts(), Rules("full", denied=("fs.read",))).decision == "allow"
+    assert decide(spec, ("fs.read",), Facts(), PolicyConfig("full")).rule == "call.narrowed"
+    assert decide(spec, ("net.connect",), Facts(), PolicyConfig("full", denied=("fs.read",))).decision == "allow"
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_a_tool_of_another_server_can_do_whatever_is_open_to_the_server() -> Non
 def test_the_network_is_closed_by_a_denial_and_by_what_a_call_leaves_out(
     requested: Any, denied: Any, closed: bool
 ) -> None:
-    assert is_network_closed(requested, Rules("full", denied=denied)) is closed
+    assert is_network_closed(requested, PolicyConfig("full", denied=denied)) is closed
 
 
 def test_a_command_that_nobody_could_look_into_needs_everything() -> None:
     fact = CommandFact(text="for x in", seen=None)
-    assert possible_permissions(EXEC, Facts(command=fact)) == ("proc.exec", *FILES.split())
+    assert list_possible_permissions(EXEC, Facts(command=fact)) == ("proc.exec", *FILES.split())

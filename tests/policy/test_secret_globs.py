@@ -14,9 +14,9 @@ from handrail.policy.name_tables import (
     PUBLIC_ENDINGS,
     TEMPLATES,
 )
-from handrail.policy.names import is_credential, protection
-from handrail.policy.secret_globs import secret_globs
-from handrail.workspace.search.binary import ripgrep_program
+from handrail.policy.names import find_protection, is_credential
+from handrail.policy.secret_globs import list_secret_globs
+from handrail.workspace.search.binary import find_ripgrep
 
 TABLE = [
     *CREDENTIAL_FOLDERS,
@@ -41,7 +41,7 @@ OTHERS = [
 
 def listed(folder: Path, *options: str) -> set[str]:
     """What ripgrep lists of a folder."""
-    program = ripgrep_program(())
+    program = find_ripgrep(())
     assert program is not None
     command = [program, "--no-config", "--hidden", "--files", "--null", *options]
     done = subprocess.run(command, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, check=False)
@@ -50,7 +50,7 @@ def listed(folder: Path, *options: str) -> set[str]:
 
 @pytest.fixture
 def options() -> list[str]:
-    return [f"--iglob=!{glob}" for glob in secret_globs()]
+    return [f"--iglob=!{glob}" for glob in list_secret_globs()]
 
 
 def test_every_name_of_the_table_is_covered_in_any_case(tmp_path: Path, options: list[str]) -> None:
@@ -76,4 +76,4 @@ def test_a_template_with_dots_at_its_end_is_not_passed_over(tmp_path: Path, opti
 
 def test_a_single_name_is_judged_as_a_path_is() -> None:
     for name in (*CREDENTIALS, *OTHERS):
-        assert is_credential(name) == (protection(name) == "credential")
+        assert is_credential(name) == (find_protection(name) == "credential")

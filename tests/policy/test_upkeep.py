@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from handrail.policy.changes import judge_changes
-from handrail.policy.configuration import Rules
+from handrail.policy.configuration import PolicyConfig
 from handrail.protocol.change import Change
 from handrail.protocol.decision import Decision
 
@@ -21,7 +21,7 @@ def change(path: str, action: Any = "modified", **more: Any) -> Change:
 
 
 def judged(*changes: Change, configs: dict[str, str] | None = None) -> Decision:
-    return judge_changes(changes, Rules(mode="auto"), undo=True, configs=configs)
+    return judge_changes(changes, PolicyConfig(mode="auto"), undo=True, configs=configs)
 
 
 def test_objects_that_were_packed_may_go() -> None:

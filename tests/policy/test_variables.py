@@ -2,8 +2,8 @@
 
 import pytest
 
-from handrail.policy.secret_values import looks_random, looks_secret
-from handrail.policy.variables import names_secret, why_kept_back
+from handrail.policy.secret_values import is_random_value, is_secret_value
+from handrail.policy.variables import find_withheld_reason, is_secret_name
 
 SECRET = [
     "GITHUB_TOKEN", "TOKEN", "npm_token", "TOKENS", "OPENAI_API_KEY", "KEY", "APIKEY", "SSH_KEYS", "CLIENT_SECRET",
@@ -19,15 +19,15 @@ PLAIN = [
 
 @pytest.mark.parametrize("name", SECRET)
 def test_a_name_of_a_secret_is_known_in_any_case(name: str) -> None:
-    assert names_secret(name)
-    assert names_secret(name.lower())
-    assert why_kept_back(name) == "has the name of a secret"
+    assert is_secret_name(name)
+    assert is_secret_name(name.lower())
+    assert find_withheld_reason(name) == "has the name of a secret"
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_other_names_are_no_secrets(name: str) -> None:
-    assert not names_secret(name)
-    assert why_kept_back(name) is None
+    assert not is_secret_name(name)
+    assert find_withheld_reason(name) is None
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_other_names_are_no_secrets(name: str) -> None:
 )  # fmt: skip
 def test_what_steers_programs_is_kept_back_in_any_case(name: str) -> None:
     for spelled in (name, name.lower(), name.title()):
-        assert why_kept_back(spelled) == "steers how programs start and what they load"
+        assert find_withheld_reason(spelled) == "steers how programs start and what they load"
 
 
 @pytest.mark.parametrize("name", ["PATH", "HOME", "USER", "TERM", "TMPDIR", "_"])
 def test_what_every_command_has_of_its_own_is_kept_back(name: str) -> None:
-    assert why_kept_back(name) == "is made anew for every command"
+    assert find_withheld_reason(name) == "is made anew for every command"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_every_command_has_of_its_own_is_kept_back(name: str) -> None:
     ],
 )
 def test_a_text_in_the_form_of_a_secret_is_known(value: str) -> None:
-    assert looks_secret(value)
+    assert is_secret_value(value)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_text_in_the_form_of_a_secret_is_known(value: str) -> None:
     ],
 )  # fmt: skip
 def test_ordinary_texts_are_no_secrets(value: str) -> None:
-    assert not looks_secret(value)
+    assert not is_secret_value(value)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_ordinary_texts_are_no_secrets(value: str) -> None:
     ],
 )
 def test_a_long_run_that_nobody_thought_up_is_known(value: str) -> None:
-    assert looks_random(value)
+    assert is_random_value(value)
 
 
 @pytest.mark.parametrize(
@@ -109,4 +109,4 @@ def test_a_long_run_that_nobody_thought_up_is_known(value: str) -> None:
     ],
 )  # fmt: skip
 def test_words_numbers_and_paths_are_not_random(value: str) -> None:
-    assert not looks_random(value)
+    assert not is_random_value(value)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.modes import REASONS, TABLE, by_mode
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.modes import REASONS, TABLE, apply_mode
+from handrail.policy.verdict import PolicyConfig, decide
 from handrail.protocol.decision import MODES, Decision, Facts, PathFact
 from handrail.protocol.tool import Arguments, ToolSpec
 
@@ -28,7 +28,7 @@ def path(access: str, name: str = "a.txt", **more: object) -> PathFact:
 
 
 def decision(mode: str, *paths: PathFact, spec: ToolSpec | None = None, unattended: bool = False) -> Decision:
-    return decide(spec or tool("fs.read"), None, Facts(paths=paths), Rules(mode, unattended))  # type: ignore[arg-type]
+    return decide(spec or tool("fs.read"), None, Facts(paths=paths), PolicyConfig(mode, unattended))  # type: ignore[arg-type]
 
 
 #                 plan     ask        auto        full
@@ -52,7 +52,7 @@ def test_each_cell_of_the_table(subject: str, mode: str) -> None:
     assert TABLE[subject][mode] == cell
     for undo in (False, True):
         expected = ("allow" if undo else "confirm") if cell == "undoable" else cell
-        verdict, reason = by_mode(subject, mode, undo=undo)
+        verdict, reason = apply_mode(subject, mode, undo=undo)
         assert (verdict, bool(reason)) == (expected, True)
 
 
@@ -67,7 +67,7 @@ def test_the_table_has_no_other_cell_and_a_reason_for_every_no() -> None:
 @pytest.mark.parametrize("subject", TABLE)
 def test_a_later_mode_is_never_stricter(subject: str) -> None:
     for undo in (False, True):
-        strict = [STRICTNESS[by_mode(subject, mode, undo=undo)[0]] for mode in MODES]
+        strict = [STRICTNESS[apply_mode(subject, mode, undo=undo)[0]] for mode in MODES]
         assert strict == sorted(strict, reverse=True)
 
 
@@ -87,7 +87,7 @@ def test_a_later_mode_is_never_stricter(subject: str) -> None:
 )
 def test_a_path_is_judged_by_what_is_done_and_to_which_name(mode: str, fact: PathFact, subject: str) -> None:
     found = decision(mode, fact)
-    assert found.decision == by_mode(subject, mode, undo=True)[0]
+    assert found.decision == apply_mode(subject, mode, undo=True)[0]
     assert (found.rule, found.subject) == ("fs.read" if subject == "proven" else f"fs.{subject}", fact.path)
     assert found.code == ("POLICY_DENIED" if found.decision == "deny" else None)
     assert found.reason
@@ -129,7 +129,7 @@ def test_no_mode_lifts_a_built_in_refusal(
 )
 def test_a_tool_without_paths_is_judged_by_its_permissions(mode: str, permission: str, subject: str) -> None:
     found = decision(mode, spec=tool(permission))
-    assert (found.decision, found.rule) == (by_mode(subject, mode, undo=True)[0], f"tool.{permission}")
+    assert (found.decision, found.rule) == (apply_mode(subject, mode, undo=True)[0], f"tool.{permission}")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -145,7 +145,7 @@ def test_a_tool_without_paths_is_judged_by_its_permissions(mode: str, permission
 def test_a_custom_tool_runs_unasked_only_where_it_has_no_effects(
     mode: str, more: dict[str, object], row: str, undo: bool
 ) -> None:
-    assert decision(mode, spec=tool(category="custom", **more)).decision == by_mode(row, mode, undo=undo)[0]
+    assert decision(mode, spec=tool(category="custom", **more)).decision == apply_mode(row, mode, undo=undo)[0]
 
 
 def test_a_built_in_tool_without_permissions_is_harmless() -> None:
@@ -164,7 +164,7 @@ def test_nobody_to_ask_means_no(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_call_may_ask_for_less_than_its_tool_needs_and_gets_nothing(mode: str) -> None:
-    spec, facts, rules = tool("fs.read", "net.connect"), Facts(), Rules(mode)  # type: ignore[arg-type]
+    spec, facts, rules = tool("fs.read", "net.connect"), Facts(), PolicyConfig(mode)  # type: ignore[arg-type]
     narrowed = decide(spec, ("fs.read",), facts, rules)
     assert (narrowed.decision, narrowed.rule, narrowed.code) == ("deny", "call.narrowed", "POLICY_DENIED")
     assert "net.connect" in narrowed.reason
@@ -174,7 +174,7 @@ def test_asking_for_more_gives_nothing_more() -> None:
     spec, everything = tool("fs.write"), ("fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write")
     facts = Facts(paths=(path("write", ".git/config"),))
     for mode in MODES:
-        plain, asked = (decide(spec, requested, facts, Rules(mode)) for requested in (None, everything))
+        plain, asked = (decide(spec, requested, facts, PolicyConfig(mode)) for requested in (None, everything))
         assert asked.decision == plain.decision
 
 
@@ -209,12 +209,12 @@ calls = st.tuples(
 @given(calls)
 def test_the_strictest_part_wins_and_every_part_can_be_seen(call: tuple) -> None:
     spec, requested, paths, mode, unattended = call
-    found = decide(spec, requested, Facts(paths=paths), Rules(mode, unattended))
+    found = decide(spec, requested, Facts(paths=paths), PolicyConfig(mode, unattended))
     strictest = max((STRICTNESS[part.decision] for part in found.parts), default=STRICTNESS[found.decision])
     if unattended and strictest == 1:
         strictest = 2
     assert STRICTNESS[found.decision] == strictest
-    alone = [decide(spec, requested, Facts(paths=(fact,)), Rules(mode, unattended)) for fact in paths]
+    alone = [decide(spec, requested, Facts(paths=(fact,)), PolicyConfig(mode, unattended)) for fact in paths]
     assert STRICTNESS[found.decision] == max((STRICTNESS[one.decision] for one in alone), default=strictest)
     assert (found.code is not None) == (found.decision == "deny")
     assert found.rule
@@ -226,7 +226,8 @@ def test_no_further_path_ever_makes_a_decision_milder(call: tuple) -> None:
     spec, requested, paths, mode, unattended = call
     for count in range(1, len(paths)):
         fewer, more = (
-            decide(spec, requested, Facts(paths=paths[:end]), Rules(mode, unattended)) for end in (count, count + 1)
+            decide(spec, requested, Facts(paths=paths[:end]), PolicyConfig(mode, unattended))
+            for end in (count, count + 1)
         )
         assert STRICTNESS[more.decision] >= STRICTNESS[fewer.decision]
 
@@ -235,23 +236,23 @@ def test_no_further_path_ever_makes_a_decision_milder(call: tuple) -> None:
 def test_the_same_input_gives_the_same_answer_also_from_the_record(call: tuple) -> None:
     spec, requested, paths, mode, unattended = call
     recorded = msgspec.json.decode(msgspec.json.encode(Facts(paths=paths)), type=Facts)
-    first = decide(spec, requested, Facts(paths=paths), Rules(mode, unattended))
-    assert decide(spec, requested, recorded, Rules(mode, unattended)) == first
+    first = decide(spec, requested, Facts(paths=paths), PolicyConfig(mode, unattended))
+    assert decide(spec, requested, recorded, PolicyConfig(mode, unattended)) == first
 
 
 PURE = """
 import sys
 from handrail.policy.judging import commands
 from handrail.policy.network import told  # otherwise the first command that reaches out does
-from handrail.policy.network.needs import needs_of
+from handrail.policy.network.needs import find_network_needs
 from handrail.policy.rules.rule import Rule
-from handrail.policy.script import command_uses
-from handrail.policy.tables.load import registry
-from handrail.policy.verdict import Rules, decide
-from handrail.protocol.decision import MODES, CommandFact, Facts, PathFact, SeenCommand
+from handrail.policy.script import list_command_uses
+from handrail.policy.tables.load import build_registry
+from handrail.policy.verdict import PolicyConfig, decide
+from handrail.protocol.decision import MODES, CommandFact, Facts, PathFact, DisplayedCommand
 from handrail.protocol.tool import Arguments, ToolSpec
 spec = ToolSpec(name="t", title="", description="", arguments=Arguments, data=Arguments, permissions=("fs.write",))
-registry()  # imports the tables, which otherwise the first command of each kind does
+build_registry()  # imports the tables, which otherwise the first command of each kind does
 COMMANDS = ("ls -la", "git log --oneline | head", "cd a && cat x", "rm -rf /", "python x", "cat .env", "jq . a",
             "sort -o a b", "sudo rm x", "bash -c 'ls > x'", "find . -name a", "curl http://127.0.0.1/",
             "echo $X", "ls *.py",
@@ -268,17 +269,17 @@ for mode in MODES:
     for unattended in (False, True):
         for name in ("a.txt", ".env", ".git/config", "gr\\u00fcn", "\\u017fsh"):
             facts = Facts(paths=(PathFact(path=name, access="write", kind="file", real=name),))
-            decide(spec, None, facts, Rules(mode, unattended))
-            decide(spec, ("fs.read",), Facts(), Rules(mode, unattended))
-            decide(spec, None, facts, Rules(mode, unattended, RULES))
+            decide(spec, None, facts, PolicyConfig(mode, unattended))
+            decide(spec, ("fs.read",), Facts(), PolicyConfig(mode, unattended))
+            decide(spec, None, facts, PolicyConfig(mode, unattended, RULES))
         for text in COMMANDS:
-            seen = (SeenCommand(words=("rm", "-rf", "x")),)
-            uses = command_uses(text, ".")
+            seen = (DisplayedCommand(words=("rm", "-rf", "x")),)
+            uses = list_command_uses(text, ".")
             paths = [PathFact(path=use.path, access=use.access, kind="file", real="a") for use in uses]
-            command = CommandFact(text=text, hosts=needs_of(text, ".").hosts, seen=seen)
+            command = CommandFact(text=text, hosts=find_network_needs(text, ".").hosts, seen=seen)
             facts = Facts(paths=tuple(paths), command=command)
-            decide(spec, None, facts, Rules(mode, unattended, RULES))
-            decide(spec, None, facts, Rules(mode, unattended, RULES, denied=("net.connect",)))
+            decide(spec, None, facts, PolicyConfig(mode, unattended, RULES))
+            decide(spec, None, facts, PolicyConfig(mode, unattended, RULES, denied=("net.connect",)))
 print(sorted(set(heard) - {"object.__getattr__", "builtins.id"}))
 """
 
@@ -303,5 +304,5 @@ def test_a_path_does_not_speak_for_permissions_that_are_not_about_files() -> Non
         auto_execute=True,
     )
     facts = Facts(paths=(PathFact(path="a", access="read", kind="file", real="a"),))
-    assert decide(spec, None, facts, Rules("plan")).decision == "deny"
-    assert decide(spec, None, facts, Rules("ask")).decision == "confirm"
+    assert decide(spec, None, facts, PolicyConfig("plan")).decision == "deny"
+    assert decide(spec, None, facts, PolicyConfig("ask")).decision == "confirm"

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from process_launches import MakeLaunch, Run, confined, own_children, running, sandboxed, supervised
 
-from handrail.process.ran import Ran
+from handrail.process.ran import CommandResult
 from handrail.process.running import run_launch
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
 from handrail.process.sessions.starting import LogSizes
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 
 _marks = itertools.count(1)
 
@@ -51,8 +51,8 @@ def run(tmp_path: Path) -> Iterator[Run]:
     before = set(os.listdir("/proc/self/fd")), own_children()
     kept: set[str] = set()
 
-    def go(launch: Launch, **options: Any) -> Ran:
-        limits = Limits(**{"seconds": 60.0, **options.pop("limits", {})})
+    def go(launch: Launch, **options: Any) -> CommandResult:
+        limits = ResourceLimits(**{"seconds": 60.0, **options.pop("limits", {})})
         cancelled = options.pop("cancelled", lambda: False)
         ran = run_launch(launch, limits=limits, cancelled=cancelled, **{"spill_folder": str(tmp_path), **options})
         kept.update(printed.spilled for printed in (ran.output, ran.errors) if printed and printed.spilled)
@@ -77,7 +77,7 @@ def sessions(tmp_path: Path) -> Iterator[ProcessSessions]:
     chosen = ProcessSessions(str(tmp_path / "processes"), sizes=LogSizes(head=1 << 12, kept=1 << 20, segment=1 << 17))
     before = set(os.listdir("/proc/self/fd")), own_children()
     yield chosen
-    for one in chosen.listed():
+    for one in chosen.list_sessions():
         one.remove()
     assert (set(os.listdir("/proc/self/fd")), own_children()) == before
     assert running(str(tmp_path)) == []
@@ -91,7 +91,7 @@ def start_in(sessions: ProcessSessions, tmp_path: Path) -> Callable[[int], Calla
         launch = sandboxed(tier, tmp_path)
 
         def go(command: str, **options: Any) -> ProcessSession:
-            limits = Limits(**options.pop("limits", {}))
+            limits = ResourceLimits(**options.pop("limits", {}))
             chosen = {"session_id": "here", "cwd": ".", "idle_seconds": 600.0, **options}
             return sessions.start(launch(command, limits), command=command, limits=limits, **chosen)
 

@@ -10,13 +10,13 @@ from types import FrameType
 import process_launches as launches
 
 from handrail.process.running import run_launch
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 
 MARK = os.environ["MARK"]
 
 
 def run(make: launches.MakeLaunch, text: str) -> None:
-    run_launch(make(text), limits=Limits(), cancelled=lambda: False, on_output=tell, spill_folder="/")
+    run_launch(make(text), limits=ResourceLimits(), cancelled=lambda: False, on_output=tell, spill_folder="/")
 
 
 def tell(data: bytes) -> None:
@@ -42,7 +42,7 @@ def many_times(make: launches.MakeLaunch, count: int) -> None:
         launch = make(f"sleep {MARK} & sleep {MARK}")
         try:
             signal.setitimer(signal.ITIMER_REAL, draw.uniform(1e-5, 0.015))
-            run_launch(launch, limits=Limits(), cancelled=lambda: False, spill_folder="/")
+            run_launch(launch, limits=ResourceLimits(), cancelled=lambda: False, spill_folder="/")
         except KeyboardInterrupt:
             left = launches.left_of(make, MARK)
             if left:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from handrail.process.ran import Ran
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.host import Host
+from handrail.process.ran import CommandResult
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.limits import Limits
-from handrail.sandbox.sandbox import Sandbox
+from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.sandbox import CommandSandbox
 
 BASH = ("/bin/bash", "--noprofile", "--norc", "-c")
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
@@ -30,7 +30,7 @@ printf '{{"exit-code": %d}}\\n' $code >&{status}
 """
 
 MakeLaunch = Callable[[str], Launch]
-Run = Callable[..., Ran]
+Run = Callable[..., CommandResult]
 
 
 def confined(text: str) -> Launch:
@@ -57,14 +57,14 @@ def sandboxed(tier: int, folder: Path) -> Callable[..., Launch]:
     workspace = folder / "workspace"
     workspace.mkdir(exist_ok=True)
     (folder / "home").mkdir(exist_ok=True)
-    host = Host(home=str(folder / "home"), environ=dict(os.environ), state=str(folder / "state"))
-    sandbox = Sandbox(host, most=tier)
+    host = SandboxHost(home=str(folder / "home"), environ=dict(os.environ), state=str(folder / "state"))
+    sandbox = CommandSandbox(host, most=tier)
     if sandbox.tier != tier:
         pytest.skip(f"no tier {tier} here")
 
-    def make(text: str, limits: Limits, *, waits: bool = False) -> Launch:
+    def make(text: str, limits: ResourceLimits, *, waits: bool = False) -> Launch:
         place = str(workspace)
-        confinement = Confinement(trust="approved", cwd=place, read_only=(), writable=(place,), limits=limits)
+        confinement = SandboxProfile(origin="approved", cwd=place, read_only=(), writable=(place,), limits=limits)
         return sandbox.launch(confinement, text, waits=waits)
 
     return make

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.process.cleaning import Cleaner, cleaned
+from handrail.process.cleaning import Cleaner, clean_output
 
 DRAWN = {
     "git": (
@@ -30,7 +30,7 @@ DRAWN = {
 
 @pytest.mark.parametrize(("drawn", "seen"), DRAWN.values(), ids=DRAWN)
 def test_what_was_drawn_is_told_as_it_looked_in_the_end(drawn: bytes, seen: str) -> None:
-    assert cleaned(drawn) == seen
+    assert clean_output(drawn) == seen
 
 
 @pytest.mark.parametrize(("drawn", "seen"), DRAWN.values(), ids=DRAWN)

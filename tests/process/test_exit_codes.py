@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.process.exit_codes import meaning_of, signal_of
+from handrail.process.exit_codes import describe_exit_code, find_exit_signal
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ from handrail.process.exit_codes import meaning_of, signal_of
     ],
 )
 def test_the_meaning_is_found(program: str | None, code: int, meaning: str | None) -> None:
-    assert meaning_of(program, code) == meaning
+    assert describe_exit_code(program, code) == meaning
 
 
 def test_what_is_no_signal_has_no_name() -> None:
-    assert [signal_of(code) for code in (0, 1, 128, 139, 255)] == [None, None, None, "SIGSEGV", None]
+    assert [find_exit_signal(code) for code in (0, 1, 128, 139, 255)] == [None, None, None, "SIGSEGV", None]

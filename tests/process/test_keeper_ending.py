@@ -16,20 +16,20 @@ import msgspec
 import pytest
 from process_launches import comes_true, launched, running
 
-from handrail.process.abandoned import end_abandoned
-from handrail.process.sessions.known import Record, read_record
-from handrail.process.sessions.ports import is_there
+from handrail.process.abandoned import kill_orphans
+from handrail.process.sessions.known import KeeperRecord, read_record
+from handrail.process.sessions.ports import is_alive
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
 from handrail.protocol.error import ToolError
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 from in_time import cut_short
 
 Start = Callable[..., ProcessSession]
 HEARD = ("call", "_heard")
 
 
-def known(one: ProcessSession) -> Record:
+def known(one: ProcessSession) -> KeeperRecord:
     found = read_record(one.folder)
     assert found is not None
     return found
@@ -161,7 +161,7 @@ def test_a_keeper_that_is_killed_while_it_starts_leaves_nothing(
     sys.setprofile(kill)
     with suppress(ToolError):  # unless it was faster than we
         start_confined(f"sleep {mark}")
-    assert comes_true(lambda: all(one.record().state == "lost" for one in sessions.listed()))
+    assert comes_true(lambda: all(one.record().state == "lost" for one in sessions.list_sessions()))
     assert comes_true(lambda: running(mark) == [])
 
 
@@ -218,7 +218,7 @@ def test_whose_folder_is_removed_by_somebody_else_ends(start: Start, mark: str) 
     assert prints(one, b"ready")
     keeper = known(one).keeper
     shutil.rmtree(one.folder, ignore_errors=True)
-    assert comes_true(lambda: not is_there(keeper), 60.0)
+    assert comes_true(lambda: not is_alive(keeper), 60.0)
     assert running(mark) == []
     shutil.rmtree(one.folder, ignore_errors=True)
 
@@ -247,7 +247,7 @@ def test_its_ports_are_seen(start: Start) -> None:
 def test_what_keepers_keep_is_not_taken_for_abandoned(start_confined: Start) -> None:
     one = start_confined("echo ready; cat")
     assert prints(one, b"ready")
-    end_abandoned()  # of another run there may be something to end
+    kill_orphans()  # of another run there may be something to end
     one.write(b"", eof=True)
     assert one.wait(60.0)
     assert one.record().exit_code == 0
@@ -256,9 +256,9 @@ def test_what_keepers_keep_is_not_taken_for_abandoned(start_confined: Start) -> 
 def test_a_program_that_is_not_there_is_told(sessions: ProcessSessions) -> None:
     launch = launched(lambda status, lifeline: ("/nowhere/bwrap", "--"), own_processes=True)
     with pytest.raises(ToolError) as caught:
-        sessions.start(launch, session_id="s", command="x", cwd=".", limits=Limits(), idle_seconds=9)
+        sessions.start(launch, session_id="s", command="x", cwd=".", limits=ResourceLimits(), idle_seconds=9)
     assert caught.value.code == "SANDBOX_UNAVAILABLE"
-    assert sessions.listed() == []
+    assert sessions.list_sessions() == []
 
 
 def test_a_sandbox_that_cannot_be_made_is_told(sessions: ProcessSessions) -> None:
@@ -275,9 +275,9 @@ def test_a_sandbox_that_cannot_be_made_is_told(sessions: ProcessSessions) -> Non
         own_processes=True,
     )
     with pytest.raises(ToolError) as caught:
-        sessions.start(launch, session_id="s", command="x", cwd=".", limits=Limits(), idle_seconds=9)
+        sessions.start(launch, session_id="s", command="x", cwd=".", limits=ResourceLimits(), idle_seconds=9)
     assert caught.value.code == "SANDBOX_UNAVAILABLE"
-    assert sessions.listed() == []
+    assert sessions.list_sessions() == []
 
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
@@ -285,6 +285,6 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     launch = launched(lambda status, lifeline: ("/bin/true",), own_processes=False)
     with pytest.raises(ToolError) as caught:
         ProcessSessions(str(tmp_path / "file" / "processes")).start(
-            launch, session_id="s", command="x", cwd=".", limits=Limits(), idle_seconds=9
+            launch, session_id="s", command="x", cwd=".", limits=ResourceLimits(), idle_seconds=9
         )
     assert caught.value.code == "IO_ERROR"

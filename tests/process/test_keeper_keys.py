@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.process.keeper.keys import END_OF_FILE, KEYS, LONGEST, typed
+from handrail.process.keeper.keys import END_OF_FILE, KEYS, MAX_PIECE_BYTES, encode_keys
 from handrail.process.keeper.terminal import Terminal
 
-LONG_LINES = st.integers(LONGEST - 2, 2 * LONGEST + 2).map(lambda size: b"x" * size)
+LONG_LINES = st.integers(MAX_PIECE_BYTES - 2, 2 * MAX_PIECE_BYTES + 2).map(lambda size: b"x" * size)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def program(terminal: Terminal) -> Iterator[int]:
 
 def arrived(terminal: Terminal, program: int, data: bytes) -> bytes:
     """What a program reads while that is typed."""
-    assert terminal.write(typed(data)) == len(typed(data))
+    assert terminal.write(encode_keys(data)) == len(encode_keys(data))
     found = b""
     while len(found) < len(data):
         found += os.read(program, 1 << 16)
@@ -40,13 +40,13 @@ def arrived(terminal: Terminal, program: int, data: bytes) -> bytes:
 @given(st.lists(st.one_of(st.binary(max_size=200), LONG_LINES, st.just(b"\n"), st.sampled_from(sorted(KEYS)))))
 def test_every_byte_arrives(terminal: Terminal, program: int, pieces: list[bytes]) -> None:
     data = b"".join(pieces)
-    for start in range(0, len(data), LONGEST):
-        piece = data[start : start + LONGEST]
+    for start in range(0, len(data), MAX_PIECE_BYTES):
+        piece = data[start : start + MAX_PIECE_BYTES]
         assert arrived(terminal, program, piece) == piece
 
 
 def test_the_end_of_a_file_follows_what_was_typed(terminal: Terminal, program: int) -> None:
-    terminal.write(typed(b"without a newline") + END_OF_FILE)
+    terminal.write(encode_keys(b"without a newline") + END_OF_FILE)
     assert os.read(program, 100) == b"without a newline"
     assert os.read(program, 100) == b""
 

@@ -15,16 +15,16 @@ from process_launches import comes_true
 
 import handrail.process.keeper.network as keeper_network
 from handrail.process.keeper.files import ATTEMPTS
-from handrail.process.keeper.network import network
+from handrail.process.keeper.network import serve_network
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.network import ProxyPlan, read_attempts
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
 from handrail.protocol.error import ToolError
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.host import Host
-from handrail.sandbox.limits import Limits
-from handrail.sandbox.sandbox import Sandbox
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.sandbox import CommandSandbox
 
 
 class _Quiet(http.server.BaseHTTPRequestHandler):
@@ -53,13 +53,13 @@ def start(
 ) -> ProcessSession:
     for name in ("home", "workspace"):
         (folder / name).mkdir(exist_ok=True)
-    host = Host(home=str(folder / "home"), environ=dict(os.environ), state=str(folder / "state"))
-    sandbox = Sandbox(host, most=2)
+    host = SandboxHost(home=str(folder / "home"), environ=dict(os.environ), state=str(folder / "state"))
+    sandbox = CommandSandbox(host, most=2)
     if sandbox.tier != 2 or shutil.which("curl", path="/usr/bin:/bin") is None:
         pytest.skip("no namespaces here, or no curl")
     plan, place = ProxyPlan(str(folder / "state" / "net"), allow), str(folder / "workspace")
-    confinement = Confinement(
-        trust="approved",
+    confinement = SandboxProfile(
+        origin="approved",
         cwd=place,
         read_only=(),
         writable=(place,),
@@ -67,7 +67,7 @@ def start(
         listed=allow if listed is None else listed,
     )
     launch = sandbox.launch(confinement, command)
-    options = {"session_id": "s", "command": command, "cwd": ".", "limits": Limits(), "idle_seconds": 600.0}
+    options = {"session_id": "s", "command": command, "cwd": ".", "limits": ResourceLimits(), "idle_seconds": 600.0}
     return sessions.start(launch, proxy=plan, **options)
 
 
@@ -99,7 +99,7 @@ def test_what_a_killed_keeper_leaves_of_its_proxy_goes_with_it(sessions: Process
 def test_an_entry_that_is_none_starts_nothing(sessions: ProcessSessions, tmp_path: Path) -> None:
     with pytest.raises(ToolError):
         start(sessions, tmp_path, "true", "not an entry", listed=())
-    assert sessions.listed() == []
+    assert sessions.list_sessions() == []
 
 
 def get(folder: Path, port: int) -> bytes:
@@ -113,10 +113,10 @@ def get(folder: Path, port: int) -> bytes:
 def test_what_is_let_through_is_written_down_whatever_was_blocked_before(
     tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper_network, "_MOST_BLOCKED", 2)
+    monkeypatch.setattr(keeper_network, "_MAX_BLOCKED_ATTEMPTS", 2)
     session = os.open(tmp_path, os.O_RDONLY)
     try:
-        with network(session, str(tmp_path / "net"), [f"127.0.0.1:{port}"]):
+        with serve_network(session, str(tmp_path / "net"), [f"127.0.0.1:{port}"]):
             blocked = [get(tmp_path / "net", port - 1) for _ in range(4)]
             assert get(tmp_path / "net", port).endswith(b"served")
     finally:
@@ -129,7 +129,7 @@ def test_what_cannot_be_written_down_is_not_let_through_and_leaves_no_half_line(
     """A command can fill the disk that its own attempts are written to."""
     session, limits = os.open(tmp_path, os.O_RDONLY), resource.getrlimit(resource.RLIMIT_FSIZE)
     try:
-        with network(session, str(tmp_path / "net"), [f"127.0.0.1:{port}"]):
+        with serve_network(session, str(tmp_path / "net"), [f"127.0.0.1:{port}"]):
             assert get(tmp_path / "net", port).endswith(b"served")
             full = (tmp_path / ATTEMPTS).stat().st_size + 10
             resource.setrlimit(resource.RLIMIT_FSIZE, (full, limits[1]))

@@ -14,7 +14,7 @@ from process_launches import comes_true, sandboxed
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 
 Start = Callable[..., ProcessSession]
 LIMIT = 60.0
@@ -93,21 +93,21 @@ def test_a_writer_that_goes_away_gives_way_to_the_next(one: ProcessSession, open
 
 def test_it_ends_with_whoever_waits_for_it_unless_they_have_let_go(start_confined: Start) -> None:
     kept, left = start_confined("cat"), start_confined("cat")
-    with kept.waited_for() as let_go:
+    with kept.bind_lifetime() as let_go:
         let_go()
-    with left.waited_for():
+    with left.bind_lifetime():
         assert answers(left, b"still here")
     assert left.wait(LIMIT)
     assert left.record().reason == "session"
     assert answers(kept, b"goes on")
-    with left.waited_for() as let_go:  # it has ended: there is nothing to wait for
+    with left.bind_lifetime() as let_go:  # it has ended: there is nothing to wait for
         let_go()
 
 
 def test_a_folder_with_a_long_path_will_do(tmp_path: Path) -> None:
     sessions = ProcessSessions(str(tmp_path / ("long" * 40) / ("path" * 40)))
-    launch = sandboxed(2, tmp_path)("cat", Limits())
-    one = sessions.start(launch, session_id="s", command="cat", cwd=".", limits=Limits(), idle_seconds=600.0)
+    launch = sandboxed(2, tmp_path)("cat", ResourceLimits())
+    one = sessions.start(launch, session_id="s", command="cat", cwd=".", limits=ResourceLimits(), idle_seconds=600.0)
     assert answers(one, b"words")
     one.remove()
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from process_launches import comes_true, running, sandboxed
 
-from handrail.process.abandoned import end_abandoned
+from handrail.process.abandoned import kill_orphans
 from handrail.process.running import run_launch
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 WORDS = ("--unshare-all", "--unshare-user", "--bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--")
@@ -44,11 +44,11 @@ def test_a_command_whose_sandbox_has_lost_its_outer_process_is_ended(
 ) -> None:
     mark = f"86420.{os.getpid():08}"
     outside = start(mark, first)
-    end_abandoned()
+    kill_orphans()
     assert running(mark), "its outer process is alive"
     outside.kill()
     outside.wait()
-    end_abandoned()
+    kill_orphans()
     assert bool(running(mark)) == stays
     for process in running(mark):
         with suppress(ProcessLookupError):
@@ -56,6 +56,6 @@ def test_a_command_whose_sandbox_has_lost_its_outer_process_is_ended(
 
 
 def test_bubblewrap_is_started_with_an_environment_that_says_whose_it_is(tmp_path: Path) -> None:
-    launch = sandboxed(2, tmp_path)("tr '\\0' '\\n' </proc/1/environ | head -1", Limits())
-    ran = run_launch(launch, limits=Limits(), cancelled=lambda: False, spill_folder=str(tmp_path))
+    launch = sandboxed(2, tmp_path)("tr '\\0' '\\n' </proc/1/environ | head -1", ResourceLimits())
+    ran = run_launch(launch, limits=ResourceLimits(), cancelled=lambda: False, spill_folder=str(tmp_path))
     assert ran.output.head.startswith(b"BASH_ENV=/proc/self/fd/")

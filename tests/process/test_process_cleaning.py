@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.process.cleaning import Cleaner, cleaned
+from handrail.process.cleaning import Cleaner, clean_output
 
 CASES = {
     "plain": (b"plain\ttext\n", "plain\ttext\n"),
@@ -49,13 +49,13 @@ CASES = {
 
 @pytest.mark.parametrize(("data", "text"), CASES.values(), ids=CASES)
 def test_text_is_as_a_person_would_see_it(data: bytes, text: str) -> None:
-    assert cleaned(data) == text
+    assert clean_output(data) == text
     assert fed(data, [1] * len(data)) == text
 
 
 def test_a_title_of_four_thousand_characters_is_one_and_a_longer_one_is_text() -> None:
-    assert cleaned(b"\x1b]0;" + b"t" * 4094 + b"\x07.") == "."
-    assert cleaned(b"\x1b]0;" + b"t" * 4095 + b"\x07.") == "0;" + "t" * 4095 + "�."
+    assert clean_output(b"\x1b]0;" + b"t" * 4094 + b"\x07.") == "."
+    assert clean_output(b"\x1b]0;" + b"t" * 4095 + b"\x07.") == "0;" + "t" * 4095 + "�."
 
 
 def fed(data: bytes, sizes: list[int]) -> str:
@@ -74,19 +74,19 @@ OUTPUT = st.lists(PIECES | st.binary(max_size=4), max_size=30).map(b"".join)
 
 @given(OUTPUT, st.lists(st.integers(0, 9), max_size=30))
 def test_how_it_is_cut_makes_no_difference(data: bytes, sizes: list[int]) -> None:
-    assert fed(data, sizes) == cleaned(data)
+    assert fed(data, sizes) == clean_output(data)
 
 
 @given(OUTPUT)
 def test_what_is_clean_stays_and_has_no_control_characters(data: bytes) -> None:
-    text = cleaned(data)
-    assert cleaned(text.encode()) == text
+    text = clean_output(data)
+    assert clean_output(text.encode()) == text
     assert re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text) is None
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs"])))
 def test_text_is_not_touched(text: str) -> None:
-    assert cleaned(text.encode()) == text
+    assert clean_output(text.encode()) == text
 
 
 HOSTILE = {
@@ -112,7 +112,7 @@ HOSTILE = {
 def test_no_output_takes_more_than_linear_time(piece: bytes, end: bytes) -> None:
     # Quadratic would be minutes: then this does not come back.
     data = piece * ((1 << 18) // len(piece)) + end
-    whole = cleaned(data)
+    whole = clean_output(data)
     assert len(whole) <= len(data)
     assert fed(data, [4096] * (len(data) // 4096)) == whole
 

@@ -9,10 +9,10 @@ import pytest
 from process_launches import MakeLaunch, Run
 
 from handrail.process.control_group import ControlGroup
-from handrail.sandbox.limits import Limits
-from handrail.sandbox.probing.control_groups import usable_parent
+from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.probing.control_groups import find_parent_group
 
-LIMITS = Limits(memory=1 << 30, processes=100)
+LIMITS = ResourceLimits(memory=1 << 30, processes=100)
 
 
 def hierarchy(folder: Path, controllers: str = "cpu memory pids") -> Path:
@@ -27,12 +27,12 @@ def test_groups_are_made_beside_our_own_where_memory_and_processes_are_passed_on
     parent = hierarchy(tmp_path / "mount")
     for name in own.strip("/").split("/")[:-1]:
         parent = hierarchy(parent / name)
-    assert usable_parent(str(tmp_path / "mount")) == str(parent)
+    assert find_parent_group(str(tmp_path / "mount")) == str(parent)
 
 
 @pytest.mark.parametrize("controllers", ["", "memory", "pids cpu", "memory_x pids"])
 def test_what_passes_on_too_little_is_not_used(tmp_path: Path, controllers: str) -> None:
-    assert usable_parent(str(hierarchy(tmp_path / f"mount{controllers}", controllers))) is None
+    assert find_parent_group(str(hierarchy(tmp_path / f"mount{controllers}", controllers))) is None
 
 
 def test_a_group_gets_the_limits_and_is_removed(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_group_gets_the_limits_and_is_removed(tmp_path: Path) -> None:
         assert (made / "pids.max").read_text() == "400"
         for file in made.iterdir():  # the kernel's own files go with the group
             file.unlink()
-        assert group.fired() == []
+        assert group.list_fired_limits() == []
     assert not list(tmp_path.iterdir())
 
 
@@ -51,9 +51,9 @@ def test_the_limits_that_the_kernel_held_it_to_are_named(tmp_path: Path) -> None
         (made,) = tmp_path.iterdir()
         (made / "memory.events").write_text("low 0\noom 1\noom_kill 1\n")
         (made / "pids.events").write_text("max 0\n")
-        assert group.fired() == ["memory"]
+        assert group.list_fired_limits() == ["memory"]
         (made / "pids.events").write_text("max 7\n")
-        assert group.fired() == ["memory", "processes"]
+        assert group.list_fired_limits() == ["memory", "processes"]
         for file in made.iterdir():
             file.unlink()
 
@@ -61,15 +61,15 @@ def test_the_limits_that_the_kernel_held_it_to_are_named(tmp_path: Path) -> None
 def test_where_none_can_be_made_a_command_starts_outside(tmp_path: Path) -> None:
     for parent in (None, str(tmp_path / "nothing")):
         with ControlGroup(LIMITS, parent) as group:
-            assert group.joined(("true",)) == ("true",)
-            assert group.fired() == []
+            assert group.wrap_argv(("true",)) == ("true",)
+            assert group.list_fired_limits() == []
 
 
 def test_what_joins_writes_its_own_number_and_becomes_the_program(tmp_path: Path, run: Run, make: MakeLaunch) -> None:
     with ControlGroup(LIMITS, str(tmp_path)) as group:
         (made,) = tmp_path.iterdir()
         launch = make("echo ran")
-        launch.argv = group.joined(launch.argv)
+        launch.argv = group.wrap_argv(launch.argv)
         assert run(launch).output.head == b"ran\n"
         assert int((made / "cgroup.procs").read_text()) > 1
         for file in made.iterdir():
@@ -79,14 +79,14 @@ def test_what_joins_writes_its_own_number_and_becomes_the_program(tmp_path: Path
 KERNEL = """
 import os, subprocess, sys
 from handrail.process.control_group import ControlGroup
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 place, name = sys.argv[1], os.path.join(sys.argv[1], "handrail-test")
 subprocess.run(["mount", "-t", "cgroup2", "none", place], check=True)
-group = ControlGroup(Limits(), None)
+group = ControlGroup(ResourceLimits(), None)
 os.mkdir(name)
 group._path = name  # no controller is free on every machine: membership is what is tried here
 try:
-    told = subprocess.run(group.joined(("cat", "/proc/self/cgroup")), check=True, capture_output=True, text=True)
+    told = subprocess.run(group.wrap_argv(("cat", "/proc/self/cgroup")), check=True, capture_output=True, text=True)
 finally:
     group.__exit__(None, None, None)
 print(any(line == "0::/handrail-test" for line in told.stdout.splitlines()), os.path.exists(name))

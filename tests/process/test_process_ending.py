@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from process_launches import MakeLaunch, Run, comes_true, confined, launched, left_of, running, supervised
 
-from handrail.process.ran import Ran
+from handrail.process.ran import CommandResult
 from in_time import cut_short
 
 STUBBORN = "trap '' TERM HUP INT; (trap '' TERM; exec sleep {0}) & (sleep {0} & sleep {0}) & echo ready; sleep {0}; :"
@@ -30,7 +30,7 @@ class Ready:
 
 
 def test_a_timeout_ends_everything(make: MakeLaunch, run: Run, mark: str) -> None:
-    def run_for(milliseconds: int) -> Ran:
+    def run_for(milliseconds: int) -> CommandResult:
         return run(make(STUBBORN.format(mark)), limits={"seconds": milliseconds / 1000})
 
     ran, _ = cut_short(run_for, 300, lambda ran: ran.output.head)
@@ -65,7 +65,7 @@ def test_a_namespace_leaves_nobody_wherever_they_went(in_namespace: MakeLaunch, 
 
 
 def test_a_flood_is_no_reason_not_to_end(make: MakeLaunch, run: Run, tmp_path: Path) -> None:
-    def run_for(milliseconds: int) -> Ran:
+    def run_for(milliseconds: int) -> CommandResult:
         return run(make("yes"), limits={"seconds": milliseconds / 1000, "output": 100_000, "spilled": 0})
 
     ran, _ = cut_short(run_for, 300, lambda ran: ran.output.total > 1 << 20)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.process.exit_codes import meaning_of, signal_of
+from handrail.process.exit_codes import describe_exit_code, find_exit_signal
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from handrail.process.exit_codes import meaning_of, signal_of
     ],
 )
 def test_a_code_is_explained_where_it_says_something(program: str | None, code: int, said: str | None) -> None:
-    assert meaning_of(program, code) == said
+    assert describe_exit_code(program, code) == said
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_a_code_is_explained_where_it_says_something(program: str | None, code: 
     + [(code, None) for code in (0, 1, 127, 128, 255, -9)],
 )
 def test_a_signal_has_its_name(code: int, name: str | None) -> None:
-    assert signal_of(code) == name
+    assert find_exit_signal(code) == name

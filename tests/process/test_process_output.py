@@ -93,9 +93,9 @@ FULL_DISK = """
 import os, sys
 from process_launches import supervised
 from handrail.process.running import run_launch
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 ran = run_launch(
-    supervised("seq 1000000"), limits=Limits(output=200_000), cancelled=lambda: False, spill_folder=sys.argv[1]
+    supervised("seq 1000000"), limits=ResourceLimits(output=200_000), cancelled=lambda: False, spill_folder=sys.argv[1]
 )
 print(ran.ending, ran.exit_code, ran.output.tail.endswith(b"999999\\n1000000\\n"))
 print(ran.output.spilled, os.listdir(sys.argv[1]))
@@ -129,11 +129,11 @@ import pathlib, re, sys
 from process_launches import supervised
 from handrail.process.running import run_launch
 from handrail.process.updates import Updates
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 last = int(sys.argv[1])
 ran = run_launch(
     supervised(f"seq {last}"),
-    limits=Limits(seconds=600),
+    limits=ResourceLimits(seconds=600),
     cancelled=lambda: False,
     on_output=Updates(lambda update: None).feed,
     spill_folder=sys.argv[2],

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from process_launches import MakeLaunch, Run, comes_true, launched, left_of, running, supervised
 
-from handrail.process.collecting import Collected
-from handrail.process.pipes import CAPACITY, Pipes
+from handrail.process.collecting import OutputBuffer
+from handrail.process.pipes import PIPE_CAPACITY_BYTES, Pipes
 from handrail.process.tap import Tap
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 
 
 def test_output_and_exit_code_are_told(make: MakeLaunch, run: Run) -> None:
@@ -106,9 +106,9 @@ def test_of_a_pipe_that_never_runs_dry_no_more_is_taken_than_it_holds() -> None:
                     os.write(writing, bytes(1 << 16))
 
         print_more(b"")
-        tap = Tap(pipes.reading[0], Collected(Limits(spilled=0), "/"), print_more)
+        tap = Tap(pipes.reading[0], OutputBuffer(ResourceLimits(spilled=0), "/"), print_more)
         tap.take_rest()
-        assert CAPACITY <= tap.collected.total <= 2 * CAPACITY
+        assert PIPE_CAPACITY_BYTES <= tap.collected.total <= 2 * PIPE_CAPACITY_BYTES
 
 
 def test_what_was_printed_just_before_the_end_is_there(make: MakeLaunch, run: Run, count: Callable[[int], int]) -> None:

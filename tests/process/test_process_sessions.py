@@ -45,13 +45,13 @@ def test_it_is_stopped_and_removed(start: Start, sessions: ProcessSessions) -> N
         one.write(b"x", eof=False)
     assert caught.value.code == "PROCESS_ENDED"
     one.remove()
-    assert sessions.listed() == []
+    assert sessions.list_sessions() == []
     assert not Path(one.folder).exists()
 
 
 def test_any_beginning_of_its_id_that_no_other_has_will_do(start: Start, sessions: ProcessSessions) -> None:
     first, second = start("sleep 1000"), start("sleep 1000")
-    assert [one.id for one in sessions.listed()] == [first.id, second.id]
+    assert [one.id for one in sessions.list_sessions()] == [first.id, second.id]
     assert sessions.find(first.id).id == first.id
     assert sessions.find(second.id[:14]).id == second.id
     with pytest.raises(ToolError) as caught:
@@ -67,7 +67,7 @@ def test_one_that_is_removed_while_all_are_listed_is_left_out(start_confined: St
     removed, left = start_confined("true"), start_confined("true")
 
     def remove(frame: FrameType, event: str, _: object) -> None:
-        if (event, frame.f_code.co_name) == ("return", "listed"):
+        if (event, frame.f_code.co_name) == ("return", "list_sessions"):
             sys.setprofile(None)
             removed.remove()
 

@@ -6,7 +6,7 @@ import resource
 import pytest
 from process_launches import MakeLaunch, Run, launched
 
-from handrail.process.ran import Ran
+from handrail.process.ran import CommandResult
 from handrail.protocol.error import ToolError
 from handrail.sandbox.launch import Launch
 
@@ -52,7 +52,7 @@ def test_without_descriptors_it_is_refused_or_runs_and_none_is_lost(make: MakeLa
 
 def outcome(run: Run, launch: Launch) -> str | int | None:
     try:
-        ran: Ran = run(launch)
+        ran: CommandResult = run(launch)
     except ToolError as error:
         return error.code
     assert ran.output.head == b"fine\n"

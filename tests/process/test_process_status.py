@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from handrail.process.pipes import CAPACITY, Pipes
+from handrail.process.pipes import PIPE_CAPACITY_BYTES, Pipes
 from handrail.process.status import Status
 
 
@@ -29,7 +29,7 @@ def test_it_comes_in_pieces(pipes: Pipes) -> None:
 
 def test_the_last_line_needs_no_end(pipes: Pipes) -> None:
     os.write(pipes.writing[0], b'{"child-pid": 12}\n{"exit-code": 0}')
-    pipes.hand_over()
+    pipes.close_child_ends()
     status = Status(pipes.reading[0])
     status.read()
     assert (status.child_pid, status.exit_code, status.over) == (12, 0, True)
@@ -61,4 +61,4 @@ def test_a_line_without_end_ends_the_status(pipes: Pipes) -> None:
 
 
 def test_a_pipe_holds_a_megabyte(pipes: Pipes) -> None:
-    assert fcntl.fcntl(pipes.reading[0], fcntl.F_GETPIPE_SZ) == CAPACITY == 1 << 20
+    assert fcntl.fcntl(pipes.reading[0], fcntl.F_GETPIPE_SZ) == PIPE_CAPACITY_BYTES == 1 << 20

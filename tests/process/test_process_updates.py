@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.process.cleaning import cleaned
+from handrail.process.cleaning import clean_output
 from handrail.process.updates import Update, Updates
 
 
@@ -112,5 +112,5 @@ def test_nothing_is_lost_where_little_is_printed(steps: list[tuple[float, str]],
         second += pause
         following.at(second, whole[place * size : (place + 1) * size])
     following.at(second + 2, whole[len(steps) * size :])
-    assert "".join(following.texts) == cleaned(whole)
+    assert "".join(following.texts) == clean_output(whole)
     assert all(update.skipped == 0 for _, update in following.told)

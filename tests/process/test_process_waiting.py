@@ -9,23 +9,23 @@ from pathlib import Path
 import pytest
 from process_launches import Run, comes_true, running, sandboxed
 
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 
 _VICTIM = """
 import sys
 from pathlib import Path
 from process_launches import sandboxed
 from handrail.process.running import run_launch
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 folder = Path(sys.argv[1])
-limits = Limits(seconds=60.0)
+limits = ResourceLimits(seconds=60.0)
 
 def confirm():
     print("waits", flush=True)
     sys.stdin.read()
 
 launch = sandboxed(2, folder)(sys.argv[2], limits, waits=True)
-assert launch.waits
+assert launch.held
 run_launch(launch, limits=limits, cancelled=lambda: False, spill_folder=str(folder), confirm=confirm)
 """
 
@@ -36,8 +36,8 @@ class NotYetError(Exception):
 
 @pytest.mark.parametrize("tier", [2, 1, 0])
 def test_a_command_sees_what_was_there_when_it_was_let_begin(tier: int, run: Run, tmp_path: Path) -> None:
-    launch = sandboxed(tier, tmp_path)("cat agreed", Limits(), waits=True)
-    assert launch.waits == (tier == 2)
+    launch = sandboxed(tier, tmp_path)("cat agreed", ResourceLimits(), waits=True)
+    assert launch.held == (tier == 2)
     agreed = tmp_path / "workspace" / "agreed"
     ran = run(launch, confirm=lambda: agreed.write_text("yes") and None)
     assert (ran.exit_code, ran.output.head) == (0, b"yes")
@@ -47,7 +47,7 @@ def test_a_command_sees_what_was_there_when_it_was_let_begin(tier: int, run: Run
 def test_a_command_that_is_not_let_begin_does_nothing_and_leaves_nothing(
     tier: int, run: Run, tmp_path: Path, mark: str
 ) -> None:
-    launch = sandboxed(tier, tmp_path)(f"touch begun; sleep {mark}", Limits(), waits=True)
+    launch = sandboxed(tier, tmp_path)(f"touch begun; sleep {mark}", ResourceLimits(), waits=True)
 
     def refuse() -> None:
         raise NotYetError
@@ -63,7 +63,7 @@ def test_a_command_that_is_not_let_begin_does_nothing_even_without_its_guard(run
         raise NotYetError
 
     for _ in range(5):
-        launch = sandboxed(2, tmp_path)("touch begun", Limits(), waits=True)
+        launch = sandboxed(2, tmp_path)("touch begun", ResourceLimits(), waits=True)
         launch.environment = {name: value for name, value in launch.environment.items() if name != "BASH_ENV"}
         with pytest.raises(NotYetError):
             run(launch, confirm=refuse)
@@ -91,10 +91,10 @@ def test_who_is_killed_before_letting_it_begin_leaves_nothing_that_begins(tmp_pa
 
 
 def test_a_sandbox_that_cannot_be_made_is_told_of_though_it_was_let_begin(run: Run, tmp_path: Path) -> None:
-    launch = sandboxed(2, tmp_path)("true", Limits(), waits=True)
+    launch = sandboxed(2, tmp_path)("true", ResourceLimits(), waits=True)
     launch.argv = ("/bin/false",)
     assert run(launch, confirm=lambda: None).ending == "failed"
 
 
 def test_a_launch_that_waits_need_not_be_asked_about(run: Run, tmp_path: Path) -> None:
-    assert run(sandboxed(2, tmp_path)("exit 3", Limits(), waits=True)).exit_code == 3
+    assert run(sandboxed(2, tmp_path)("exit 3", ResourceLimits(), waits=True)).exit_code == 3

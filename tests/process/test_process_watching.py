@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from process_launches import MakeLaunch, Run, left_of, running
 
-from handrail.process.census import bytes_below, processes_below
-from handrail.process.watching import Watch
-from handrail.sandbox.limits import MEGABYTE, Limits
+from handrail.process.census import count_bytes_below, sample_descendants
+from handrail.process.watching import UsageMonitor
+from handrail.sandbox.limits import MEGABYTE, ResourceLimits
 
 FORKS = """
 import os, signal
@@ -56,26 +56,26 @@ def forked() -> Iterator[int]:
     with subprocess.Popen([sys.executable, "-c", FORKS], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"ready\n"
-        children = processes_below(parent.pid)._processes
+        children = sample_descendants(parent.pid)._processes
         yield parent.pid
         for process in (parent.pid, *children):
             os.kill(process, 9)
 
 
 def test_what_a_fork_shares_is_counted_once(forked: int) -> None:
-    census = processes_below(forked)
+    census = sample_descendants(forked)
     assert census.count == 4
     assert census.memory > 4 * 60 * MEGABYTE
     assert census.exact_memory() < 2 * 64 * MEGABYTE
-    watch = Watch(Limits(memory=128 * MEGABYTE), program=forked, own_processes=False)
+    watch = UsageMonitor(ResourceLimits(memory=128 * MEGABYTE), program=forked, own_processes=False)
     assert watch.look(None) is None
-    watch = Watch(Limits(memory=16 * MEGABYTE), program=forked, own_processes=False)
+    watch = UsageMonitor(ResourceLimits(memory=16 * MEGABYTE), program=forked, own_processes=False)
     assert watch.look(None) == "memory"
 
 
 def test_a_look_is_the_rarer_the_longer_it_takes(forked: int) -> None:
     times = iter([0.0, 1.0, 1.001, 2.0, 2.5])
-    watch = Watch(Limits(), program=forked, own_processes=False, clock=lambda: next(times))
+    watch = UsageMonitor(ResourceLimits(), program=forked, own_processes=False, clock=lambda: next(times))
     assert watch.next_look == pytest.approx(0.1)
     watch.look(None)
     assert watch.next_look == pytest.approx(1.101)
@@ -84,13 +84,13 @@ def test_a_look_is_the_rarer_the_longer_it_takes(forked: int) -> None:
 
 
 def test_looks_are_closer_near_a_limit(forked: int) -> None:
-    watch = Watch(Limits(processes=7), program=forked, own_processes=False, clock=lambda: 5.0)
+    watch = UsageMonitor(ResourceLimits(processes=7), program=forked, own_processes=False, clock=lambda: 5.0)
     assert watch.look(None) is None
     assert watch.next_look == pytest.approx(5.02)
 
 
 def test_our_own_processes_are_never_taken_for_the_sandbox(run: Run) -> None:
-    watch = Watch(Limits(processes=0, memory=0), program=os.getpid(), own_processes=True)
+    watch = UsageMonitor(ResourceLimits(processes=0, memory=0), program=os.getpid(), own_processes=True)
     assert watch.look(os.getpid()) is None  # a sandbox that is not complete still shows the /proc that we see
     assert watch.look(None) is None
     assert watch.look(2**22 + 1) is None
@@ -98,14 +98,14 @@ def test_our_own_processes_are_never_taken_for_the_sandbox(run: Run) -> None:
 
 
 def test_a_sandbox_that_goes_meanwhile_counts_nothing(in_namespace: MakeLaunch, run: Run, mark: str) -> None:
-    kept: list[Watch] = []
+    kept: list[UsageMonitor] = []
 
     def look_inside(data: bytes) -> None:
         if b"ready" in data:
-            watch = Watch(Limits(processes=2), program=0, own_processes=True)
+            watch = UsageMonitor(ResourceLimits(processes=2), program=0, own_processes=True)
             first = min(set(running(mark)) - {min(running(mark))})
             assert watch.look(first) is None  # bash and its child
-            watch._limits = Limits(processes=1)
+            watch._limits = ResourceLimits(processes=1)
             assert watch.look(first) == "processes"
             kept.append(watch)
 
@@ -127,13 +127,13 @@ def test_bytes_are_counted_once_for_every_file_and_sparse_ones_as_they_lie_on_th
     (tmp_path / "sparse").touch()
     os.truncate(tmp_path / "sparse", 8 * MEGABYTE)
     most = 64 * MEGABYTE
-    assert MEGABYTE < bytes_below([str(tmp_path)], most) < 1.2 * MEGABYTE
-    assert 9 * MEGABYTE < bytes_below([str(tmp_path)], most, whole=True) < 9.2 * MEGABYTE
-    assert bytes_below([str(tmp_path / "missing")], most) == 0
-    assert bytes_below([str(tmp_path)], 1000) > 1000
+    assert MEGABYTE < count_bytes_below([str(tmp_path)], most) < 1.2 * MEGABYTE
+    assert 9 * MEGABYTE < count_bytes_below([str(tmp_path)], most, whole=True) < 9.2 * MEGABYTE
+    assert count_bytes_below([str(tmp_path / "missing")], most) == 0
+    assert count_bytes_below([str(tmp_path)], 1000) > 1000
 
 
 def test_a_tree_that_writes_too_much_is_over_its_limit(forked: int, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(os.urandom(MEGABYTE))
-    limits = Limits(disk=MEGABYTE - 1, uppers=(str(tmp_path),))
-    assert Watch(limits, program=forked, own_processes=False).look(None) == "disk"
+    limits = ResourceLimits(disk=MEGABYTE - 1, uppers=(str(tmp_path),))
+    assert UsageMonitor(limits, program=forked, own_processes=False).look(None) == "disk"

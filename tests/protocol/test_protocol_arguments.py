@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from handrail.protocol.arguments import ALIASES, checked
+from handrail.protocol.arguments import ALIASES, validate
 from handrail.protocol.error import ToolError
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire, encode
@@ -78,13 +78,13 @@ MADE_UP = spec(MadeUpArguments)
 
 def refusal(of: ToolSpec, arguments: object) -> ToolError:
     with pytest.raises(ToolError) as caught:
-        checked(of, arguments)
+        validate(of, arguments)
     assert caught.value.code == "INVALID_ARGUMENT"
     return caught.value
 
 
 def test_right_arguments_become_typed_ones() -> None:
-    arguments: Any = checked(READ, {"path": "a.py", "limit": 5})
+    arguments: Any = validate(READ, {"path": "a.py", "limit": 5})
     assert (arguments.path, arguments.offset, arguments.limit) == ("a.py", 1, 5)
 
 
@@ -273,6 +273,6 @@ def test_any_arguments_give_typed_ones_or_a_refusal_that_can_be_read(of: ToolSpe
 
 def typed_or_refused(of: ToolSpec, arguments: object) -> msgspec.Struct | ToolError:
     try:
-        return checked(of, arguments)
+        return validate(of, arguments)
     except ToolError as error:
         return error

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from handrail.protocol.error import CODES, MEANING, RETRYABLE, ToolError
-from handrail.protocol.tool import major
+from handrail.protocol.tool import parse_major_version
 from handrail.protocol.version import PROTOCOL_VERSION, VERSION
 
 ALL_CODES = """
@@ -48,10 +48,10 @@ def test_what_a_person_or_a_rule_refused_is_not_worth_trying_again() -> None:
     ],
 )  # fmt: skip
 def test_the_major_version_is_the_first_number(version: str, first: int | None) -> None:
-    assert major(version) == first
+    assert parse_major_version(version) == first
 
 
 def test_our_own_versions_have_three_numbers() -> None:
     for version in (VERSION, PROTOCOL_VERSION):
         assert [part.isdigit() for part in version.split(".")] == [True] * 3
-    assert major(PROTOCOL_VERSION) == 1
+    assert parse_major_version(PROTOCOL_VERSION) == 1

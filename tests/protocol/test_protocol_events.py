@@ -1,6 +1,5 @@
-"""The kinds of events: one a file, all in the union, none forgotten, and what was recorded always loads."""
+"""The kinds of events: all in the union, none forgotten, and what was recorded always loads."""
 
-import ast
 import json
 from pathlib import Path
 from typing import Any, get_args
@@ -8,11 +7,9 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-import handrail.protocol.event as events
-from handrail.protocol.event import KINDS, AnyEvent, Event, decode_event, kind_of
+from handrail.protocol.event import KINDS, AnyEvent, decode_event, get_event_kind
 from handrail.protocol.wire import encode
 
-FOLDER = Path(events.__file__).parent
 RECORDED = Path(__file__).parent / "recorded_v1"
 ALL_KINDS = """
     user text reasoning
@@ -20,32 +17,19 @@ ALL_KINDS = """
     tool_call.permission-required tool_call.permission-granted tool_call.permission-denied tool_call.question-required
     display warning usage process network change mode notice end error
 """
-every_kind = pytest.mark.parametrize("kind", KINDS, ids=kind_of)
+every_kind = pytest.mark.parametrize("kind", KINDS, ids=get_event_kind)
 
 
 def test_the_kinds_are_those_of_the_contract() -> None:
-    assert [kind_of(kind) for kind in KINDS] == ALL_KINDS.split()
+    assert [get_event_kind(kind) for kind in KINDS] == ALL_KINDS.split()
 
 
 def test_the_union_and_the_list_hold_the_same_kinds() -> None:
     assert get_args(AnyEvent) == KINDS
 
 
-def test_every_kind_is_one_file_and_every_file_one_kind() -> None:
-    names = {file.stem for file in FOLDER.glob("*.py")} - {"__init__", "header"}
-    assert names == {kind_of(kind).replace(".", "_").replace("-", "_") for kind in KINDS}
-
-
-@every_kind
-def test_the_file_of_a_kind_defines_it_and_no_other(kind: type[Event]) -> None:
-    file = FOLDER / f"{kind_of(kind).replace('.', '_').replace('-', '_')}.py"
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    assert [node.name for node in tree.body if isinstance(node, ast.ClassDef)] == [kind.__name__]
-    assert (ast.get_docstring(tree) or "").startswith(f"{kind_of(kind)}: ")
-
-
 def test_a_turn_that_ends_and_one_that_fails_have_channels_of_their_own() -> None:
-    assert {kind_of(kind): kind.channel for kind in KINDS if kind.channel != "response"} == {
+    assert {get_event_kind(kind): kind.channel for kind in KINDS if kind.channel != "response"} == {
         "end": "end",
         "error": "error",
     }
@@ -59,7 +43,7 @@ def test_an_event_of_no_known_kind_is_refused() -> None:
 
 
 def test_there_is_a_recorded_event_of_every_kind_that_version_1_knows() -> None:
-    assert {file.name for file in RECORDED.iterdir()} >= {f"{kind_of(kind)}.json" for kind in KINDS}
+    assert {file.name for file in RECORDED.iterdir()} >= {f"{get_event_kind(kind)}.json" for kind in KINDS}
 
 
 @pytest.mark.parametrize("file", sorted(RECORDED.iterdir()), ids=lambda file: file.stem)
@@ -67,7 +51,7 @@ def test_a_recorded_event_loads_and_loses_nothing(file: Path) -> None:
     """These files are never written again: a session recorded today has to load in every later version."""
     recorded = json.loads(file.read_text(encoding="utf-8"))
     event = decode_event(json.dumps(recorded).encode())
-    assert kind_of(event) == file.stem
+    assert get_event_kind(event) == file.stem
     assert_kept(recorded, json.loads(encode(event)))
 
 

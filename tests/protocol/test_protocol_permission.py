@@ -8,8 +8,8 @@ from handrail.protocol.permission import (
     PermissionRequest,
     PermissionType,
     RequestKind,
-    permission_type,
-    s4_kind,
+    classify_permissions,
+    get_s4_kind,
 )
 from handrail.protocol.wire import encode
 
@@ -36,7 +36,7 @@ from handrail.protocol.wire import encode
 def test_the_coarse_kind_follows_from_the_permissions(
     permissions: tuple[Permission, ...], kind: PermissionType
 ) -> None:
-    assert permission_type(permissions) == kind
+    assert classify_permissions(permissions) == kind
 
 
 def request(
@@ -47,7 +47,7 @@ def request(
         tool_call_id="call_1",
         tool_name="fetch",
         server_name="handrail",
-        permission_type=permission_type(permissions),
+        permission_type=classify_permissions(permissions),
         description="Fetch",
         rule="tool.custom",
         reason="it asks",
@@ -80,7 +80,7 @@ def request(
     ],
 )
 def test_the_other_name_of_a_request(permissions: tuple[Permission, ...], kind: RequestKind | None, name: str) -> None:
-    assert s4_kind(request(permissions, kind)) == name
+    assert get_s4_kind(request(permissions, kind)) == name
 
 
 def test_a_request_says_on_the_wire_which_folder_a_yes_opens() -> None:

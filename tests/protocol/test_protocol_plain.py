@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.protocol.event import ToolCallStart, decode_event
-from handrail.protocol.plain import plain, readable
+from handrail.protocol.plain import escape_surrogates, sanitize_json
 from handrail.protocol.wire import encode
 
 
@@ -69,7 +69,7 @@ json_values = st.recursive(
 
 @given(json_values)
 def test_json_is_left_alone_and_comes_back_the_same(value: Any) -> None:
-    found, was_json = plain(value)
+    found, was_json = sanitize_json(value)
     assert found is value
     assert was_json
     assert recorded(found) == value
@@ -102,7 +102,7 @@ odd_values = st.recursive(
 
 @given(odd_values)
 def test_anything_becomes_something_that_is_written_and_read_again(value: Any) -> None:
-    found, was_json = plain(value)
+    found, was_json = sanitize_json(value)
     recorded(found)
     assert (found is value) or not was_json
 
@@ -123,25 +123,25 @@ def test_anything_becomes_something_that_is_written_and_read_again(value: Any) -
     ],
 )
 def test_what_is_not_json_leaves_a_trace_of_what_it_was(value: Any, nearest: Any) -> None:
-    assert plain(value) == (nearest, False)
-    assert recorded(plain(value)[0]) == nearest
+    assert sanitize_json(value) == (nearest, False)
+    assert recorded(sanitize_json(value)[0]) == nearest
 
 
 def test_what_holds_itself_has_an_end() -> None:
     ring: list[Any] = []
     ring.append(ring)
-    assert encode(plain(ring)[0]).count(b"<too deep>") == 1
+    assert encode(sanitize_json(ring)[0]).count(b"<too deep>") == 1
     bush: list[Any] = ["\ud800"]
     bush.extend([bush] * 10)
     shared: list[Any] = ["\ud800"]
     for _ in range(60):
         shared = [shared, shared]
     for value in (bush, shared):
-        assert len(encode(plain(value)[0])) < 200_000
+        assert len(encode(sanitize_json(value)[0])) < 200_000
 
 
 def test_a_large_value_that_is_not_json_is_kept_in_part() -> None:
-    found, was_json = plain({"all": list(range(1_000_000)), "odd": object()})
+    found, was_json = sanitize_json({"all": list(range(1_000_000)), "odd": object()})
     assert not was_json
     assert found["all"][:3] == [0, 1, 2]
     assert len(found["all"]) <= 10_000
@@ -149,7 +149,7 @@ def test_a_large_value_that_is_not_json_is_kept_in_part() -> None:
 
 @pytest.mark.parametrize("levels", [1, 50, 63, 64, 65, 100, 900, 997, 998, 1_000, 100_000])
 def test_nesting_is_kept_as_far_as_any_reader_can_follow(levels: int) -> None:
-    found, was_json = plain(nested(levels))
+    found, was_json = sanitize_json(nested(levels))
     assert was_json is (levels < 64)
 
     def read_from(frames: int) -> Any:
@@ -162,18 +162,18 @@ def test_nesting_is_counted_whatever_it_is_made_of() -> None:
     value: Any = "x" * 200
     for _ in range(40):
         value = {"a": [value]}
-    assert plain(value)[1] is False
-    assert plain(value["a"][0]["a"][0]["a"][0]["a"][0]["a"][0]["a"][0]["a"][0]["a"][0])[1] is True
+    assert sanitize_json(value)[1] is False
+    assert sanitize_json(value["a"][0]["a"][0]["a"][0]["a"][0]["a"][0]["a"][0]["a"][0]["a"][0])[1] is True
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 10**30, b"x", datetime.date(2026, 1, 1), {1}, (1, 2)])
 def test_what_the_encoder_can_spell_counts_as_json(value: Any) -> None:
-    assert plain(value)[1]
+    assert sanitize_json(value)[1]
     recorded(value)
 
 
 def test_readable_text_is_left_alone_and_lone_surrogates_are_shown() -> None:
     for text in ("", "abc", "Grüße, 世界 🙂", "\x00\n"):
-        assert readable(text) == text
-    assert readable("Grüße\udc80") == "Grüße\\udc80"
-    assert msgspec.json.decode(encode(readable("\ud83d"))) == "\\ud83d"
+        assert escape_surrogates(text) == text
+    assert escape_surrogates("Grüße\udc80") == "Grüße\\udc80"
+    assert msgspec.json.decode(encode(escape_surrogates("\ud83d"))) == "\\ud83d"

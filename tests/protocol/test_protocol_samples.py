@@ -9,36 +9,36 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from handrail.protocol import samples
-from handrail.protocol.samples import wire_samples
+from handrail.protocol.samples import build_wire_samples
 from handrail.protocol.samples.recorded import RECORDED
-from handrail.protocol.schema import WIRE_TYPES, wire_schemas
+from handrail.protocol.schema import WIRE_TYPES, build_wire_schemas
 from handrail.protocol.wire import encode
 
 every_type = pytest.mark.parametrize("name", WIRE_TYPES)
 
 
 def test_there_is_a_sample_of_every_wire_type() -> None:
-    assert list(wire_samples()) == list(WIRE_TYPES)
+    assert list(build_wire_samples()) == list(WIRE_TYPES)
 
 
 @every_type
 def test_a_sample_is_valid_by_its_schema(name: str) -> None:
-    Draft202012Validator(wire_schemas()[name]).validate(wire_samples()[name])
+    Draft202012Validator(build_wire_schemas()[name]).validate(build_wire_samples()[name])
 
 
 @every_type
 def test_a_sample_decodes_and_encodes_to_the_same_json(name: str) -> None:
-    data = msgspec.json.encode(wire_samples()[name])
+    data = msgspec.json.encode(build_wire_samples()[name])
     assert encode(msgspec.json.decode(data, type=WIRE_TYPES[name])) == data
 
 
 def test_no_sample_is_made_by_hand() -> None:
     assert {file.name for file in Path(samples.__file__).parent.glob("*.py")} == {"__init__.py", "recorded.py"}
-    assert wire_samples() == RECORDED
+    assert build_wire_samples() == RECORDED
 
 
 def test_samples_hold_placeholders_where_a_run_differs_from_the_next() -> None:
-    text = encode(wire_samples()).decode()
+    text = encode(build_wire_samples()).decode()
     for value in ('"call_1"', '"s_1:1"', '"2026-01-01T00:00:00Z"', '"duration_ms":1.5'):
         assert value in text
     for trace in ("/tmp", "/home", "/root", "handrail-story"):

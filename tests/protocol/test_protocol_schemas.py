@@ -8,16 +8,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from handrail.protocol.batch import Done, Parked
-from handrail.protocol.event import KINDS, AnyEvent, PermissionEvent, ToolEvent, kind_of
+from handrail.protocol.event import KINDS, AnyEvent, PermissionEvent, ToolEvent, get_event_kind
 from handrail.protocol.message import Message
-from handrail.protocol.samples import wire_samples
-from handrail.protocol.schema import DIALECT, WIRE_TYPES, flat_schema, wire_schemas
+from handrail.protocol.samples import build_wire_samples
+from handrail.protocol.schema import DIALECT, WIRE_TYPES, build_flat_schema, build_wire_schemas
 from handrail.protocol.tool import BASE_NAMES, describe
 from handrail.tools.ls import LS
 from handrail.tools.read import READ
 from handrail.tools.write import WRITE
 
-SCHEMAS = wire_schemas()
+SCHEMAS = build_wire_schemas()
 MESSAGES = (
     "tool_call tool_result error tool_description facts decision permission_request answer change_set change_record "
     "process_record done parked question reply "
@@ -48,7 +48,7 @@ def decodes(name: str, value: Any) -> bool:
 
 
 def test_every_message_and_every_event_has_a_schema() -> None:
-    assert list(SCHEMAS) == [*MESSAGES.split(), *(f"event.{kind_of(kind)}" for kind in KINDS)]
+    assert list(SCHEMAS) == [*MESSAGES.split(), *(f"event.{get_event_kind(kind)}" for kind in KINDS)]
 
 
 @every_type
@@ -85,7 +85,7 @@ def test_the_schemas_of_a_tool_allow_no_field_they_do_not_name(spec: Any) -> Non
 @every_type
 def test_schema_and_decoder_refuse_the_same_values(name: str) -> None:
     """Each field of the sample is left out and replaced in turn, and one is added."""
-    sample, validator = wire_samples()[name], Draft202012Validator(SCHEMAS[name])
+    sample, validator = build_wire_samples()[name], Draft202012Validator(SCHEMAS[name])
     altered = [{**sample, "surprise": 1}, [sample], None]
     for key in sample:
         altered.append({other: item for other, item in sample.items() if other != key})
@@ -104,24 +104,24 @@ def test_a_time_says_in_the_schema_that_it_is_one() -> None:
                 assert schema["properties"][field] == {"type": "string", "format": "date-time"}, name
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=kind_of)
+@pytest.mark.parametrize("kind", KINDS, ids=get_event_kind)
 def test_an_event_always_has_its_kind_id_number_session_and_time(kind: Any) -> None:
-    schema = SCHEMAS[f"event.{kind_of(kind)}"]
+    schema = SCHEMAS[f"event.{get_event_kind(kind)}"]
     assert {"kind", "eventId", "seq", "sessionId", "time"} <= set(schema["required"])
-    assert schema["properties"]["kind"] == {"enum": [kind_of(kind)]}
+    assert schema["properties"]["kind"] == {"enum": [get_event_kind(kind)]}
     assert not {"event_id", "session_id", "message_id"} & schema["properties"].keys()
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind_of(kind).startswith(("tool_call.", "change"))])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if get_event_kind(kind).startswith(("tool_call.", "change"))])
 def test_an_event_about_a_call_always_names_it(kind: Any) -> None:
     assert issubclass(kind, ToolEvent)
-    assert {"tool_call_id", "tool_call_name"} <= set(SCHEMAS[f"event.{kind_of(kind)}"]["required"])
+    assert {"tool_call_id", "tool_call_name"} <= set(SCHEMAS[f"event.{get_event_kind(kind)}"]["required"])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if "permission" in kind_of(kind)], ids=kind_of)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "permission" in get_event_kind(kind)], ids=get_event_kind)
 def test_a_permission_event_always_has_the_whole_request(kind: Any) -> None:
     assert issubclass(kind, PermissionEvent)
-    schema = SCHEMAS[f"event.{kind_of(kind)}"]
+    schema = SCHEMAS[f"event.{get_event_kind(kind)}"]
     assert "permission_request" in schema["required"]
     request = {key: value for key, value in SCHEMAS["permission_request"].items() if key not in {"$schema", "title"}}
     assert schema["properties"]["permission_request"] == request
@@ -131,7 +131,7 @@ def test_a_permission_event_always_has_the_whole_request(kind: Any) -> None:
 
 
 def test_a_property_called_title_stays_and_a_class_name_goes() -> None:
-    schema = flat_schema(WIRE_TYPES["tool_result"])
+    schema = build_flat_schema(WIRE_TYPES["tool_result"])
     assert schema["properties"]["title"] == {"type": "string"}
     assert "title" not in schema
     assert "title" not in schema["properties"]["meta"]

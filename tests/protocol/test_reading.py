@@ -10,7 +10,7 @@ from typing import Annotated
 import pytest
 
 import handrail
-from handrail.protocol.reading import converted, from_json, from_msgpack
+from handrail.protocol.reading import convert, decode_json, decode_msgpack
 
 SOURCE = Path(handrail.__file__).parent
 
@@ -18,11 +18,11 @@ SOURCE = Path(handrail.__file__).parent
 AT_ONCE = """
 import sys, threading
 import msgspec
-from handrail.protocol.reading import converted, from_json, from_msgpack
+from handrail.protocol.reading import convert, decode_json, decode_msgpack
 
 sys.setswitchinterval(1e-6)
-READERS = {"json": (from_json, msgspec.json.encode), "msgpack": (from_msgpack, msgspec.msgpack.encode),
-           "plain": (converted, msgspec.to_builtins)}
+READERS = {"json": (decode_json, msgspec.json.encode), "msgpack": (decode_msgpack, msgspec.msgpack.encode),
+           "plain": (convert, msgspec.to_builtins)}
 read, write = READERS[sys.argv[1]]
 
 def fresh():
@@ -53,14 +53,14 @@ def test_threads_may_be_the_first_to_read_a_type_at_once(form: str) -> None:
 
 
 def test_what_is_no_value_of_a_type_is_refused_in_each_way() -> None:
-    for read, given in ((from_json, b'"a"'), (from_msgpack, b"\xa1a"), (converted, "a")):
+    for read, given in ((decode_json, b'"a"'), (decode_msgpack, b"\xa1a"), (convert, "a")):
         with pytest.raises(ValueError, match="Expected `int`"):
             read(given, int)  # type: ignore[operator]
 
 
 def test_a_type_with_a_remark_that_has_no_hash_is_read_as_any_other() -> None:
     kind = Annotated[int, ["anything at all"]]
-    assert (converted(3, kind), from_json(b"3", kind)) == (3, 3)
+    assert (convert(3, kind), decode_json(b"3", kind)) == (3, 3)
 
 
 def test_only_one_module_gives_msgspec_a_type_to_read() -> None:

@@ -13,7 +13,7 @@ import pytest
 from handrail import AsyncHandrail, Handrail
 from handrail.process.sessions.starting import start_keeper
 from handrail.protocol.event import Event, Process
-from handrail.runtime.telling import tell
+from handrail.runtime.telling import emit_once
 from handrail.settings import Settings
 from handrail.store.folder import StateFolder
 
@@ -111,7 +111,7 @@ def test_who_is_killed_while_telling_is_made_up_for_exactly(named: Make, tmp_pat
 def test_who_is_killed_while_handing_over_leaves_what_is_told_to_its_end(named: Make) -> None:
     child = os.fork()
     if not child:
-        _run_until(named(), tell, yield_ms=0)
+        _run_until(named(), emit_once, yield_ms=0)
     os.waitpid(child, 0)
     [process] = named().processes()
     named().process("remove", process.id)

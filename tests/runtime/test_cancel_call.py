@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from handrail import Context, Handrail, tool
 from handrail.protocol.event import ToolCallRunning
-from handrail.runtime.cancelling import Cancelling
+from handrail.runtime.cancelling import CancelTokens
 
 Make = Callable[..., Handrail]
 PATIENCE = 30.0
@@ -122,15 +122,17 @@ def test_an_id_that_was_dropped_is_no_calls_any_more(rail: Make) -> None:
     assert not one.cancel_call("call-of-somebody-else")
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["begin", "end", "cancel", "expect"])), max_size=30))
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["begin", "end", "cancel", "reserve"])), max_size=30))
 def test_cancelling_one_id_says_nothing_of_another(steps: list[tuple[str, str]]) -> None:
     """Whatever happens to the others, an id is to end only if it was cancelled while it was here."""
-    together = Cancelling()
-    alone = {name: Cancelling() for name in "abc"}
+    together = CancelTokens()
+    alone = {name: CancelTokens() for name in "abc"}
     for name, step in steps:
         for one in (together, alone[name]):
             if step in {"begin", "end"}:
                 getattr(one, step)([name])
             else:
                 getattr(one, step)(name)
-        assert [together.asked(other) for other in "abc"] == [alone[other].asked(other) for other in "abc"]
+        assert [together.is_requested(other) for other in "abc"] == [
+            alone[other].is_requested(other) for other in "abc"
+        ]

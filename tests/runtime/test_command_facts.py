@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from handrail.changes.snapshots.git import find_git
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.verdict import PolicyConfig, decide
 from handrail.protocol.decision import PathFact
 from handrail.protocol.error import ToolError
-from handrail.runtime.command_facts import command_facts
+from handrail.runtime.command_facts import collect_command_facts
 from handrail.tools.exec import EXEC
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
@@ -26,7 +26,7 @@ def place(workspace: Path, tmp_path: Path) -> Iterator[Workspace]:
 
 
 def paths(place: Workspace, text: str, cwd: str = ".") -> list[PathFact]:
-    return list(command_facts(place, text, cwd, tier=2).paths)
+    return list(collect_command_facts(place, text, cwd, tier=2).paths)
 
 
 def test_every_path_that_a_command_names_is_looked_at(place: Workspace, workspace: Path) -> None:
@@ -128,18 +128,18 @@ def test_looking_opens_nothing_for_reading(place: Workspace, workspace: Path) ->
 def test_a_command_starts_in_a_folder_beneath_the_roots(place: Workspace, workspace: Path, cwd: str, code: str) -> None:
     (workspace / "a.txt").write_text("")
     with pytest.raises(ToolError) as caught:
-        command_facts(place, "ls", cwd, tier=2)
+        collect_command_facts(place, "ls", cwd, tier=2)
     assert caught.value.code == code
 
 
 def test_what_can_be_done_with_the_command_is_kept_with_it(place: Workspace) -> None:
-    command = command_facts(place, "ls", background=True, tier=3).command
+    command = collect_command_facts(place, "ls", background=True, tier=3).command
     assert command is not None
     assert (command.text, command.cwd, command.background, command.tier) == ("ls", ".", True, 3)
 
 
 def test_the_display_parser_looks_only_where_ours_cannot(place: Workspace) -> None:
-    plain, complex_one = (command_facts(place, text, tier=2).command for text in ("ls", 'rm "$HOME/x"; ls'))
+    plain, complex_one = (collect_command_facts(place, text, tier=2).command for text in ("ls", 'rm "$HOME/x"; ls'))
     assert plain is not None
     assert complex_one is not None
     assert plain.seen is None
@@ -162,16 +162,16 @@ def test_folders_that_cd_leads_to_are_told_if_they_can_be_entered(place: Workspa
         ("cd none && cd src", set()),
         ("cd src && cd none", {"src"}),
     ):
-        found = command_facts(place, text, tier=2).command
+        found = collect_command_facts(place, text, tier=2).command
         assert found is not None
         assert set(found.there) == there
-    assert command_facts(place, "echo $X; cd src", tier=2).command.there == ()
+    assert collect_command_facts(place, "echo $X; cd src", tier=2).command.there == ()
 
 
 def test_going_there_and_back_is_no_way_out(place: Workspace, workspace: Path) -> None:
     (workspace / "src").mkdir(exist_ok=True)
     for text, decision in (("cd src; ls; cd ..; ls", "allow"), ("cd none; ls; cd ..; ls", "deny")):
-        assert decide(EXEC, None, command_facts(place, text, tier=2), Rules("plan")).decision == decision
+        assert decide(EXEC, None, collect_command_facts(place, text, tier=2), PolicyConfig("plan")).decision == decision
 
 
 @pytest.mark.parametrize(
@@ -187,18 +187,20 @@ def test_no_root_is_deleted_or_given_away_as_a_whole(workspace: Path, tmp_path: 
     with Workspace(str(workspace), Root(str(extra))) as place:
         for root in (str(extra), str(workspace)):
             (Path(root) / "a").mkdir(exist_ok=True)
-            facts = command_facts(place, command.format(root), tier=3)
-            assert decide(EXEC, None, facts, Rules("full")).decision == "deny"
+            facts = collect_command_facts(place, command.format(root), tier=3)
+            assert decide(EXEC, None, facts, PolicyConfig("full")).decision == "deny"
 
 
 def test_what_lies_beside_a_root_in_the_private_tmp_may_be_deleted(place: Workspace) -> None:
     for command in ("rm -rf /tmp/x", "rm -rf /tmp/x/*"):
-        assert decide(EXEC, None, command_facts(place, command, tier=3), Rules("auto")).decision == "allow"
+        assert (
+            decide(EXEC, None, collect_command_facts(place, command, tier=3), PolicyConfig("auto")).decision == "allow"
+        )
 
 
 def test_what_is_no_regular_file_is_not_proven_to_be_read(place: Workspace, workspace: Path) -> None:
     os.mkfifo(workspace / "fifo")
-    found = decide(EXEC, None, command_facts(place, "cat fifo", tier=2), Rules("ask"))
+    found = decide(EXEC, None, collect_command_facts(place, "cat fifo", tier=2), PolicyConfig("ask"))
     assert (found.decision, found.rule) == ("confirm", "fs.special")
 
 
@@ -220,6 +222,6 @@ def test_undo_covers_a_command_by_a_snapshot_only_where_what_that_lacks_can_be_r
 ) -> None:
     if find_git() is None:
         pytest.skip("git is not installed")
-    fact = command_facts(place, command, **more).command
+    fact = collect_command_facts(place, command, **more).command
     assert fact is not None
     assert fact.snapshot is snapshot

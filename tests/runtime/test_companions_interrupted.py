@@ -12,8 +12,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from handrail import Done, Handrail, Parked, ToolCall
-from handrail.protocol.event import Display, Event, kind_of
-from handrail.protocol.schema import wire_schemas
+from handrail.protocol.event import Display, Event, get_event_kind
+from handrail.protocol.schema import build_wire_schemas
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
 from handrail.settings.model import Tools
@@ -97,12 +97,12 @@ def test_every_event_of_a_session_with_companions_is_valid_by_its_schema(rail: C
     waits = one.batch([call("memory", NOTE, "m1")])
     assert isinstance(waits, Parked)
     one.answer(waits.requests[0], "once")
-    schemas = wire_schemas()
+    schemas = build_wire_schemas()
     seen: set[str] = set()
     for event in one.events():
         assert isinstance(event, Event)
-        seen.add(kind_of(event))
-        Draft202012Validator(schemas[f"event.{kind_of(event)}"]).validate(json.loads(encode(event)))
+        seen.add(get_event_kind(event))
+        Draft202012Validator(schemas[f"event.{get_event_kind(event)}"]).validate(json.loads(encode(event)))
     assert {"display", "tool_call.question-required", "tool_call.error"} <= seen
 
 

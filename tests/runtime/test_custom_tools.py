@@ -11,7 +11,7 @@ import pytest
 
 import handrail
 from handrail import Context, Handrail, Output, ToolError, UsageError, tool, tool_from_definition
-from handrail.runtime.discovery import installed_tools, tools_in_folder
+from handrail.runtime.discovery import load_folder_tools, load_installed_tools
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -243,7 +243,7 @@ def test_a_tool_file_may_have_dataclasses_and_postponed_annotations(rail: Open, 
 def test_a_tool_file_that_does_not_load_leaves_no_module_behind(tmp_path: Path) -> None:
     (tmp_path / "broken_halfway.py").write_text("import sys\nHERE = sys.modules[__name__]\nraise RuntimeError")
     with pytest.raises(UsageError, match=r"broken_halfway\.py"):
-        tools_in_folder(str(tmp_path))
+        load_folder_tools(str(tmp_path))
     assert not [name for name in sys.modules if "broken_halfway" in name]
 
 
@@ -251,12 +251,12 @@ def test_a_tool_file_that_does_not_load_leaves_no_module_behind(tmp_path: Path) 
 def test_a_tool_file_that_does_not_load_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "broken.py").write_text(text)
     with pytest.raises(UsageError, match=r"broken\.py"):
-        tools_in_folder(str(tmp_path))
+        load_folder_tools(str(tmp_path))
 
 
 def test_a_tool_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="nowhere"):
-        tools_in_folder(str(tmp_path / "nowhere"))
+        load_folder_tools(str(tmp_path / "nowhere"))
 
 
 def test_nothing_is_loaded_from_the_workspace_itself(rail: Open, workspace: Path) -> None:
@@ -290,7 +290,7 @@ def test_an_installed_package_announces_tools_by_entry_point(
     (metadata / "entry_points.txt").write_text(f"[handrail.tools]\ngreet = {target}\n")
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.delitem(sys.modules, "package_with_tools", raising=False)
-    assert [found.spec.name for found in installed_tools()] == ["greet"]
+    assert [found.spec.name for found in load_installed_tools()] == ["greet"]
     assert rail().call("greet", {"name": "Ada"}).error is not None
     one = rail(settings=Settings(tools=Tools(installed=True)))
     assert one.call("greet", {"name": "Ada"}).content == "hello Ada"

@@ -14,9 +14,9 @@ from handrail.policy.rules.rule import Rule
 from handrail.protocol.event import ToolCallEnd, ToolCallPermissionRequired, ToolCallStart, ToolEvent
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import Attachment
-from handrail.settings import Loaded, Settings
+from handrail.settings import LoadedSettings, Settings
 from handrail.settings.servers import ServerTable
-from handrail.store.audit import Record, decode_record
+from handrail.store.audit import AuditRecord, decode_record
 
 Open = Callable[..., Handrail]
 ISSUE = listed(
@@ -32,7 +32,7 @@ def name(rail: Handrail) -> str:
     return spec.name
 
 
-def records(state: Path) -> list[Record]:
+def records(state: Path) -> list[AuditRecord]:
     lines = (state / "audit.jsonl").read_bytes().splitlines(keepends=True)
     return [record[0] for line in lines if (record := decode_record(line))]
 
@@ -155,7 +155,7 @@ def test_a_result_says_that_undo_does_not_cover_it(rail: Open) -> None:
 
 def test_what_the_settings_vouch_for_runs_unasked_in_plan_too(rail: Open) -> None:
     servers = {"a": ServerTable(read_only=("get_*",))}
-    loaded = Loaded(settings=Settings(), sources={}, servers=servers)
+    loaded = LoadedSettings(settings=Settings(), sources={}, servers=servers)
     one = rail(
         mode="plan", settings=loaded, sources=[OtherServer("a", listed("get_x"), listed("set_x", read_only=True))]
     )
@@ -168,7 +168,7 @@ def test_what_the_settings_vouch_for_runs_unasked_in_plan_too(rail: Open) -> Non
 
 def test_a_rule_of_the_settings_allows_a_tool(rail: Open) -> None:
     allowing = Rule(id="issues", verdict="allow", pattern="**", tool="mcp__a__get_*")
-    loaded = Loaded(settings=Settings(), sources={}, rules=(allowing,))
+    loaded = LoadedSettings(settings=Settings(), sources={}, rules=(allowing,))
     one = rail(mode="ask", settings=loaded, unattended=True, sources=[OtherServer("a", listed("get_x"), listed("y"))])
     assert one.call("mcp__a__get_x", {}).ok
     assert not one.call("mcp__a__y", {}).ok

@@ -12,7 +12,7 @@ from handrail import Done, Handrail, Output, ToolCall
 from handrail.protocol.event import Warning as WarningEvent
 from handrail.protocol.permission import PermissionRequest
 from handrail.runtime.foreign import known
-from handrail.runtime.foreign.describing import difference
+from handrail.runtime.foreign.describing import render_difference
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -111,7 +111,7 @@ def test_to_compare_takes_no_longer_than_a_server_may_choose() -> None:
     words = [f"{number:02}" for number in range(105)] * 400
     before = {"description": "\n".join(["same", *words, "end"])}
     after = {"description": "\n".join(["same", *reversed(words), "end"])}
-    lines = difference(before, after).splitlines()
+    lines = render_difference(before, after).splitlines()
     assert len(lines) == 1 + 20 + 1 + len(words)
     assert lines[:2] == [" description: same", "-  00"]
     assert lines[22] == "+  104"
@@ -281,7 +281,7 @@ def test_active_skills_still_narrow_what_is_listed_anew(rail: Open, workspace: P
 def test_one_that_lists_others_all_the_time_fills_no_disk_and_is_still_known(
     rail: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known, "_MOST_KEPT", 20_000)
+    monkeypatch.setattr(known, "_MAX_KEPT_BYTES", 20_000)
     server, person = OtherServer("a", listed("x")), Person("deny")
     one = rail(mode="full", sources=[server], on_permission=person)
     assert one.call(X, {}).ok

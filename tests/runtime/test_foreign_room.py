@@ -8,11 +8,11 @@ from other_server import OtherServer, listed
 
 from handrail import Handrail, UsageError
 from handrail.protocol.event import Warning as WarningEvent
-from handrail.runtime.offering import foreign_specs
+from handrail.runtime.offering import list_foreign_specs
 from handrail.runtime.sources import ToolSource
 from handrail.settings import Settings
 from handrail.settings.model import Tools
-from handrail.settings.project_servers import Server
+from handrail.settings.project_servers import ConfiguredServer
 from handrail.settings.servers import ServerTable
 
 Open = Callable[..., Handrail]
@@ -96,7 +96,7 @@ def test_what_is_denied_takes_away_the_tools_of_servers_that_could_do_it(rail: O
     ],
 )
 def test_what_a_server_could_do_is_what_its_settings_open(server: dict[str, Any], reach: set[str]) -> None:
-    assert set(Server(name="a", table=ServerTable(), **server).reach) == reach
+    assert set(ConfiguredServer(name="a", table=ServerTable(), **server).reach) == reach
 
 
 def test_no_server_ends_a_session_by_a_name_that_is_like_one_in_the_settings(rail: Open) -> None:
@@ -107,7 +107,7 @@ def test_no_server_ends_a_session_by_a_name_that_is_like_one_in_the_settings(rai
 
 def test_who_only_asks_what_there_is_hears_the_same() -> None:
     sources: list[ToolSource] = [OtherServer("a", *many(200)), OtherServer("b", listed("x"))]
-    specs = foreign_specs(sources, (), ("mcp__b",))
+    specs = list_foreign_specs(sources, (), ("mcp__b",))
     assert {spec.server for spec in specs} == {"a"}
     assert len(specs) == 100
 

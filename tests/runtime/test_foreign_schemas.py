@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from handrail.runtime.foreign.accepting import why_not
-from handrail.runtime.foreign.checking import problems_of
+from handrail.runtime.foreign.accepting import find_tool_problem
+from handrail.runtime.foreign.checking import find_argument_problems
 from handrail.runtime.foreign.keywords import KEYWORDS
-from handrail.runtime.foreign.showing import as_shown
+from handrail.runtime.foreign.showing import clean_schema
 from handrail.runtime.sources import ForeignTool
 
 ISSUE = {
@@ -30,7 +30,7 @@ RIGHT = {"title": "broken", "owner": {"name": "ann", "age": 3}, "labels": ["bug"
 
 
 def words(schema: dict[str, Any], value: object) -> list[str]:
-    return [one.problem for one in problems_of(schema, value)]
+    return [one.problem for one in find_argument_problems(schema, value)]
 
 
 def test_what_fits_has_no_problem() -> None:
@@ -123,7 +123,7 @@ _SCHEMAS = st.recursive(
 @given(_SCHEMAS, _LEAVES, st.dictionaries(_NAMES, _VALUES, max_size=4))
 def test_nothing_is_refused_that_the_standard_allows(schema: Any, one: Any, value: dict[str, Any]) -> None:
     whole = {"properties": {"a": schema, "b": schema}, "$defs": {"one": one}}
-    found = problems_of(whole, value)
+    found = find_argument_problems(whole, value)
     try:
         allowed = Draft202012Validator(whole).is_valid(value)
     except RecursionError:
@@ -192,12 +192,12 @@ UNFIT = [
 
 @pytest.mark.parametrize(("schema", "why"), UNFIT)
 def test_a_schema_that_cannot_be_offered_is_refused_with_the_reason(schema: Any, why: str) -> None:
-    assert why in why_not(ForeignTool(name="a", input_schema=schema))
+    assert why in find_tool_problem(ForeignTool(name="a", input_schema=schema))
 
 
 def test_an_output_schema_is_looked_at_too() -> None:
-    assert "outputSchema" in why_not(ForeignTool(name="a", output_schema={"$ref": "https://example.org"}))
-    assert why_not(ForeignTool(name="a", output_schema={"type": "array"})) == ""
+    assert "outputSchema" in find_tool_problem(ForeignTool(name="a", output_schema={"$ref": "https://example.org"}))
+    assert find_tool_problem(ForeignTool(name="a", output_schema={"type": "array"})) == ""
 
 
 NO_TOOLS: list[Any] = [
@@ -213,18 +213,18 @@ NO_TOOLS: list[Any] = [
 
 @pytest.mark.parametrize("tool", NO_TOOLS)
 def test_what_is_no_tool_is_refused(tool: object) -> None:
-    assert why_not(tool)
+    assert find_tool_problem(tool)
 
 
 def test_models_are_shown_a_schema_that_every_provider_takes() -> None:
     told = {"$schema": "x", "anyOf": [{"required": ["a"]}], "properties": {"a": {"anyOf": [{}]}}, "required": ["a"]}
-    assert as_shown(told) == {"type": "object", "properties": {"a": {"anyOf": [{}]}}, "required": ["a"]}
-    assert as_shown({}) == {"type": "object", "properties": {}}
+    assert clean_schema(told) == {"type": "object", "properties": {"a": {"anyOf": [{}]}}, "required": ["a"]}
+    assert clean_schema({}) == {"type": "object", "properties": {}}
 
 
 @given(_SCHEMAS, st.text(max_size=5))
 def test_looking_at_a_schema_never_fails(schema: Any, name: str) -> None:
-    assert isinstance(why_not(ForeignTool(name=name, input_schema=schema)), str)
+    assert isinstance(find_tool_problem(ForeignTool(name=name, input_schema=schema)), str)
 
 
 @pytest.mark.parametrize(
@@ -263,16 +263,16 @@ def test_looking_at_a_schema_never_fails(schema: Any, name: str) -> None:
 )  # fmt: skip
 def test_what_a_provider_would_refuse_is_not_shown(written: Any, shown: Any) -> None:
     more = {"$defs": {"one": {"type": "string"}}, "dependentSchemas": {"one": {}}}
-    told = as_shown({"type": "object", "properties": {"a": written}, **more})
+    told = clean_schema({"type": "object", "properties": {"a": written}, **more})
     assert told == {"type": "object", "properties": {"a": shown}, "$defs": {"one": {"type": "string"}}}
 
 
 @given(_SCHEMAS)
 def test_whatever_is_offered_is_shown_as_a_valid_schema(schema: Any) -> None:
-    if why_not(ForeignTool(name="x", input_schema=schema)) == "":
-        shown = as_shown(schema)
+    if find_tool_problem(ForeignTool(name="x", input_schema=schema)) == "":
+        shown = clean_schema(schema)
         Draft202012Validator.check_schema(shown)
-        assert as_shown(shown) == shown
+        assert clean_schema(shown) == shown
 
 
 RARE = (
@@ -295,5 +295,5 @@ RARE = (
 def test_a_keyword_that_says_anything_at_all_leaves_a_valid_schema(schema: dict[str, Any], data: st.DataObject) -> None:
     keyword = data.draw(st.sampled_from(sorted({*KEYWORDS, *RARE})))
     said = data.draw(_SCHEMAS)
-    shown = as_shown({**schema, "properties": {**schema["properties"], "odd": {keyword: said}}})
+    shown = clean_schema({**schema, "properties": {**schema["properties"], "odd": {keyword: said}}})
     Draft202012Validator.check_schema(shown)

@@ -19,13 +19,13 @@ from handrail.policy.rules.rule import Rule
 from handrail.protocol.event import Notice, ToolCallError
 from handrail.protocol.event import Warning as WarningEvent
 from handrail.protocol.result import Attachment, ToolResult
-from handrail.runtime.foreign.describing import described
-from handrail.runtime.foreign.known import Known
-from handrail.runtime.foreign.outcome import MOST_TEXT
-from handrail.runtime.foreign.servers import OtherServers
-from handrail.runtime.foreign.tools import spec_of
+from handrail.runtime.foreign.describing import to_description
+from handrail.runtime.foreign.known import PinStore
+from handrail.runtime.foreign.outcome import MAX_TEXT_CHARACTERS
+from handrail.runtime.foreign.servers import ForeignCatalog
+from handrail.runtime.foreign.tools import build_foreign_spec
 from handrail.runtime.sources import ForeignTool
-from handrail.settings import Loaded, Settings
+from handrail.settings import LoadedSettings, Settings
 from handrail.store.known_tools import KnownTools
 
 Open = Callable[..., Handrail]
@@ -113,9 +113,9 @@ def test_a_source_says_only_what_a_tool_of_a_stranger_may_say(rail: Open, worksp
 
 
 def test_a_flood_is_bounded_before_it_is_kept(rail: Open) -> None:
-    flood = Output(summary="much", content="x" * (MOST_TEXT + 10), data={"a": "y" * 1_100_000})
+    flood = Output(summary="much", content="x" * (MAX_TEXT_CHARACTERS + 10), data={"a": "y" * 1_100_000})
     result = result_of(rail, lambda *_: flood)
-    assert result.meta.characters == MOST_TEXT
+    assert result.meta.characters == MAX_TEXT_CHARACTERS
     assert result.data is None
     assert result.warnings == (
         "It gave 4,000,010 characters; those after the first 4,000,000 are lost.",
@@ -164,7 +164,7 @@ def test_cancel_ends_a_call_whose_source_listens(rail: Open) -> None:
 
 
 def test_cancel_ends_a_call_whose_source_does_not_listen(rail: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.runtime.foreign.calling._PATIENCE", 0.2)
+    monkeypatch.setattr("handrail.runtime.foreign.calling._CANCEL_SECONDS", 0.2)
     free = threading.Event()
     server = OtherServer("a", listed("x"), handler=lambda *_: free.wait(60))
     one = rail(mode="full", sources=[server])
@@ -268,7 +268,7 @@ def test_a_server_that_is_not_there_says_why(rail: Open) -> None:
         ({"state_dir": "workspace/state"}, "state folder"),
         ({"mode": "loose"}, "no mode"),
         ({"on_permission": "yes"}, "cannot be called"),
-        ({"settings": Loaded(settings=Settings(), sources={}, rules=(OF_NO_TOOL,))}, "rules cannot be used"),
+        ({"settings": LoadedSettings(settings=Settings(), sources={}, rules=(OF_NO_TOOL,))}, "rules cannot be used"),
     ],
 )
 def test_a_rail_that_cannot_be_opened_closes_its_sources_once(
@@ -377,12 +377,12 @@ def test_servers_are_ended_side_by_side(rail: Open) -> None:
 
 def test_a_yes_is_not_one_to_what_the_server_says_by_then(tmp_path: Path) -> None:
     server = OtherServer("a", listed("x"))
-    known = Known(KnownTools(str(tmp_path)))
-    servers = OtherServers((server,), known, (), lambda *_: None)
-    servers.look(lambda: None)
-    decided = spec_of("a", listed("x"), looks=False)
+    known = PinStore(KnownTools(str(tmp_path)))
+    servers = ForeignCatalog((server,), known, (), lambda *_: None)
+    servers.refresh(lambda: None)
+    decided = build_foreign_spec("a", listed("x"), looks=False)
     other = listed("x", description="Something else.")
     server.now_lists(other)
-    servers.look(lambda: None)
+    servers.refresh(lambda: None)
     servers.approve(decided)
-    assert known.difference("a", described(other)) is not None
+    assert known.difference("a", to_description(other)) is not None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.protocol.wire import encode
-from handrail.runtime.foreign.tools import spec_of
+from handrail.runtime.foreign.tools import build_foreign_spec
 from handrail.runtime.sources import ForeignTool
 
 UNSEEN = (
@@ -18,7 +18,7 @@ UNSEEN = (
 
 def shown(schema: dict[str, Any], description: str = "") -> tuple[str, dict[str, Any]]:
     listed = ForeignTool(name="x", description=description, input_schema=schema, output_schema=schema)
-    spec = spec_of("a", listed, looks=False)
+    spec = build_foreign_spec("a", listed, looks=False)
     assert spec.foreign is not None
     return spec.description, dict(spec.foreign.input_schema)
 
@@ -68,7 +68,7 @@ values = st.recursive(
 
 @given(st.dictionaries(words | st.sampled_from(["description", "items", "$defs", "properties"]), values, max_size=4))
 def test_nothing_unseen_is_left_whatever_the_schema_is(schema: dict[str, Any]) -> None:
-    spec = spec_of("a", ForeignTool(name="x", input_schema=schema, output_schema=schema), looks=False)
+    spec = build_foreign_spec("a", ForeignTool(name="x", input_schema=schema, output_schema=schema), looks=False)
     assert spec.foreign is not None
     text = encode((spec.foreign.input_schema, spec.foreign.output_schema)).decode()
     assert not any(encode(unseen).decode()[1:-1] in text for unseen in UNSEEN)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from handrail import Handrail, UsageError
 from handrail.store.folder import StateFolder
-from handrail.store.runner import dead_runners
+from handrail.store.runner import list_dead_runners
 from handrail.store.verify import verify
 
 Open = Callable[..., Handrail]
@@ -57,7 +57,7 @@ def test_a_child_that_lives_on_does_not_make_a_dead_parent_seem_alive(tmp_path: 
     os.waitpid(parent, 0)
     assert os.read(ready[0], 1) == b"x"
     (folder,) = StateFolder(str(tmp_path / "state")).sessions()
-    assert len(dead_runners(folder)) == 1
+    assert len(list_dead_runners(folder)) == 1
     for descriptor in (*ready, *done):
         os.close(descriptor)
 

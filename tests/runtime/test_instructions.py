@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.runtime.instructions import MOST_BYTES
+from handrail.runtime.instructions import MAX_INSTRUCTION_BYTES
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -32,11 +32,11 @@ def test_an_empty_file_counts_as_none(rail: Open, workspace: Path) -> None:
 
 
 def test_a_long_file_is_cut_at_a_whole_character(rail: Open, workspace: Path) -> None:
-    (workspace / "AGENTS.md").write_text("x" + "ü" * MOST_BYTES)
+    (workspace / "AGENTS.md").write_text("x" + "ü" * MAX_INSTRUCTION_BYTES)
     found = rail().conversation.instructions()
     assert found is not None
     assert set(found.text) == {"x", "ü"}
-    assert found.left_out == MOST_BYTES + 1
+    assert found.left_out == MAX_INSTRUCTION_BYTES + 1
 
 
 def test_what_nobody_sees_is_taken_out(rail: Open, workspace: Path) -> None:

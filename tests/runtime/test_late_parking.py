@@ -12,12 +12,12 @@ import pytest
 
 from handrail import Done, Handrail, Parked, ToolCall, UsageError
 from handrail.policy.rules.rule import Rule
-from handrail.protocol.event import Event, ToolCallError, kind_of
+from handrail.protocol.event import Event, ToolCallError, get_event_kind
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import ToolResult
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
-from handrail.settings.load import Loaded
+from handrail.settings.load import LoadedSettings
 from meeting import Meeting, meeting
 
 Make = Callable[..., Handrail]
@@ -92,7 +92,7 @@ def test_what_an_allowed_command_changed_is_asked_about_and_a_yes_keeps_exactly_
 def test_the_question_comes_between_running_and_the_end(rail: Make) -> None:
     one = rail(mode="auto")
     answered(one, asked(one), "once")
-    kinds = [kind_of(event) for event in one.events() if isinstance(event, Event)]
+    kinds = [get_event_kind(event) for event in one.events() if isinstance(event, Event)]
     assert kinds == [
         "tool_call.start",
         "tool_call.running",
@@ -147,7 +147,7 @@ def test_in_full_mode_nothing_asks(rail: Make, workspace: Path) -> None:
 
 def test_a_rule_lets_a_command_write_and_delete_but_not_change_what_steers_tools(rail: Make, workspace: Path) -> None:
     rule = Rule(id="gen", verdict="allow", tool="exec", pattern="bash gen.sh", layer="user")
-    one = rail(mode="ask", settings=Loaded(settings=Settings(), sources={}, rules=(rule,)))
+    one = rail(mode="ask", settings=LoadedSettings(settings=Settings(), sources={}, rules=(rule,)))
     (workspace / "old").touch()
     (workspace / "gen.sh").write_text("rm old; echo a > made")
     assert one.exec(GEN).ok
@@ -308,7 +308,7 @@ def test_an_interrupt_just_when_it_is_parked_leaves_it_waiting(rail: Make, works
     one = rail(mode="auto")
 
     def interrupt(event: object) -> None:
-        if isinstance(event, Event) and kind_of(event) == "tool_call.permission-required":
+        if isinstance(event, Event) and get_event_kind(event) == "tool_call.permission-required":
             raise KeyboardInterrupt
 
     one.subscribe(interrupt)

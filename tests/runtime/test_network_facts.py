@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from handrail.protocol.decision import CommandFact
-from handrail.runtime.command_facts import command_facts
+from handrail.runtime.command_facts import collect_command_facts
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
@@ -28,7 +28,7 @@ def repository(folder: Path, host: str) -> Path:
 
 
 def fact(place: Workspace, text: str, cwd: str = ".") -> CommandFact:
-    found = command_facts(place, text, cwd, tier=2).command
+    found = collect_command_facts(place, text, cwd, tier=2).command
     assert found is not None
     return found
 

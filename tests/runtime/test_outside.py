@@ -30,8 +30,8 @@ from handrail.protocol.result import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Paths, Tools
 from handrail.store.folder import StateFolder
-from handrail.tools.contract import Touched
-from handrail.workspace.root import opened_root
+from handrail.tools.contract import Touches
+from handrail.workspace.root import open_root
 from handrail.workspace.workspace import Workspace
 
 Make = Callable[..., Handrail]
@@ -178,7 +178,7 @@ def test_once_is_not_seen_by_other_threads(asks: Make, other: Path) -> None:
             seen.append(code(pool.submit(house[0].read, path).result()) or "")
         return "done"
 
-    declared = msgspec.structs.replace(look, touches=lambda arguments: Touched(reads=(arguments.path,)))
+    declared = msgspec.structs.replace(look, touches=lambda arguments: Touches(reads=(arguments.path,)))
     house.append(asks(tools=(declared,)))
     assert answered(house[0], house[0].call("look", {"path": str(other / "a.txt")}), "once").ok
     assert seen == ["PERMISSION_REQUIRED"]
@@ -487,8 +487,8 @@ def test_where_one_of_two_folders_is_gone_the_other_is_not_left_open(
         """Compare two files."""
         return "the same"
 
-    def paths(arguments: Any) -> Touched:
-        return Touched(reads=(arguments.one, arguments.two))
+    def paths(arguments: Any) -> Touches:
+        return Touches(reads=(arguments.one, arguments.two))
 
     (third := tmp_path / "third").mkdir()
     (third / "a.txt").write_text("a")
@@ -520,13 +520,13 @@ def test_a_command_never_opens_a_folder_and_may_read_what_is_open(asks: Make, ot
     house = asks(session="one")
     answered(house, house.read(str(other / "a.txt")), "workspace")
     with Workspace(str(workspace)) as roots:
-        before = roots.look(str(other / "a.txt"), "read")
+        before = roots.fact_for_command(str(other / "a.txt"), "read")
         assert (before.real, before.folder) == (None, None)
-        opened = opened_root(str(other), writable=False)
+        opened = open_root(str(other), writable=False)
         assert opened is not None
-        roots.variable.open([opened])
-        assert roots.look(str(other / "a.txt"), "read").real == str(other / "a.txt")
-        assert not roots.look(str(other / "a.txt"), "write").writable
+        roots.root_sets.set_opened_roots([opened])
+        assert roots.fact_for_command(str(other / "a.txt"), "read").real == str(other / "a.txt")
+        assert not roots.fact_for_command(str(other / "a.txt"), "write").writable
 
 
 # Closing

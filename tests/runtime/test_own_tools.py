@@ -7,28 +7,28 @@ from pathlib import Path
 import pytest
 
 from handrail.protocol.tool import BASE_NAMES
-from handrail.runtime.offering import offered
+from handrail.runtime.offering import build_tool_set
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
 SETTINGS = Settings()
-NAMES = offered(SETTINGS).registered
+NAMES = build_tool_set(SETTINGS).registered
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_is_what_is_said_of_it_before_it_is_loaded(name: str) -> None:
-    tool = offered(SETTINGS).known(name)
+    tool = build_tool_set(SETTINGS).get_registered(name)
     assert tool is not None
     assert tool.spec.name == name
     assert tool.spec.category == "builtin"
-    assert tool.spec.enabled == (name in offered(SETTINGS).names)
+    assert tool.spec.enabled == (name in build_tool_set(SETTINGS).names)
     assert (tool.spec.layer == "base") == (name in BASE_NAMES)
 
 
 def test_who_asks_twice_gets_the_same_one() -> None:
-    offer = offered(Settings(tools=Tools(enable=("todo",))))
+    offer = build_tool_set(Settings(tools=Tools(enable=("todo",))))
     for name in offer.names:
-        assert offer.get(name) is offer.get(name) is offer.known(name)
+        assert offer.get(name) is offer.get(name) is offer.get_registered(name)
 
 
 LOADED = """

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, Parked, ToolCall, UsageError
-from handrail.protocol.event import ToolCallEnd, ToolCallError, kind_of
+from handrail.protocol.event import ToolCallEnd, ToolCallError, get_event_kind
 from handrail.protocol.question import Question, Reply
 from handrail.settings import Settings
 from handrail.settings.model import Tools
@@ -51,7 +51,7 @@ def test_a_question_waits_without_a_result_and_the_reply_is_the_result(rail: Cal
 def test_the_events_of_a_question_are_start_question_and_end(rail: Callable[..., Handrail]) -> None:
     one = rail(settings=ON)
     one.batch([call("c1")])
-    assert [kind_of(event) for event in one.events()] == ["tool_call.start", "tool_call.question-required"]
+    assert [get_event_kind(event) for event in one.events()] == ["tool_call.start", "tool_call.question-required"]
     one.reply("c1", Reply(chosen=("left",)))
     last = list(one.events())[-1]
     assert isinstance(last, ToolCallEnd)

@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from handrail import tool
-from handrail.policy.configuration import Rules
+from handrail.policy.configuration import PolicyConfig
 from handrail.policy.rules.rule import Rule
 from handrail.protocol.decision import MODES
 from handrail.protocol.tool import ToolSpec
-from handrail.runtime.offering import offered
-from handrail.runtime.replaying import Replay, replay
+from handrail.runtime.offering import build_tool_set
+from handrail.runtime.replaying import PolicyReplay, replay
 from handrail.settings import Settings
 from handrail.store.folder import StateFolder
 
@@ -25,7 +25,7 @@ NO_DOCS = Rule(id="no-docs", verdict="deny", pattern="docs/**", tool="*")
 
 
 def spec_of(name: str) -> ToolSpec | None:
-    found = offered(Settings()).known(name)
+    found = build_tool_set(Settings()).get_registered(name)
     return found.spec if found else None
 
 
@@ -36,7 +36,7 @@ def folders(tmp_path: Path, workspace: Path) -> Callable[[], list[str]]:
 
 
 @pytest.fixture
-def again(folders: Callable[[], list[str]]) -> Callable[..., Replay]:
+def again(folders: Callable[[], list[str]]) -> Callable[..., PolicyReplay]:
     """Replays everything, in the mode of the rules."""
     return lambda rules, since=None: replay(folders(), spec_of, rules, since, rules.mode)
 
@@ -53,20 +53,20 @@ def played(rail, workspace: Path, **options: Any) -> None:
 
 def test_under_the_same_rules_nothing_differs(rail, workspace: Path, again) -> None:
     played(rail, workspace)
-    found = again(Rules("auto"))
+    found = again(PolicyConfig("auto"))
     assert (found.calls, found.differ, found.unjudged) == (3, (), 1)
 
 
 def test_what_differs_is_told_with_then_and_now_and_the_rule_of_now(rail, workspace: Path, again) -> None:
     played(rail, workspace)
-    [one] = again(Rules("ask")).differ
+    [one] = again(PolicyConfig("ask")).differ
     assert (one.session, one.tool, one.subject, one.then, one.now) == ("one", "write", "docs/b.txt", "allow", "confirm")
     assert (one.rule, one.rule_then) == ("fs.write", "fs.write")
 
 
 def test_a_rule_of_today_counts_for_calls_of_before(rail, workspace: Path, again) -> None:
     played(rail, workspace)
-    [one] = again(Rules("auto", rules=(NO_DOCS,))).differ
+    [one] = again(PolicyConfig("auto", rules=(NO_DOCS,))).differ
     assert (one.subject, one.now, one.rule) == ("docs/b.txt", "deny", "no-docs")
 
 
@@ -76,18 +76,18 @@ def test_without_another_mode_each_call_is_judged_in_its_own(rail, workspace: Pa
         opened.write("c.txt", "")
         opened.set_mode("plan")
         opened.write("d.txt", "")
-    assert replay(folders(), spec_of, Rules("full"), None).differ == ()
-    assert len(replay(folders(), spec_of, Rules("full"), None, "full").differ) == 2
+    assert replay(folders(), spec_of, PolicyConfig("full"), None).differ == ()
+    assert len(replay(folders(), spec_of, PolicyConfig("full"), None, "full").differ) == 2
 
 
 def test_only_the_record_counts_not_what_the_workspace_is_now(rail, workspace: Path, again) -> None:
     played(rail, workspace)
-    before = {mode: again(Rules(mode)) for mode in MODES}
+    before = {mode: again(PolicyConfig(mode)) for mode in MODES}
     for path in sorted(workspace.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     (workspace / "docs").symlink_to("/etc")
     workspace.rename(workspace.with_name("gone"))
-    assert {mode: again(Rules(mode)) for mode in MODES} == before
+    assert {mode: again(PolicyConfig(mode)) for mode in MODES} == before
 
 
 def test_calls_that_wait_or_were_refused_by_a_person_are_compared_by_their_decision(
@@ -101,8 +101,8 @@ def test_calls_that_wait_or_were_refused_by_a_person_are_compared_by_their_decis
         opened.answer(refused.id, "deny")
         opened.answer(kept.id, "once")
     assert (workspace / "kept.txt").exists()
-    assert again(Rules("ask")).differ == ()
-    assert [(one.subject, one.then, one.now) for one in again(Rules("plan")).differ] == [
+    assert again(PolicyConfig("ask")).differ == ()
+    assert [(one.subject, one.then, one.now) for one in again(PolicyConfig("plan")).differ] == [
         ("waits.txt", "confirm", "deny"),
         ("refused.txt", "confirm", "deny"),
         ("kept.txt", "confirm", "deny"),
@@ -111,8 +111,8 @@ def test_calls_that_wait_or_were_refused_by_a_person_are_compared_by_their_decis
 
 def test_where_nobody_was_there_to_ask_nobody_is_now(rail, workspace: Path, again) -> None:
     played(rail, workspace, mode="ask", unattended=True)
-    assert again(Rules("ask")).differ == ()
-    assert [(one.then, one.now) for one in again(Rules("auto")).differ] == [("deny", "allow")]
+    assert again(PolicyConfig("ask")).differ == ()
+    assert [(one.then, one.now) for one in again(PolicyConfig("auto")).differ] == [("deny", "allow")]
 
 
 def test_what_the_restricted_profile_refused_would_be_asked_about_without_it(rail, workspace: Path, again) -> None:
@@ -120,7 +120,7 @@ def test_what_the_restricted_profile_refused_would_be_asked_about_without_it(rai
     restricted = msgspec.structs.replace(Settings(), profile="restricted")
     with rail(session="one", mode="ask", settings=restricted) as opened:
         opened.write("a.txt", "")
-    [one] = again(Rules("ask")).differ
+    [one] = again(PolicyConfig("ask")).differ
     assert (one.then, one.now) == ("deny", "confirm")
 
 
@@ -134,7 +134,7 @@ def test_calls_of_a_tool_that_is_gone_are_counted_by_its_name(rail, again) -> No
         opened.call("shout", {"text": "a"})
         opened.call("shout", {"text": "b"})
         opened.ls()
-    found = again(Rules("full"))
+    found = again(PolicyConfig("full"))
     assert (found.calls, found.gone) == (1, {"shout": 2})
 
 
@@ -159,9 +159,9 @@ def test_a_record_that_cannot_be_read_is_counted_and_the_rest_goes_on(
     statement: str, rail, workspace: Path, again, folders
 ) -> None:
     played(rail, workspace)
-    whole = again(Rules("ask"))
+    whole = again(PolicyConfig("ask"))
     change(os.path.join(folders()[0], "journal.db"), statement)
-    found = again(Rules("ask"))
+    found = again(PolicyConfig("ask"))
     assert found.broken == 1
     assert found.calls == whole.calls - (0 if "seq = 2" in statement else 1)
     assert found.differ == whole.differ
@@ -176,7 +176,7 @@ def test_a_journal_that_cannot_be_read_leaves_out_its_session_only(rail, workspa
     _, three, two = folders()
     Path(two, "journal.db").write_bytes(b"no database at all, and long enough to be seen as none" * 100)
     change(os.path.join(three, "journal.db"), "PRAGMA user_version = 99")
-    found = again(Rules("auto"))
+    found = again(PolicyConfig("auto"))
     assert found.calls == 3
     assert [text.split(" cannot be read: ")[0] for text in found.unreadable] == [
         f"the journal {folder}/journal.db" for folder in (three, two)
@@ -188,9 +188,9 @@ def test_a_session_in_use_is_read_beside_its_work(rail, workspace: Path, again) 
     (workspace / "a.txt").write_text("hello\n")
     opened = rail(session="busy")
     opened.read("a.txt")
-    assert again(Rules("auto")).calls == 1
+    assert again(PolicyConfig("auto")).calls == 1
     opened.read("a.txt")
-    assert again(Rules("auto")).calls == 2
+    assert again(PolicyConfig("auto")).calls == 2
 
 
 def test_a_journal_is_read_where_nothing_can_be_written_beside_it(rail, workspace: Path, again, folders) -> None:
@@ -200,17 +200,17 @@ def test_a_journal_is_read_where_nothing_can_be_written_beside_it(rail, workspac
     journal.with_name("journal.db-shm").symlink_to("nowhere")  # what SQLite's readers share cannot be made
     with pytest.raises(sqlite3.OperationalError), closing(sqlite3.connect(f"file:{journal}?mode=ro", uri=True)) as one:
         one.execute("SELECT * FROM event")
-    assert again(Rules("auto")).calls == 3
+    assert again(PolicyConfig("auto")).calls == 3
     assert journal.read_bytes() == before
     journal.with_name("journal.db-wal").write_bytes(b"a crash left this behind")
-    assert again(Rules("auto")).unreadable != ()  # rather than without what is in it
+    assert again(PolicyConfig("auto")).unreadable != ()  # rather than without what is in it
 
 
 def test_only_calls_since_a_moment_count(rail, workspace: Path, again) -> None:
     played(rail, workspace)
     now = datetime.now(UTC)
-    assert again(Rules("auto"), now - timedelta(hours=1)).calls == 3
-    assert again(Rules("auto"), now + timedelta(hours=1)) == Replay(
+    assert again(PolicyConfig("auto"), now - timedelta(hours=1)).calls == 3
+    assert again(PolicyConfig("auto"), now + timedelta(hours=1)) == PolicyReplay(
         calls=0, differ=(), unjudged=0, gone={}, broken=0, unreadable=()
     )
 
@@ -220,7 +220,7 @@ def test_differences_of_several_sessions_are_in_the_order_of_time(rail, again) -
     first.write("1.txt", "")
     second.write("2.txt", "")
     first.write("3.txt", "")
-    assert [one.subject for one in again(Rules("ask")).differ] == ["1.txt", "2.txt", "3.txt"]
+    assert [one.subject for one in again(PolicyConfig("ask")).differ] == ["1.txt", "2.txt", "3.txt"]
 
 
 def test_an_old_record_of_many_calls_is_read_in_pages(rail, workspace: Path, again) -> None:
@@ -228,4 +228,4 @@ def test_an_old_record_of_many_calls_is_read_in_pages(rail, workspace: Path, aga
     with rail(session="long") as opened:
         for _ in range(501):
             opened.read("a.txt")
-    assert again(Rules("auto")).calls == 501
+    assert again(PolicyConfig("auto")).calls == 501

@@ -17,7 +17,7 @@ import pytest
 
 from handrail import Done, Handrail, Parked, ToolCall, UsageError
 from handrail.protocol.error import StoreError
-from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallPermissionRequired, kind_of
+from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallPermissionRequired, get_event_kind
 from handrail.protocol.result import ToolResult
 from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
@@ -136,7 +136,7 @@ def test_what_was_answered_and_not_begun_is_run_once_by_whoever_asks_for_it(
         assert isinstance(one.batch(CALLS), Done)
         with pytest.raises(UsageError, match="answered already"):
             one.answer(asked(one)["b"], "once")
-        assert Counter(kind_of(event) for event in one.events())["tool_call.running"] == 4
+        assert Counter(get_event_kind(event) for event in one.events())["tool_call.running"] == 4
     assert verify(StateFolder(str(tmp_path / "state"))).records == 5
     assert not list((tmp_path / "state").rglob("*.runner*"))
 

@@ -22,7 +22,7 @@ from handrail.protocol.result import ToolResult
 from handrail.runtime import outdating
 from handrail.settings import Settings
 from handrail.store.audit import decode_record
-from handrail.store.redact import redacted
+from handrail.store.redact import redact_arguments
 
 Make = Callable[..., Handrail]
 
@@ -243,7 +243,7 @@ def test_the_command_that_a_person_wrote_is_the_one_that_is_kept_and_the_model_i
     lines = (tmp_path / "state" / "audit.jsonl").read_bytes().splitlines(keepends=True)
     found = decode_record(lines[-1])
     assert found is not None
-    assert found[0].args == redacted({"command": "tee made <<< mine"}, ("cwd",))
+    assert found[0].args == redact_arguments({"command": "tee made <<< mine"}, ("cwd",))
 
 
 def test_who_writes_the_first_command_again_has_changed_nothing(rail: Make) -> None:
@@ -415,7 +415,7 @@ def test_the_same_in_a_loop_of_asyncio(tmp_path: Path, workspace: Path) -> None:
 # Cut off
 
 
-@pytest.mark.parametrize("place", ["previewed", "worded", "renew"])
+@pytest.mark.parametrize("place", ["to_permission_preview", "build_request", "renew"])
 def test_a_trial_that_an_interrupt_kept_from_being_shown_is_dropped(rail: Make, tmp_path: Path, place: str) -> None:
     def interrupt(frame: FrameType, event: str, _: object) -> None:
         if (event, frame.f_code.co_name) == ("call", place):
@@ -433,7 +433,7 @@ def test_a_trial_that_an_interrupt_kept_from_being_shown_is_dropped(rail: Make, 
     assert answered(one, request, "once").ok
 
 
-@pytest.mark.parametrize(("place", "changes"), [("pay", [1]), ("_answered", [1]), ("_apply_answer", [])])
+@pytest.mark.parametrize(("place", "changes"), [("flush_audit", [1]), ("_answered", [1]), ("_apply_answer", [])])
 def test_a_trial_goes_with_the_result_that_an_interrupt_came_upon(
     rail: Make, tmp_path: Path, place: str, changes: list[int]
 ) -> None:

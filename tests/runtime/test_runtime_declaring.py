@@ -16,7 +16,7 @@ import pytest
 from handrail import AsyncHandrail, Context, Handrail, Tool, UsageError, tool, tool_from_definition
 from handrail.protocol.event import ToolCallEnd
 from handrail.protocol.tool import describe
-from handrail.runtime.discovery import installed_tools, tools_in_folder
+from handrail.runtime.discovery import load_folder_tools, load_installed_tools
 from handrail.settings import Settings
 
 Make = Callable[..., Handrail]
@@ -283,13 +283,13 @@ def test_a_tool_that_a_module_has_under_two_names_is_one(tmp_path: Path) -> None
     (tmp_path / "a.py").write_text(
         "from handrail import tool\n@tool(read_only=True)\ndef one() -> str:\n    'One.'\n    return 'x'\nalias = one\n"
     )
-    assert [found.spec.name for found in tools_in_folder(str(tmp_path))] == ["one"]
+    assert [found.spec.name for found in load_folder_tools(str(tmp_path))] == ["one"]
 
 
 def test_a_tool_file_that_ends_the_process_is_named(tmp_path: Path) -> None:
     (tmp_path / "ends.py").write_text("raise SystemExit(3)")
     with pytest.raises(UsageError, match=r"ends\.py"):
-        tools_in_folder(str(tmp_path))
+        load_folder_tools(str(tmp_path))
 
 
 @pytest.mark.parametrize("target", ["no_such_module_here", "announced_module:missing", "announced_module:number"])
@@ -304,7 +304,7 @@ def test_an_entry_point_that_brings_no_tool_is_named(
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "announced_module", raising=False)
     with pytest.raises(UsageError, match="broken_one"):
-        installed_tools()
+        load_installed_tools()
 
 
 # The async face

@@ -14,7 +14,7 @@ from handrail.protocol.event import Event
 from handrail.protocol.result import Attachment
 from handrail.store.folder import StateFolder
 from handrail.store.verify import verify
-from handrail.tools.contract import Touched
+from handrail.tools.contract import Touches
 
 Make = Callable[..., Handrail]
 SPEC = tool(lambda: "x", name="odd", description="Is odd.", read_only=True, auto_execute=True).spec
@@ -166,7 +166,7 @@ def test_an_output_that_is_no_result_reaches_neither_journal_nor_audit(rail: Mak
     check_memory(one, tmp_path, 2)
 
 
-@pytest.mark.parametrize("touched", [None, Touched(reads=(5,)), Touched(writes=("\0",)), Touched(reads=("\ud800",))])  # type: ignore[arg-type]
+@pytest.mark.parametrize("touched", [None, Touches(reads=(5,)), Touches(writes=("\0",)), Touches(reads=("\ud800",))])  # type: ignore[arg-type]
 def test_a_tool_that_declares_nonsense_has_a_result(rail: Make, tmp_path: Path, touched: Any) -> None:
     one = rail(mode="full", tools=[Tool(SPEC, lambda *_: Output(**GOOD), lambda _: touched)])
     assert code(one.call("odd", {})) is not None

@@ -10,7 +10,15 @@ import pytest
 
 from handrail import Context, Handrail, tool
 from handrail.protocol.error import ToolError
-from handrail.protocol.event import Change, Event, Notice, ToolCallEnd, ToolCallStart, ToolCallUpdate, kind_of
+from handrail.protocol.event import (
+    ChangeEvent,
+    Event,
+    Notice,
+    ToolCallEnd,
+    ToolCallStart,
+    ToolCallUpdate,
+    get_event_kind,
+)
 from handrail.settings import Settings
 from handrail.settings.model import Events
 from handrail.workspace.workspace import Workspace
@@ -19,7 +27,7 @@ Make = Callable[..., Handrail]
 
 
 def kinds(events: Any) -> list[str]:
-    return [kind_of(event) for event in events]
+    return [get_event_kind(event) for event in events]
 
 
 def test_a_read_is_start_and_end(rail: Make, workspace: Path) -> None:
@@ -44,7 +52,7 @@ def test_a_write_says_that_it_runs_before_and_what_it_changed_after(rail: Make) 
     events = list(one.events())
     assert kinds(events) == ["tool_call.start", "tool_call.running", "change", "tool_call.end"]
     change = events[2]
-    assert isinstance(change, Change)
+    assert isinstance(change, ChangeEvent)
     assert [(item.path, item.action, item.before) for item in change.change.changes] == [("a.txt", "created", None)]
 
 
@@ -77,7 +85,7 @@ def test_a_mode_that_is_set_is_an_event(rail: Make) -> None:
     one = rail()
     one.set_mode("plan")
     [event] = one.events()
-    assert (kind_of(event), event.mode) == ("mode", "plan")  # type: ignore[union-attr, arg-type]
+    assert (get_event_kind(event), event.mode) == ("mode", "plan")  # type: ignore[union-attr, arg-type]
 
 
 def test_a_tool_reports_while_it_runs(rail: Make) -> None:

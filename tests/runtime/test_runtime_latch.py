@@ -124,7 +124,7 @@ def test_permission_required_is_an_interim_answer(rail: Make, tmp_path: Path) ->
     assert final.ok
     assert audited(tmp_path) == [result.tool_call_id]
     assert kinds(one, result.tool_call_id)[2:] == [
-        *("ToolCallPermissionGranted", "ToolCallRunning", "Change", "ToolCallEnd"),
+        *("ToolCallPermissionGranted", "ToolCallRunning", "ChangeEvent", "ToolCallEnd"),
     ]
 
 

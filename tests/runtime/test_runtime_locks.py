@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from handrail import Handrail, Output, Tool, tool
-from handrail.runtime.locks import ROOT, Locks, Turns
-from handrail.tools.contract import Touched
+from handrail.runtime.locks import ROOT, Locks, SessionQueue
+from handrail.tools.contract import Touches
 
 Make = Callable[..., Handrail]
 
@@ -26,7 +26,7 @@ class Gate:
     def __init__(self, *writes: str) -> None:
         self.inside, self.open = threading.Event(), threading.Event()
         plain = tool(lambda: "x", name="gate", description="Stops inside.")
-        self.tool = Tool(plain.spec, self._run, lambda _: Touched(writes=writes))
+        self.tool = Tool(plain.spec, self._run, lambda _: Touches(writes=writes))
 
     def _run(self, *_: Any) -> Output:
         self.inside.set()
@@ -158,7 +158,7 @@ def test_sessions_of_two_workspaces_that_share_a_file_share_its_lock(rail: Make,
 def test_two_sessions_that_want_the_same_files_in_another_order_do_not_block_each_other(rail: Make) -> None:
     def both(*writes: str) -> Tool:
         plain = tool(lambda: "x", name="both", description="Holds two files.")
-        return Tool(plain.spec, lambda *_: Output(summary="", content="", data=None), lambda _: Touched(writes=writes))
+        return Tool(plain.spec, lambda *_: Output(summary="", content="", data=None), lambda _: Touches(writes=writes))
 
     one = rail(mode="full", session="s", tools=[both("a", "b")])
     other = rail(mode="full", session="t", tools=[both("b", "a")])
@@ -270,17 +270,17 @@ def test_locks_of_many_threads_hold_one_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_turn_can_be_left_by_whoever_does_not_have_it() -> None:
-    turns = Turns()
+    turns = SessionQueue()
     turns.leave()
-    turns.take()
-    assert turns.mine
+    turns.enter()
+    assert turns.held_here
     other = threading.Thread(target=turns.leave)
     other.start()
     other.join()
-    assert turns.mine
+    assert turns.held_here
     turns.leave()
-    assert not turns.mine
-    taken = threading.Thread(target=turns.take)
+    assert not turns.held_here
+    taken = threading.Thread(target=turns.enter)
     taken.start()
     taken.join(40)
     assert not taken.is_alive()

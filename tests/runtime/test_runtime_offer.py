@@ -9,9 +9,9 @@ from other_server import OtherServer, listed
 from handrail import Handrail, Tool, UsageError, tool
 from handrail.protocol import event as event_kinds
 from handrail.protocol.event import ToolCallError
-from handrail.protocol.told import told
+from handrail.protocol.told import render_for_model
 from handrail.protocol.tool import BASE_NAMES, ToolSpec
-from handrail.runtime.registry import Offer, Registry
+from handrail.runtime.registry import ToolRegistry, ToolSet
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 from handrail.tools.custom import CustomData
@@ -84,7 +84,7 @@ def test_a_misspelt_name_is_answered_with_the_nearest(rail: Make, name: str, mea
     assert result.error is not None
     assert result.error.details == [*BASE_NAMES, "weather", "mcp__a__get_issue"]
     assert result.warnings == (f"Did you mean {meant}?",)
-    assert told(result).endswith(f"[Did you mean {meant}?]\n")
+    assert render_for_model(result).endswith(f"[Did you mean {meant}?]\n")
 
 
 def test_a_long_unknown_name_is_cut(rail: Make) -> None:
@@ -235,13 +235,13 @@ def test_who_may_not_read_has_no_tool_that_tells_the_model_what_was_in_a_file(ra
 
 
 def test_only_what_skills_allow_is_offered() -> None:
-    registry = Registry({})
+    registry = ToolRegistry({})
     for one in (weather, deploy, rare):
         registry.add(one)
-    assert Offer(registry).names == ("weather", "deploy")
-    assert Offer(registry, allowed=("deploy", "rare", "unknown")).names == ("deploy",)
-    assert Offer(registry, allowed=()).names == ()
-    assert Offer(registry, allowed=()).why_off("deploy") == "deploy is off: no active skill allows it."
+    assert ToolSet(registry).names == ("weather", "deploy")
+    assert ToolSet(registry, allowed=("deploy", "rare", "unknown")).names == ("deploy",)
+    assert ToolSet(registry, allowed=()).names == ()
+    assert ToolSet(registry, allowed=()).why_off("deploy") == "deploy is off: no active skill allows it."
 
 
 @pytest.mark.parametrize("name", [*BASE_NAMES, *(name.upper() for name in BASE_NAMES), "Read", "eXec"])

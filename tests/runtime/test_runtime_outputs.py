@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from handrail import Done, Handrail, Output, Tool, ToolCall, tool
 from handrail.settings import Settings
 from handrail.settings.model import Results, Tools
-from handrail.tools.preview import preview_of
+from handrail.tools.preview import truncate_with_reference
 
 Make = Callable[..., Handrail]
 SMALL = Settings(results=Results(characters=1_000, batch_characters=5_000))
@@ -155,7 +155,7 @@ def test_a_tool_is_told_its_budget(rail: Make) -> None:
 def test_a_preview_fits_its_budget_and_shows_both_ends(text: str, budget: int) -> None:
     if len(text) <= budget:
         return
-    shown = preview_of(text, budget, "@output/call_0123456789abcdef0123456789abcdef")
+    shown = truncate_with_reference(text, budget, "@output/call_0123456789abcdef0123456789abcdef")
     assert len(shown) <= budget
     head, _, rest = shown.partition("\n… ")
     tail = rest.partition(" …\n")[2]

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, tool
-from handrail.protocol.event import Event, Notice, ToolCallEnd, ToolCallError, kind_of
-from handrail.store.audit import Record, decode_record
+from handrail.protocol.event import Event, Notice, ToolCallEnd, ToolCallError, get_event_kind
+from handrail.store.audit import AuditRecord, decode_record
 from handrail.store.folder import StateFolder
-from handrail.store.runner import Runner, dead_runners, is_dead
+from handrail.store.runner import Runner, is_dead, list_dead_runners
 from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]
@@ -70,7 +70,7 @@ class Victim:
         self.process.communicate()
 
 
-def records(state: Path) -> list[Record]:
+def records(state: Path) -> list[AuditRecord]:
     lines = (state / "audit.jsonl").read_bytes().splitlines(keepends=True)
     return [found[0] for line in lines if (found := decode_record(line))]
 
@@ -341,7 +341,7 @@ def test_listeners_hear_what_is_settled_when_a_session_is_opened(rail: Make, wor
     victim.wait_for("inside")
     victim.kill()
     with rail(session="s", settings=Settings(events=Events(jsonl="logs"))) as one:
-        settled = [kind_of(event) for event in one.events() if isinstance(event, Event)][2:]
+        settled = [get_event_kind(event) for event in one.events() if isinstance(event, Event)][2:]
     [copy] = (workspace / "logs" / "s").iterdir()
     assert copy.read_bytes().count(b"\n") == len(settled) == 2
 
@@ -402,4 +402,4 @@ def test_several_who_look_at_a_dead_runner_at_once_all_find_it_dead(tmp_path: Pa
     with (tmp_path / f"{runner.id}.runner").open("rb") as another:
         fcntl.flock(another, fcntl.LOCK_SH)  # another process looks at this moment
         assert is_dead(str(tmp_path), runner.id)
-        assert dead_runners(str(tmp_path)) == [runner.id]
+        assert list_dead_runners(str(tmp_path)) == [runner.id]

@@ -70,7 +70,7 @@ def test_the_results_are_those_of_one_by_one(
             pytest.MonkeyPatch.context() as patch,
             Handrail(folder / name / "workspace", state_dir=folder / name / "s", mode="auto", settings=chosen) as rail,
         ):
-            patch.setattr(side_by_side, "MOST", most)
+            patch.setattr(side_by_side, "MAX_PARALLEL_CALLS", most)
             if most == 1:
                 patch.setattr(side_by_side, "_only_looks", lambda _: False)
             outcome = rail.batch(calls(*wanted))
@@ -93,7 +93,7 @@ def test_they_really_run_side_by_side_and_no_more_than_so_many(
         meeting.wait()
 
     monkeypatch.setattr(side_by_side, "RUNNING", (meet, *steps))
-    monkeypatch.setattr(side_by_side, "MOST", 3)
+    monkeypatch.setattr(side_by_side, "MAX_PARALLEL_CALLS", 3)
     with rail() as one:
         outcome = one.batch(calls(*[("read", {"path": "a.txt"})] * 6))
     assert isinstance(outcome, Done)
@@ -124,7 +124,7 @@ def test_an_interrupt_gives_every_call_its_result(
             others.wait(60)
             raise KeyboardInterrupt
         others.set()
-        flight.stopped.wait(60)
+        flight.parallel_stop.wait(60)
 
     monkeypatch.setattr(side_by_side, "RUNNING", (interrupted, *steps))
     one = rail()

@@ -12,11 +12,11 @@ import pytest
 from handrail import Done, Handrail, Parked, PermissionRequest, ToolCall
 from handrail.policy.rules.rule import Rule
 from handrail.protocol.decision import CommandFact
-from handrail.protocol.permission import Preview, Tried
+from handrail.protocol.permission import Preview, PreviewRun
 from handrail.protocol.result import ToolResult
-from handrail.runtime.trials import why_not_tried
+from handrail.runtime.trials import find_preview_obstacle
 from handrail.settings import Settings
-from handrail.settings.load import Loaded
+from handrail.settings.load import LoadedSettings
 from handrail.settings.model import Sandbox
 from in_time import cut_short
 
@@ -36,7 +36,7 @@ def preview_of(request: PermissionRequest) -> Preview:
     return request.preview
 
 
-def tried_of(request: PermissionRequest) -> Tried:
+def tried_of(request: PermissionRequest) -> PreviewRun:
     tried = preview_of(request).tried
     assert tried is not None, preview_of(request).text
     return tried
@@ -63,7 +63,7 @@ def test_a_yes_keeps_nothing_that_a_rule_has_come_to_forbid_meanwhile(rail: Make
     with rail(mode=mode, session="s") as first:
         asked(first, "bash go")
     rule = Rule(id="mine", verdict="deny", tool="*", pattern="b", layer="user")
-    later = rail(mode=mode, session="s", settings=Loaded(settings=Settings(), sources={}, rules=(rule,)))
+    later = rail(mode=mode, session="s", settings=LoadedSettings(settings=Settings(), sources={}, rules=(rule,)))
     [request] = later.waiting()
     result = answered(later, request, "once")
     assert result.error is not None
@@ -80,7 +80,7 @@ def test_a_command_that_asks_is_tried_and_nothing_is_changed(rail: Make, workspa
     assert "+two" in preview_of(request).text
     assert preview_of(request).output == "said\n"
     assert request.answers == ("once", "output", "deny")
-    assert request.based_on == ()
+    assert request.bound_files == ()
     assert (workspace / "a.txt").read_text() == "one\n"
     assert trials(tmp_path) == [tried.sealed]
 
@@ -113,21 +113,21 @@ def test_where_the_setting_says_never_nothing_is_tried(rail: Make, workspace: Pa
     one = rail(mode="ask", settings=Settings(preview="never"))
     request = asked(one, "touch a")
     assert preview_of(request) == Preview(kind="none", text="the setting preview is never")
-    assert [basis.path for basis in request.based_on] == ["a"]
+    assert [basis.path for basis in request.bound_files] == ["a"]
     assert answered(one, request, "once").ok
     assert (workspace / "a").exists()
 
 
 def test_where_no_layer_can_lie_the_question_says_why(rail: Make) -> None:
     one = rail(mode="ask", settings=Settings(sandbox=Sandbox(tier=2)))
-    assert preview_of(asked(one, "touch a")).text.startswith("no layer here: ")
+    assert preview_of(asked(one, "touch a")).text.startswith("no overlay here: ")
 
 
 def test_why_a_command_is_not_tried_is_a_pure_question() -> None:
     fact = CommandFact(text="make", tier=3)
-    assert why_not_tried(fact, mode="ask", tries=True) is None
-    assert why_not_tried(fact, mode="plan", tries=True) == "plan mode tries nothing"
-    assert why_not_tried(fact, mode="ask", tries=False) == "the setting preview is never"
+    assert find_preview_obstacle(fact, mode="ask", tries=True) is None
+    assert find_preview_obstacle(fact, mode="plan", tries=True) == "plan mode tries nothing"
+    assert find_preview_obstacle(fact, mode="ask", tries=False) == "the setting preview is never"
 
 
 def test_a_trial_that_cannot_be_made_is_no_failure_of_the_call(rail: Make, workspace: Path, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Mapping
 from errno import ENOSYS
 
-from handrail.kernel.seccomp import Allow, Choose, Outcome, Refuse
+from handrail.kernel.seccomp import AllowOutcome, ChoiceOutcome, Outcome, RefuseOutcome
 from handrail.kernel.syscalls import Machine
 
 ALLOWED = 0
@@ -55,18 +55,18 @@ def described(outcomes: Mapping[str, Outcome], machine: Machine, number: int, ar
 
 def decided(outcome: Outcome, arguments: Arguments) -> int:
     match outcome:
-        case Allow():
+        case AllowOutcome():
             return ALLOWED
-        case Refuse(errno):
+        case RefuseOutcome(errno):
             return errno
-        case Choose(argument, mask, cases, otherwise):
+        case ChoiceOutcome(argument, mask, cases, otherwise):
             seen = (*arguments, 0, 0, 0, 0, 0, 0)[argument] & mask & 0xFFFFFFFF
             return decided(next((then for value, then in cases if value == seen), otherwise), arguments)
 
 
 def told_apart(outcome: Outcome) -> set[int]:
     """Values of arguments that such a description can tell apart."""
-    if not isinstance(outcome, Choose):
+    if not isinstance(outcome, ChoiceOutcome):
         return set()
     inner = [told_apart(then) for _, then in outcome.cases]
     return {outcome.mask, *(value for value, _ in outcome.cases)}.union(told_apart(outcome.otherwise), *inner)

@@ -5,13 +5,13 @@ from itertools import product
 
 from bpf_interpreter import answered
 
-from handrail.kernel.seccomp import filter_program
+from handrail.kernel.seccomp import build_filter_program
 from handrail.kernel.syscalls import AARCH64, X86_64, Machine
-from handrail.sandbox.confinement import Trust
-from handrail.sandbox.filters.filter import Owner, outcomes_for
+from handrail.sandbox.confinement import CommandOrigin
+from handrail.sandbox.filters.filter import Owner, build_outcomes
 
 OWNER = Owner(1000, 1001)
-TRUSTS: tuple[Trust, ...] = ("proven", "unasked", "approved")
+TRUSTS: tuple[CommandOrigin, ...] = ("proven", "unasked", "approved")
 EVERY = tuple(product(TRUSTS, (1, 2, 3)))
 PROVEN = tuple(product(("proven",), (1, 2, 3)))
 TIER_1 = tuple(product(TRUSTS, (1,)))
@@ -22,7 +22,7 @@ BESIDE = 1 << 40
 """A bit that the kernel drops from arguments of 32 bits."""
 
 
-def becomes(trust: Trust, tier: int, name: str, *arguments: int) -> set[int]:
+def becomes(trust: CommandOrigin, tier: int, name: str, *arguments: int) -> set[int]:
     """What becomes of the call on the machines that have it."""
     return {
         answered(program(trust, tier, machine), machine.architecture, number, arguments)
@@ -32,5 +32,5 @@ def becomes(trust: Trust, tier: int, name: str, *arguments: int) -> set[int]:
 
 
 @cache
-def program(trust: Trust, tier: int, machine: Machine) -> bytes:
-    return filter_program(machine, outcomes_for(trust, tier, OWNER))
+def program(trust: CommandOrigin, tier: int, machine: Machine) -> bytes:
+    return build_filter_program(machine, build_outcomes(trust, tier, OWNER))

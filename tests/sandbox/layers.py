@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.sandbox.namespaces import PROGRAM, Ended, World, ended
 
-from handrail.sandbox.layer.layer import Layer
-from handrail.sandbox.sandbox import Sandbox
+from handrail.sandbox.layer.layer import Overlay
+from handrail.sandbox.sandbox import CommandSandbox
 
 WHY_NOT = "bubblewrap is not installed" if PROGRAM is None else None
 
@@ -17,18 +17,18 @@ class LayeredWorld(World):
 
     def __init__(self, folder: Path, *, state: str = "state") -> None:
         super().__init__(folder)
-        self.sandbox = Sandbox(self.host(state=str(self.folder / state)))
+        self.sandbox = CommandSandbox(self.host(state=str(self.folder / state)))
         self.roots: tuple[str, ...] = (str(self.workspace),)
 
-    def new_layer(self, *below: Layer) -> Layer:
-        assert self.sandbox.why_no_layer(self.roots) is None
-        return self.sandbox.new_layer(self.roots, below)
+    def new_layer(self, *below: Overlay) -> Overlay:
+        assert self.sandbox.find_overlay_obstacle(self.roots) is None
+        return self.sandbox.create_overlay(self.roots, below)
 
-    def in_layer(self, text: str, layer: Layer, **changes: object) -> Ended:
+    def in_layer(self, text: str, layer: Overlay, **changes: object) -> Ended:
         confinement = self.confinement(**{"writable": self.roots, **changes})
         return ended(self.sandbox.launch(confinement, text, layer))
 
-    def upper(self, layer: Layer, number: int = 0) -> Path:
+    def upper(self, layer: Overlay, number: int = 0) -> Path:
         return Path(layer.overlaid[number].upper)
 
 

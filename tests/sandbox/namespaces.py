@@ -5,11 +5,11 @@ import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.host import Host
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.namespaces.bubblewrap import bubblewrap_at, find_bubblewrap
-from handrail.sandbox.namespaces.preparing import Preparing
+from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap, inspect_bubblewrap
+from handrail.sandbox.namespaces.preparing import BubblewrapBackend
 
 PROGRAM = find_bubblewrap(os.environ)
 
@@ -34,7 +34,7 @@ def ended(launch: Launch) -> Ended:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        launch.hand_over()
+        launch.close_child_ends()
         out = process.communicate(timeout=60)[0].decode("utf-8", "replace")
         return Ended(out, process.returncode, os.read(launch.status, 4096).decode())
 
@@ -49,20 +49,20 @@ class World:
         self.workspace.mkdir(parents=True, exist_ok=True)
         self.environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", **environ}
 
-    def host(self, **changes: Any) -> Host:
+    def host(self, **changes: Any) -> SandboxHost:
         facts = {"home": str(self.home), "state": str(self.folder / "state"), "environ": self.environ}
-        return Host(**{**facts, **changes})
+        return SandboxHost(**{**facts, **changes})
 
-    def confinement(self, **changes: Any) -> Confinement:
+    def confinement(self, **changes: Any) -> SandboxProfile:
         root = str(self.workspace)
-        facts: dict[str, Any] = {"trust": "unasked", "cwd": root, "read_only": (), "writable": (root,)}
-        return Confinement(**{**facts, **changes})
+        facts: dict[str, Any] = {"origin": "unasked", "cwd": root, "read_only": (), "writable": (root,)}
+        return SandboxProfile(**{**facts, **changes})
 
-    def proven(self, **changes: Any) -> Confinement:
-        return self.confinement(trust="proven", read_only=(str(self.workspace),), writable=(), **changes)
+    def proven(self, **changes: Any) -> SandboxProfile:
+        return self.confinement(origin="proven", read_only=(str(self.workspace),), writable=(), **changes)
 
-    def run(self, text: str, confinement: Confinement | None = None, **changes: Any) -> Ended:
-        preparing = Preparing(bubblewrap_at(PROGRAM or ""), self.host(**changes))
+    def run(self, text: str, confinement: SandboxProfile | None = None, **changes: Any) -> Ended:
+        preparing = BubblewrapBackend(inspect_bubblewrap(PROGRAM or ""), self.host(**changes))
         return ended(preparing.launch(confinement or self.confinement(), text))
 
     def write(self, path: str, content: str = "content") -> Path:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from handrail.policy.network.listed import Listed
+from handrail.policy.network.listed import Allowlist
 from handrail.sandbox.proxy.attempt import Attempt
 from handrail.sandbox.proxy.proxy import Proxy
 
@@ -26,7 +26,7 @@ class Proxied:
         self.entries = entries
         self.attempts: list[Attempt] = []
         told = options.pop("on_attempt", self.attempts.append)
-        self.proxy = Proxy(str(folder), Listed.from_entries(entries), told, **options)
+        self.proxy = Proxy(str(folder), Allowlist.from_entries(entries), told, **options)
 
     def connected(self) -> socket.socket:
         connection = socket.socket(socket.AF_UNIX)

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.host import Host
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.supervision.launching import launch_supervised
 
@@ -23,11 +23,11 @@ class Outcome(NamedTuple):
     status: list[dict[str, int]]
 
 
-def a_host(folder: Path, **fields: Any) -> Host:
+def a_host(folder: Path, **fields: Any) -> SandboxHost:
     """A machine whose home and state are folders of the test's own."""
     home = folder / "home"
     home.mkdir(exist_ok=True)
-    return Host(
+    return SandboxHost(
         **{
             "home": str(home),
             "environ": {"PATH": os.defpath, "SECRET_TOKEN": "hunter2"},
@@ -38,12 +38,12 @@ def a_host(folder: Path, **fields: Any) -> Host:
     )
 
 
-def confined(root: Path, trust: str = "unasked", **fields: Any) -> Confinement:
+def confined(root: Path, trust: str = "unasked", **fields: Any) -> SandboxProfile:
     """A command in a root that it may change, unless it only looks."""
     roots: dict[str, Any] = (
         {"read_only": (str(root),)} if trust == "proven" else {"read_only": (), "writable": (str(root),)}
     )
-    return Confinement(**{"trust": trust, "cwd": str(root), **roots, **fields})
+    return SandboxProfile(**{"origin": trust, "cwd": str(root), **roots, **fields})
 
 
 def start(launch: Launch) -> subprocess.Popen[bytes]:
@@ -57,11 +57,11 @@ def start(launch: Launch) -> subprocess.Popen[bytes]:
         stderr=subprocess.STDOUT,
         start_new_session=True,
     )
-    launch.hand_over()
+    launch.close_child_ends()
     return process
 
 
-def run(confinement: Confinement, host: Host, text: str, tier: int = 1) -> Outcome:
+def run(confinement: SandboxProfile, host: SandboxHost, text: str, tier: int = 1) -> Outcome:
     """Runs a command to its end."""
     with launch_supervised(confinement, host, text, tier) as launch, start(launch) as process:
         output = process.communicate(timeout=60)[0]

@@ -9,15 +9,15 @@ import pytest
 from namespaces import PROGRAM, World, ended
 
 from handrail.protocol.error import ToolError
-from handrail.sandbox.limits import Limits
-from handrail.sandbox.namespaces.arguments import arguments
-from handrail.sandbox.namespaces.bubblewrap import Bubblewrap, bubblewrap_at, find_bubblewrap
-from handrail.sandbox.namespaces.guard import NOBODY_THERE, counts_by_namespace
-from handrail.sandbox.namespaces.preparing import Preparing
+from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.namespaces.arguments import build_arguments
+from handrail.sandbox.namespaces.bubblewrap import Bubblewrap, find_bubblewrap, inspect_bubblewrap
+from handrail.sandbox.namespaces.guard import NOBODY_THERE, is_counted_by_namespace
+from handrail.sandbox.namespaces.preparing import BubblewrapBackend
 from handrail.sandbox.view.mounts import Mount
-from handrail.sandbox.view.system import SECRETS, secret_mounts
-from handrail.sandbox.view.view import surroundings
-from handrail.workspace.search.binary import ripgrep_program
+from handrail.sandbox.view.system import SECRETS, list_secret_mounts
+from handrail.sandbox.view.view import build_base_view
+from handrail.workspace.search.binary import find_ripgrep
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 
@@ -64,7 +64,7 @@ def test_the_rest_of_the_disk_is_not_there(world: World) -> None:
     assert "SECRET" not in done.out
     assert done.out.count("No such file") == 3
     top = set(done.out.split(":\n")[1].split("\n\n")[0].split())
-    assert top <= TOP | {path.split("/")[1] for path in (str(world.folder), ripgrep_program(()) or "/usr")}
+    assert top <= TOP | {path.split("/")[1] for path in (str(world.folder), find_ripgrep(()) or "/usr")}
 
 
 def test_nothing_outside_the_workspace_can_be_written(world: World) -> None:
@@ -78,9 +78,9 @@ def test_nothing_outside_the_workspace_can_be_written(world: World) -> None:
 
 
 def test_the_private_folders_have_a_limit_that_follows_from_the_memory_limit(world: World) -> None:
-    if "--size" not in bubblewrap_at(PROGRAM or "").options:
+    if "--size" not in inspect_bubblewrap(PROGRAM or "").options:
         pytest.skip("this bubblewrap cannot limit them")
-    small = world.confinement(limits=Limits(memory=4 << 20))
+    small = world.confinement(limits=ResourceLimits(memory=4 << 20))
     text = "for p in /tmp ~ /dev/shm; do head -c 2M /dev/zero >$p/x; stat -c %s $p/x; done 2>&1"
     sizes = [line for line in world.run(text, small).out.splitlines() if line.isdigit()]
     assert sizes == ["1048576"] * 3
@@ -136,7 +136,7 @@ def test_what_is_sealed_can_be_read_and_not_changed_moved_or_replaced(world: Wor
     hook = world.write("home/projects/mine/.git/hooks/pre-commit", "mine")
     config = world.write("home/projects/mine/.git/config", "mine")
     world.write("home/projects/mine/.git/HEAD", "mine")
-    sealed = world.confinement(sealed=(str(hook.parent), str(config)))
+    sealed = world.confinement(read_only_paths=(str(hook.parent), str(config)))
     done = world.run(
         """cat .git/config; echo x >.git/config; echo x >.git/hooks/new; rm -rf .git/hooks; mv .git/config .git/c
         mv .git g && mkdir -p .git/hooks && echo evil >.git/hooks/pre-commit; echo ok >.git/HEAD""",
@@ -149,7 +149,7 @@ def test_what_is_sealed_can_be_read_and_not_changed_moved_or_replaced(world: Wor
 
 def test_what_is_gone_by_now_is_neither_made_nor_in_the_way(world: World) -> None:
     gone = {"hidden_files": (f"{world.workspace}/.env",), "hidden_folders": (f"{world.workspace}/.aws",)}
-    done = world.run("ls -A", world.confinement(sealed=(f"{world.workspace}/handrail.toml",), **gone))
+    done = world.run("ls -A", world.confinement(read_only_paths=(f"{world.workspace}/handrail.toml",), **gone))
     assert (done.out, done.code, os.listdir(world.workspace)) == ("", 0, [])
 
 
@@ -248,7 +248,7 @@ def test_toolchains_are_shown_read_only_in_the_private_home(world: World) -> Non
 
 
 def test_the_systems_credentials_that_this_user_can_open_are_empty(world: World) -> None:
-    covers = list(secret_mounts())
+    covers = list(list_secret_mounts())
     readable = [place for kind, place in ((mount.kind, mount.place) for mount in covers) if kind == "no-file"]
     assert all(os.access(place, os.R_OK) for place in readable)
     if os.geteuid() == 0:
@@ -275,18 +275,20 @@ def test_there_is_no_network_and_no_loopback_to_the_outside(world: World) -> Non
 
 
 def test_a_command_that_nobody_waits_for_is_not_begun(world: World) -> None:
-    launch = Preparing(bubblewrap_at(PROGRAM or ""), world.host()).launch(world.confinement(), "touch begun")
-    launch.let_go()  # as if the runtime had died between the start and the guard
+    launch = BubblewrapBackend(inspect_bubblewrap(PROGRAM or ""), world.host()).launch(
+        world.confinement(), "touch begun"
+    )
+    launch.drop_lifeline()  # as if the runtime had died between the start and the guard
     assert ended(launch).code == NOBODY_THERE
     assert os.listdir(world.workspace) == []
 
 
 def test_limits_of_a_process_hold_from_the_start(world: World) -> None:
-    limits = Limits(file_size=1 << 20, processes=64)
+    limits = ResourceLimits(file_size=1 << 20, processes=64)
     done = world.run("ulimit -c; ulimit -f; ulimit -u; head -c 2M /dev/zero >big", world.confinement(limits=limits))
     assert done.out.split()[:2] == ["0", "1024"]
     assert (world.workspace / "big").stat().st_size == 1 << 20
-    if counts_by_namespace():
+    if is_counted_by_namespace():
         assert done.out.split()[2] == "256"
 
 
@@ -326,7 +328,7 @@ def test_a_bubblewrap_that_lies_in_the_workspace_is_not_used(world: World) -> No
     copy.write_bytes(Path(PROGRAM or "").read_bytes())
     copy.chmod(0o755)
     with pytest.raises(ToolError) as caught:
-        Preparing(bubblewrap_at(str(copy)), world.host()).launch(world.confinement(), "true")
+        BubblewrapBackend(inspect_bubblewrap(str(copy)), world.host()).launch(world.confinement(), "true")
     assert caught.value.code == "SANDBOX_UNAVAILABLE"
 
 
@@ -339,10 +341,15 @@ def test_the_systems_bubblewrap_comes_before_one_on_path(world: World) -> None:
 
 def test_an_old_bubblewrap_is_told_nothing_that_it_does_not_know(world: World) -> None:
     view = (Mount("home", "/h"), Mount("private", "/tmp"))
-    old = list(arguments(Bubblewrap("/usr/bin/bwrap", "0.4.0", frozenset({"--bind"})), view, "/n", Limits()))
+    old = list(
+        build_arguments(Bubblewrap("/usr/bin/bwrap", "0.4.0", frozenset({"--bind"})), view, "/n", ResourceLimits())
+    )
     new = list(
-        arguments(
-            Bubblewrap("/usr/bin/bwrap", "0.8.0", frozenset({"--size", "--disable-userns"})), view, "/n", Limits()
+        build_arguments(
+            Bubblewrap("/usr/bin/bwrap", "0.8.0", frozenset({"--size", "--disable-userns"})),
+            view,
+            "/n",
+            ResourceLimits(),
         )
     )
     assert {"--size", "--disable-userns", "--perms"} & set(old) == set()
@@ -352,19 +359,24 @@ def test_an_old_bubblewrap_is_told_nothing_that_it_does_not_know(world: World) -
 
 def test_the_empty_things_lie_in_the_state_folder_and_are_made_when_they_are_gone(world: World) -> None:
     file = world.write("home/projects/mine/.env", "SECRET")
-    preparing = Preparing(bubblewrap_at(PROGRAM or ""), world.host())
+    preparing = BubblewrapBackend(inspect_bubblewrap(PROGRAM or ""), world.host())
     confinement = world.confinement(hidden_files=(str(file),))
     assert ended(preparing.launch(confinement, "cat .env")).out == ""
     nothing = world.folder / "state/nothing/file"
     assert stat.S_ISREG(nothing.stat().st_mode)
     nothing.unlink()
     nothing.write_text("something")
-    assert ended(Preparing(bubblewrap_at(PROGRAM or ""), world.host()).launch(confinement, "cat .env")).out == ""
+    assert (
+        ended(BubblewrapBackend(inspect_bubblewrap(PROGRAM or ""), world.host()).launch(confinement, "cat .env")).out
+        == ""
+    )
 
 
 def test_the_view_is_made_of_few_mounts(world: World) -> None:
     """Each costs a start about a tenth of a millisecond."""
     assert (
-        len([mount for mount in surroundings(world.host()).mounts if mount.kind in {"shown", "no-file", "no-folder"}])
+        len(
+            [mount for mount in build_base_view(world.host()).mounts if mount.kind in {"shown", "no-file", "no-folder"}]
+        )
         <= 20
     )

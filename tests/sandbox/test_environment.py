@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.sandbox.confinement import Confinement, Trust
-from handrail.sandbox.host import Host
-from handrail.sandbox.variables.approved import approved_variables, host_as_approved
-from handrail.sandbox.variables.environment import environment_for, kept_back
-from handrail.sandbox.variables.git import git_only_looks
+from handrail.sandbox.confinement import CommandOrigin, SandboxProfile
+from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.variables.approved import build_approved_host, list_approved_variables
+from handrail.sandbox.variables.environment import build_environment, find_withheld_variables
+from handrail.sandbox.variables.git import build_git_variables
 from handrail.sandbox.variables.toolchains import LISTS, PLACES
 
-TRUSTS: tuple[Trust, ...] = ("proven", "unasked", "approved")
+TRUSTS: tuple[CommandOrigin, ...] = ("proven", "unasked", "approved")
 SECRETS = (
     "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
     "sk-proj-q1w2e3r4t5y6u7i8o9p0",
@@ -45,14 +45,16 @@ def all_shown(path: str) -> bool:
 
 def made(
     environ: Mapping[str, str],
-    trust: Trust = "approved",
+    trust: CommandOrigin = "approved",
     *,
     root: str = "/srv/shop",
     variables: tuple[str, ...] = (),
     shown: Callable[[str], bool] = all_shown,
 ) -> dict[str, str]:
-    confinement = Confinement(trust=trust, cwd=root, read_only=(root,))
-    return environment_for(confinement, Host(home="/home/ada", environ=environ, state="/s", variables=variables), shown)
+    confinement = SandboxProfile(origin=trust, cwd=root, read_only=(root,))
+    return build_environment(
+        confinement, SandboxHost(home="/home/ada", environ=environ, state="/s", variables=variables), shown
+    )
 
 
 # Only what can be in an environment: no NUL.
@@ -72,10 +74,10 @@ environs = st.dictionaries(names, values, max_size=25)
 
 @given(environs, st.sampled_from(TRUSTS), st.lists(st.sampled_from([*LISTED, *STEERING, "GH_TOKEN"])).map(tuple))
 def test_whatever_the_runtime_was_started_with_a_command_gets_what_is_listed_and_no_secret(
-    environ: dict[str, str], trust: Trust, variables: tuple[str, ...]
+    environ: dict[str, str], trust: CommandOrigin, variables: tuple[str, ...]
 ) -> None:
     found = made(environ, trust, variables=variables)
-    allowed = MADE | LANGUAGES | PLACES | LISTS | set(LISTED) | set(git_only_looks())
+    allowed = MADE | LANGUAGES | PLACES | LISTS | set(LISTED) | set(build_git_variables())
     assert set(found) <= allowed
     assert MADE - {"USER", "LOGNAME", "TZ", "LSAN_OPTIONS"} <= set(found)
     together = "\n".join(found.values())
@@ -104,8 +106,10 @@ def test_a_listed_variable_is_passed_on_and_another_one_is_not() -> None:
 @pytest.mark.parametrize("secret", [*SECRETS, "() { :; }; echo", "a\nb", "a\x1b[0m", "x" * 9000])
 def test_a_listed_variable_is_kept_back_where_its_value_is_a_secret_or_no_text(secret: str) -> None:
     assert "NODE_ENV" not in made({"NODE_ENV": secret}, variables=("NODE_ENV",))
-    host = Host(home="/", environ={"NODE_ENV": secret, "CFLAGS": "-O2"}, state="/s", variables=("NODE_ENV", "CFLAGS"))
-    (reason,) = kept_back(host).values()
+    host = SandboxHost(
+        home="/", environ={"NODE_ENV": secret, "CFLAGS": "-O2"}, state="/s", variables=("NODE_ENV", "CFLAGS")
+    )
+    (reason,) = find_withheld_variables(host).values()
     assert secret not in reason
 
 
@@ -113,11 +117,11 @@ def test_a_listed_variable_is_kept_back_where_its_value_is_a_secret_or_no_text(s
 def test_a_listed_name_that_no_command_gets_is_kept_back_whoever_listed_it(name: str) -> None:
     found = made({name: "/usr/bin", "PATH": "/usr/bin"}, variables=(name,))
     assert found.get(name) in (None, found["PATH"])
-    assert name in kept_back(Host(home="/", environ={name: "x"}, state="/s", variables=(name,)))
+    assert name in find_withheld_variables(SandboxHost(home="/", environ={name: "x"}, state="/s", variables=(name,)))
 
 
 def test_nothing_is_kept_back_that_is_not_there() -> None:
-    assert kept_back(Host(home="/", environ={}, state="/s", variables=("GH_TOKEN",))) == {}
+    assert find_withheld_variables(SandboxHost(home="/", environ={}, state="/s", variables=("GH_TOKEN",))) == {}
 
 
 class Paths:
@@ -135,7 +139,9 @@ class Paths:
         self.open.mkdir()
         self.open.chmod(0o777)
 
-    def path(self, *entries: object, trust: Trust = "approved", shown: Callable[[str], bool] = all_shown) -> list[str]:
+    def path(
+        self, *entries: object, trust: CommandOrigin = "approved", shown: Callable[[str], bool] = all_shown
+    ) -> list[str]:
         environ = {"PATH": ":".join(map(str, entries))}
         return made(environ, trust, root=str(self.root), shown=shown)["PATH"].split(":")
 
@@ -329,14 +335,14 @@ def test_git_keeps_its_hooks_for_commands_that_may_write(hostile: Path) -> None:
 def test_what_was_approved_in_one_environment_is_what_a_command_gets_in_any_other(
     there: dict[str, str], here: dict[str, str]
 ) -> None:
-    asked, answering = (Host(home="/usr", environ=one, state="/s", variables=LISTED) for one in (there, here))
-    variables = approved_variables(asked, ())
-    assert approved_variables(host_as_approved(answering, variables), ()) == variables
+    asked, answering = (SandboxHost(home="/usr", environ=one, state="/s", variables=LISTED) for one in (there, here))
+    variables = list_approved_variables(asked, ())
+    assert list_approved_variables(build_approved_host(answering, variables), ()) == variables
 
 
 @given(environs)
 def test_what_no_command_may_get_it_does_not_get_by_having_been_kept(environ: dict[str, str]) -> None:
-    bare = Host(home="/usr", environ={}, state="/s")
+    bare = SandboxHost(home="/usr", environ={}, state="/s")
     forged = {**environ, **dict.fromkeys(STEERING, "x"), "GOPATH": SECRETS[0]}
-    given = approved_variables(host_as_approved(bare, forged), ())
+    given = list_approved_variables(build_approved_host(bare, forged), ())
     assert not given.keys() & {*STEERING, "GOPATH"}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.sandbox.confinement import Trust
-from handrail.sandbox.filters.filter import filter_for
+from handrail.sandbox.confinement import CommandOrigin
+from handrail.sandbox.filters.filter import build_filter
 
 BWRAP = ("bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--ro-bind", "/", "/")
 
@@ -58,10 +58,10 @@ def _bwrap_works() -> None:
         pytest.skip("bwrap does not work here")
 
 
-def run(trust: Trust, folder: Path, *command: str) -> str:
+def run(trust: CommandOrigin, folder: Path, *command: str) -> str:
     """What the command prints, both streams, in `folder`; it must succeed."""
     reading, writing = os.pipe()
-    os.write(writing, filter_for(trust, 2))
+    os.write(writing, build_filter(trust, 2))
     os.close(writing)
     bind = "--ro-bind" if trust == "proven" else "--bind"
     places = (
@@ -92,13 +92,13 @@ BOTH = pytest.mark.parametrize("trust", ["proven", "unasked"])
 
 
 @BOTH
-def test_a_shell_has_jobs_and_texts_of_its_own(trust: Trust, tmp_path: Path) -> None:
+def test_a_shell_has_jobs_and_texts_of_its_own(trust: CommandOrigin, tmp_path: Path) -> None:
     assert "job 3\n" in run(trust, tmp_path, "bash", "-c", JOBS)
     assert run(trust, tmp_path, "bash", "-c", HERE) == "short\n00substituted\n"
 
 
 @BOTH
-def test_programs_that_look_around_find_what_they_need(trust: Trust, tmp_path: Path) -> None:
+def test_programs_that_look_around_find_what_they_need(trust: CommandOrigin, tmp_path: Path) -> None:
     assert run(trust, tmp_path, "bash", "-c", SORTED) == "30000\nmktemp\n"
     assert "localhost" in run(trust, tmp_path, "bash", "-c", LOOKING)
 
@@ -114,26 +114,26 @@ def test_git_looks_where_it_may_not_write_and_commits_where_it_may(tmp_path: Pat
 
 @BOTH
 @needs("node")
-def test_node_has_threads_and_children(trust: Trust, tmp_path: Path) -> None:
+def test_node_has_threads_and_children(trust: CommandOrigin, tmp_path: Path) -> None:
     printed = run(trust, tmp_path, "node", "-e", NODE)
     assert sorted(printed.splitlines()) == ["ran", "read true", "spawned 0", "worker 0"]
 
 
 @BOTH
 @needs("javac", "java")
-def test_java_has_threads_and_children(trust: Trust, tmp_path: Path) -> None:
+def test_java_has_threads_and_children(trust: CommandOrigin, tmp_path: Path) -> None:
     (tmp_path / "Main.java").write_text(JAVA)
     assert run(trust, tmp_path, "java", "-Xshare:auto", "Main.java") == "42\n0\n"
 
 
 @BOTH
 @needs("java")
-def test_java_says_its_version(trust: Trust, tmp_path: Path) -> None:
+def test_java_says_its_version(trust: CommandOrigin, tmp_path: Path) -> None:
     assert "version" in run(trust, tmp_path, "java", "-version")
 
 
 @BOTH
-def test_python_runs_its_threads_loops_and_children(trust: Trust, tmp_path: Path) -> None:
+def test_python_runs_its_threads_loops_and_children(trust: CommandOrigin, tmp_path: Path) -> None:
     script = (
         "import asyncio, subprocess, threading; thread = threading.Thread(target=print, args=('thread',));"
         " thread.start(); thread.join(); asyncio.run(asyncio.sleep(0)); subprocess.run(['echo', 'child'])"

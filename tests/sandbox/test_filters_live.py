@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import handrail
-from handrail.kernel.seccomp import Refuse
-from handrail.kernel.syscalls import UnknownMachineError, this_machine
-from handrail.sandbox.confinement import Trust
-from handrail.sandbox.filters.filter import Owner, filter_for, outcomes_for
+from handrail.kernel.seccomp import RefuseOutcome
+from handrail.kernel.syscalls import UnknownMachineError, detect_machine
+from handrail.sandbox.confinement import CommandOrigin
+from handrail.sandbox.filters.filter import Owner, build_filter, build_outcomes
 
 try:
-    MACHINE = this_machine()
+    MACHINE = detect_machine()
 except UnknownMachineError:
     pytest.skip("no table of system calls for this machine", allow_module_level=True)
 
@@ -25,8 +25,8 @@ BEGIN = f"""
 import ctypes, errno, json, os, socket, sys
 sys.path.insert(0, {str(Path(handrail.__file__).parents[1])!r})
 from handrail.kernel.prctl import filter_system_calls, refuse_new_privileges
-from handrail.kernel.syscalls import this_machine
-number = this_machine().number
+from handrail.kernel.syscalls import detect_machine
+number = detect_machine().number
 libc = ctypes.CDLL(None, use_errno=True)
 def error_of(name, *arguments):
     ctypes.set_errno(0)
@@ -43,9 +43,9 @@ FOUR = tuple(product(("proven", "unasked"), (1, 2)))
 WITHOUT_NETWORK = (("proven", 1), ("proven", 2), ("unasked", 1))
 
 
-def told(trust: Trust, tier: int, script: str, *arguments: str) -> Any:
+def told(trust: CommandOrigin, tier: int, script: str, *arguments: str) -> Any:
     """What the script prints as JSON: `told` of it, after the filter was installed."""
-    install = f"refuse_new_privileges()\nfilter_system_calls({filter_for(trust, tier)!r})"
+    install = f"refuse_new_privileges()\nfilter_system_calls({build_filter(trust, tier)!r})"
     whole = f"{BEGIN}\n{install}\n{script}\nprint(json.dumps(told))"
     command = [sys.executable, "-I", "-c", whole, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -54,12 +54,12 @@ def told(trust: Trust, tier: int, script: str, *arguments: str) -> Any:
 
 
 @pytest.mark.parametrize(("trust", "tier"), FOUR)
-def test_each_refused_call_fails_with_its_error(trust: Trust, tier: int) -> None:
-    outcomes = outcomes_for(trust, tier, Owner(0, 0))
+def test_each_refused_call_fails_with_its_error(trust: CommandOrigin, tier: int) -> None:
+    outcomes = build_outcomes(trust, tier, Owner(0, 0))
     expected = {
         name: outcome.errno
         for name, outcome in outcomes.items()
-        if isinstance(outcome, Refuse) and MACHINE.number(name) is not None
+        if isinstance(outcome, RefuseOutcome) and MACHINE.number(name) is not None
     }
     # Nothing would come of these calls with such arguments if they were made.
     script = "told = {name: error_of(name, -1, -1, -1, -1, -1, -1) for name in sys.argv[1:]}"
@@ -68,7 +68,7 @@ def test_each_refused_call_fails_with_its_error(trust: Trust, tier: int) -> None
 
 
 @pytest.mark.parametrize(("trust", "tier"), FOUR)
-def test_namespaces_are_refused_and_open_files_may_be_unshared(trust: Trust, tier: int) -> None:
+def test_namespaces_are_refused_and_open_files_may_be_unshared(trust: CommandOrigin, tier: int) -> None:
     script = """
 user, files, fork = 0x10000000, 0x400, 17
 told = [error_of("clone", user | fork), error_of("unshare", user), error_of("unshare", files)]
@@ -77,7 +77,7 @@ told = [error_of("clone", user | fork), error_of("unshare", user), error_of("uns
 
 
 @pytest.mark.parametrize(("trust", "tier"), FOUR)
-def test_threads_and_processes_of_every_make_work(trust: Trust, tier: int) -> None:
+def test_threads_and_processes_of_every_make_work(trust: CommandOrigin, tier: int) -> None:
     script = """
 import asyncio, concurrent.futures, multiprocessing, subprocess, threading
 told = []
@@ -101,7 +101,7 @@ with concurrent.futures.ProcessPoolExecutor(2, multiprocessing.get_context("fork
 
 
 @pytest.mark.parametrize(("trust", "tier"), WITHOUT_NETWORK)
-def test_without_a_network_only_pairs_of_connected_sockets_are_made(trust: Trust, tier: int) -> None:
+def test_without_a_network_only_pairs_of_connected_sockets_are_made(trust: CommandOrigin, tier: int) -> None:
     script = """
 families = (1, 2, 10, 16, 17, 38, 40)
 told = [attempt(lambda family=family: socket.socket(family, socket.SOCK_STREAM)) for family in families]
@@ -160,7 +160,7 @@ with tempfile.NamedTemporaryFile(dir=".") as file:
 
 
 @pytest.mark.parametrize(("trust", "tier"), FOUR)
-def test_nothing_is_typed_into_a_terminal_that_works_otherwise(trust: Trust, tier: int) -> None:
+def test_nothing_is_typed_into_a_terminal_that_works_otherwise(trust: CommandOrigin, tier: int) -> None:
     script = """
 import fcntl, pty, termios
 outer, inner = pty.openpty()

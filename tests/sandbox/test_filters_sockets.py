@@ -8,7 +8,7 @@ from bpf_interpreter import ALLOWED
 from filter_answers import BESIDE, CONFINED_BY_NAMESPACES, WITHOUT_NETWORK, becomes
 
 from handrail.kernel.seccomp import EVERY_BIT
-from handrail.sandbox.confinement import Trust
+from handrail.sandbox.confinement import CommandOrigin
 
 SOCKETS = "socket connect bind listen accept accept4"
 
@@ -17,7 +17,7 @@ CLOEXEC = 0o2000000
 
 
 @pytest.mark.parametrize(("trust", "tier"), CONFINED_BY_NAMESPACES)
-def test_in_an_own_network_sockets_of_everyday_families_open(trust: Trust, tier: int) -> None:
+def test_in_an_own_network_sockets_of_everyday_families_open(trust: CommandOrigin, tier: int) -> None:
     for family, kind, protocol in (
         *product((UNIX,), (1, 2, 5), (0,)),
         *product((INET, INET6), (1, 2, 1 | CLOEXEC), (0, 6, 17)),
@@ -31,7 +31,7 @@ def test_in_an_own_network_sockets_of_everyday_families_open(trust: Trust, tier:
 
 
 @pytest.mark.parametrize(("trust", "tier"), CONFINED_BY_NAMESPACES)
-def test_in_an_own_network_all_other_families_types_and_protocols_are_refused(trust: Trust, tier: int) -> None:
+def test_in_an_own_network_all_other_families_types_and_protocols_are_refused(trust: CommandOrigin, tier: int) -> None:
     for family in {*range(64), EVERY_BIT} - {UNIX, INET, INET6, NETLINK}:
         assert becomes(trust, tier, "socket", family, 1, 0) == {errno.EAFNOSUPPORT}
         assert becomes(trust, tier, "socket", BESIDE | family, 1, 0) == {errno.EAFNOSUPPORT}
@@ -47,7 +47,7 @@ def test_in_an_own_network_all_other_families_types_and_protocols_are_refused(tr
 
 
 @pytest.mark.parametrize(("trust", "tier"), WITHOUT_NETWORK)
-def test_without_a_network_of_its_own_or_need_of_one_a_command_has_no_socket(trust: Trust, tier: int) -> None:
+def test_without_a_network_of_its_own_or_need_of_one_a_command_has_no_socket(trust: CommandOrigin, tier: int) -> None:
     for family in (*range(64), EVERY_BIT):
         assert becomes(trust, tier, "socket", family, 1, 0) == {errno.EACCES}
     for name in SOCKETS.split():
@@ -55,7 +55,7 @@ def test_without_a_network_of_its_own_or_need_of_one_a_command_has_no_socket(tru
 
 
 @pytest.mark.parametrize(("trust", "tier"), WITHOUT_NETWORK)
-def test_a_pair_of_sockets_that_can_reach_nothing_else_is_left(trust: Trust, tier: int) -> None:
+def test_a_pair_of_sockets_that_can_reach_nothing_else_is_left(trust: CommandOrigin, tier: int) -> None:
     for kind in (1, 5, 1 | CLOEXEC, 5 | 0o4000):
         assert becomes(trust, tier, "socketpair", UNIX, kind, 0) == {ALLOWED}
     # Raw is another word for datagrams there.

@@ -8,14 +8,14 @@ from bpf_interpreter import ALLOWED
 from filter_answers import OWNER, TRUSTS, becomes
 
 from handrail.kernel.seccomp import EVERY_BIT
-from handrail.sandbox.confinement import Trust
+from handrail.sandbox.confinement import CommandOrigin
 
 SHARED_MEMORY = "shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semctl semtimedop mq_open mq_unlink"
 ATTRIBUTES = "setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat"
 
 
 @pytest.mark.parametrize("trust", ["unasked", "approved"])
-def test_without_namespaces_files_are_given_to_nobody_else(trust: Trust) -> None:
+def test_without_namespaces_files_are_given_to_nobody_else(trust: CommandOrigin) -> None:
     same, user, group = EVERY_BIT, *OWNER
     for name, before in (("chown", (0,)), ("lchown", (0,)), ("fchown", (0,)), ("fchownat", (0, 0))):
         for whose in product((same, user), (same, group)):
@@ -26,21 +26,21 @@ def test_without_namespaces_files_are_given_to_nobody_else(trust: Trust) -> None
 
 
 @pytest.mark.parametrize("trust", TRUSTS)
-def test_without_namespaces_nothing_is_shared_with_processes_outside(trust: Trust) -> None:
+def test_without_namespaces_nothing_is_shared_with_processes_outside(trust: CommandOrigin) -> None:
     for name in SHARED_MEMORY.split():
         assert becomes(trust, 1, name) == {errno.ENOSYS}
         assert becomes(trust, 2, name) == {ALLOWED}
 
 
 @pytest.mark.parametrize("trust", ["unasked", "approved"])
-def test_without_namespaces_no_attribute_of_a_file_is_set(trust: Trust) -> None:
+def test_without_namespaces_no_attribute_of_a_file_is_set(trust: CommandOrigin) -> None:
     for name in ATTRIBUTES.split():
         assert becomes(trust, 1, name) == {errno.EOPNOTSUPP}
         assert becomes(trust, 2, name) == {ALLOWED}
 
 
 @pytest.mark.parametrize("trust", TRUSTS)
-def test_without_namespaces_other_processes_keep_their_limits_and_turns(trust: Trust) -> None:
+def test_without_namespaces_other_processes_keep_their_limits_and_turns(trust: CommandOrigin) -> None:
     first = "prlimit64 sched_setaffinity sched_setscheduler sched_setparam sched_setattr migrate_pages move_pages"
     for name in first.split():
         assert becomes(trust, 1, name, 0) == {ALLOWED}
@@ -55,7 +55,7 @@ def test_without_namespaces_other_processes_keep_their_limits_and_turns(trust: T
 
 
 @pytest.mark.parametrize("trust", TRUSTS)
-def test_without_namespaces_no_signal_goes_to_everybody(trust: Trust) -> None:
+def test_without_namespaces_no_signal_goes_to_everybody(trust: CommandOrigin) -> None:
     assert becomes(trust, 1, "kill", EVERY_BIT, 9) == {errno.EPERM}
     assert becomes(trust, 1, "kill", (1 << 64) - 1, 9) == {errno.EPERM}
     for process in (1234, 0, (1 << 64) - 1234):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.sandbox.host import Host
-from handrail.sandbox.view.git_person import git_person
+from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.view.git_person import build_git_identity
 
 SETTINGS = [
     ("[user]\n\tname = Ada\n\temail = ada@example.org\n", "ada@example.org", "Ada"),
@@ -21,8 +21,8 @@ SETTINGS = [
 def told(tmp_path: Path, settings: str) -> str:
     (tmp_path / "home").mkdir(exist_ok=True)
     (tmp_path / "home" / ".gitconfig").write_text(settings)
-    host = Host(home=str(tmp_path / "home"), environ={}, state=str(tmp_path / "state"))
-    return "".join(Path(mount.target).read_text() for mount in git_person(host, host.home))
+    host = SandboxHost(home=str(tmp_path / "home"), environ={}, state=str(tmp_path / "state"))
+    return "".join(Path(mount.target).read_text() for mount in build_git_identity(host, host.home))
 
 
 @pytest.mark.parametrize(("settings", "email", "name"), SETTINGS)

@@ -11,10 +11,10 @@ import pytest
 from tests.sandbox.layers import WHY_NOT, LayeredWorld, fingerprint
 
 from handrail.protocol.error import ToolError
-from handrail.sandbox.layer.layer import Layer, outermost
-from handrail.sandbox.layer.owner import give_to, is_owned, taken_back
+from handrail.sandbox.layer.layer import Overlay, drop_nested_roots
+from handrail.sandbox.layer.owner import assign_owner, is_owned, reclaim
 from handrail.sandbox.layer.removal import sweep
-from handrail.sandbox.sandbox import Sandbox
+from handrail.sandbox.sandbox import CommandSandbox
 
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 
@@ -86,7 +86,7 @@ def test_what_lies_over_a_root_lies_over_the_roots_in_it(world: LayeredWorld) ->
     inner = world.workspace / "inner"
     inner.mkdir()
     world.roots = (str(inner), str(world.workspace))
-    assert outermost(world.roots) == (str(world.workspace),)
+    assert drop_nested_roots(world.roots) == (str(world.workspace),)
     with world.new_layer() as layer:
         assert world.in_layer("echo x >inner/file", layer).code == 0
         assert (world.upper(layer) / "inner/file").exists()
@@ -124,15 +124,15 @@ def test_new_files_get_what_they_get_without_a_layer(world: LayeredWorld) -> Non
 
 
 def test_a_layer_is_not_left_out_where_the_sandbox_has_none(world: LayeredWorld) -> None:
-    weaker = Sandbox(world.host(), most=0)
+    weaker = CommandSandbox(world.host(), most=0)
     with world.new_layer() as layer, pytest.raises(ToolError, match="Nothing was run"):
         weaker.launch(world.confinement(), "echo x >file", layer)
 
 
 def test_a_layer_in_a_user_namespace_serves_root_too(world: LayeredWorld) -> None:
     world.write("home/projects/mine/file", "below\n")
-    with Layer(str(world.folder / "state/layers/one"), world.roots, own_users=True) as layer:
-        assert not layer.precise_links
+    with Overlay(str(world.folder / "state/layers/one"), world.roots, in_user_namespace=True) as layer:
+        assert not layer.tracks_hard_links
         assert world.in_layer("cat file; id -u; echo new >file", layer).out == f"below\n{os.geteuid()}\n"
         assert (world.upper(layer) / "file").read_text() == "new\n"
 
@@ -182,8 +182,8 @@ def test_a_layer_that_is_removed_later_is_gone_when_its_sandbox_is_closed(world:
 
 _HOLDING = """
 import sys
-from handrail.sandbox.layer.layer import Layer
-layer = Layer(sys.argv[1], (sys.argv[2],))
+from handrail.sandbox.layer.layer import Overlay
+layer = Overlay(sys.argv[1], (sys.argv[2],))
 print("made", flush=True)
 sys.stdin.read()
 """
@@ -199,7 +199,7 @@ def test_layers_of_killed_processes_are_swept_and_those_of_living_ones_are_not(w
         sweep(str(folder))
         assert os.listdir(folder) == ["killed"]
         process.kill()
-    with Layer(str(folder / "mine"), world.roots):
+    with Overlay(str(folder / "mine"), world.roots):
         sweep(str(folder))
         assert os.listdir(folder) == ["mine"]
 
@@ -207,7 +207,7 @@ def test_layers_of_killed_processes_are_swept_and_those_of_living_ones_are_not(w
 def test_a_folder_that_somebody_who_sweeps_took_is_not_used(world: LayeredWorld, tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     with pytest.raises(FileExistsError):
-        Layer(str(tmp_path / "taken"), world.roots)
+        Overlay(str(tmp_path / "taken"), world.roots)
 
 
 @pytest.mark.parametrize("name", ["plain", os.fsdecode(b"not \xff utf-8")])
@@ -215,11 +215,11 @@ def test_a_layer_that_belongs_to_a_folder_is_found_again_whatever_the_paths(tmp_
     (tmp_path / name / "owner").mkdir(parents=True)
     world = LayeredWorld(tmp_path / name)
     layer = world.new_layer()
-    give_to(layer, str(tmp_path / name / "owner"))
-    layer.let_go()
+    assign_owner(layer, str(tmp_path / name / "owner"))
+    layer.release()
     sweep(os.path.dirname(layer.folder))
     assert is_owned(layer.folder)
-    found = taken_back(layer.folder)
+    found = reclaim(layer.folder)
     assert found is not None
     assert (found.overlaid, found.started) == (layer.overlaid, layer.started)
     found.remove()

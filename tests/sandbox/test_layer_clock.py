@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.sandbox.layers import WHY_NOT, LayeredWorld
 
-from handrail.sandbox.layer.clock import is_since, tick_of
+from handrail.sandbox.layer.clock import is_changed_since, wait_for_fresh_ctime
 from handrail.sandbox.layer.layers import forget
 
 SECOND = 1_000_000_000
@@ -17,10 +17,10 @@ def test_what_was_written_just_before_is_before_and_what_is_written_just_after_i
     folder.mkdir()
     for number in range(200):
         before.write_text(str(number))
-        tick = tick_of(str(folder))
+        tick = wait_for_fresh_ctime(str(folder))
         after.write_text(str(number))
-        assert not is_since(before.stat().st_ctime_ns, tick)
-        assert is_since(after.stat().st_ctime_ns, tick)
+        assert not is_changed_since(before.stat().st_ctime_ns, tick)
+        assert is_changed_since(after.stat().st_ctime_ns, tick)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_what_was_written_just_before_is_before_and_what_is_written_just_after_i
     [(7 * SECOND + 4, False), (7 * SECOND + 5, True), (7 * SECOND, True), (6 * SECOND, False), (8 * SECOND, True)],
 )
 def test_a_file_system_that_counts_in_seconds_may_mean_any_moment_of_one(change_time: int, since: bool) -> None:
-    assert is_since(change_time, 7 * SECOND + 5) is since
+    assert is_changed_since(change_time, 7 * SECOND + 5) is since
 
 
 @pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
@@ -36,9 +36,9 @@ def test_where_change_times_stand_still_there_is_no_overlay(tmp_path: Path, monk
     world = LayeredWorld(tmp_path)
     real = os.chmod
     monkeypatch.setattr(os, "chmod", lambda path, mode: None if mode == 0o700 else real(path, mode))
-    monkeypatch.setattr("handrail.sandbox.layer.clock._MOST_PAUSES", 3)
+    monkeypatch.setattr("handrail.sandbox.layer.clock._MAX_PAUSES", 3)
     forget()
-    why = world.sandbox.why_no_layer(world.roots)
+    why = world.sandbox.find_overlay_obstacle(world.roots)
     forget()
     assert why is not None
     assert "the file system does not renew change times" in why

@@ -12,23 +12,23 @@ from tests.sandbox.namespaces import World, ended
 
 from handrail.protocol.error import ToolError
 from handrail.sandbox.layer import layers, mounting
-from handrail.sandbox.layer.fitness import Mounted, file_system, why_unfit
-from handrail.sandbox.layer.places import places_in_memory
-from handrail.sandbox.layer.remedies import cannot_be_mounted
-from handrail.sandbox.sandbox import Sandbox
+from handrail.sandbox.layer.fitness import MountPoint, find_file_system, find_overlay_obstacle
+from handrail.sandbox.layer.places import list_memory_folders
+from handrail.sandbox.layer.remedies import diagnose_mount_failure
+from handrail.sandbox.sandbox import CommandSandbox
 
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 
 _ASKING = """
 import sys
-from handrail.sandbox.host import Host
-from handrail.sandbox.sandbox import Sandbox
+from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.sandbox import CommandSandbox
 folder = sys.argv[1]
-sandbox = Sandbox(Host(home=folder + "/home", environ={"PATH": "/usr/bin:/bin"}, state=folder + "/state"))
+sandbox = CommandSandbox(SandboxHost(home=folder + "/home", environ={"PATH": "/usr/bin:/bin"}, state=folder + "/state"))
 roots = (folder + "/home/projects/mine",)
-print(sandbox.why_no_layer(roots), "/", sandbox.gaps_of_layer(roots))
-if sandbox.why_no_layer(roots) is None:
-    with sandbox.new_layer(roots) as layer:
+print(sandbox.find_overlay_obstacle(roots), "/", sandbox.list_overlay_gaps(roots))
+if sandbox.find_overlay_obstacle(roots) is None:
+    with sandbox.create_overlay(roots) as layer:
         print(layer.folder)
     sandbox.close()
 """
@@ -38,7 +38,7 @@ import os, sys
 from pathlib import Path
 from tests.sandbox.layers import LayeredWorld
 world = LayeredWorld(Path(sys.argv[1]))
-if why := world.sandbox.why_no_layer(world.roots):
+if why := world.sandbox.find_overlay_obstacle(world.roots):
     print("no layer:", why)
 else:
     with world.new_layer() as layer:
@@ -76,14 +76,14 @@ def test_a_mount_in_the_workspace_is_named(world: LayeredWorld, mounted: Callabl
     (world.workspace / "odd: name/sub").mkdir(parents=True)
     said = mounted('mount -t tmpfs none "home/projects/mine/odd: name/sub"')
     assert "odd: name/sub in " in said
-    assert "is a mount of its own, which would be missing under a layer" in said
+    assert "is a mount of its own, which would be missing under an overlay" in said
 
 
 _LOOKING_TWICE = """
 import os, subprocess, sys
-from handrail.sandbox.layer.fitness import mounts
+from handrail.sandbox.layer.fitness import read_mounts
 place = sys.argv[1] + "/home"
-places = lambda: place in [mount.place for mount in mounts()]
+places = lambda: place in [mount.place for mount in read_mounts()]
 def forked():
     if (child := os.fork()) == 0:
         os._exit(places())
@@ -124,10 +124,10 @@ def test_a_state_folder_on_overlayfs_keeps_layers_in_memory_and_says_how_much_fi
 ) -> None:
     for name in ("state", "lower", "upper", "work"):
         (world.folder / name).mkdir(exist_ok=True)
-    if not list(places_in_memory({})):
+    if not list(list_memory_folders({})):
         pytest.skip("there is no place in memory here")
     said = mounted("mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work,userxattr none state")
-    if "layers do not work here" in said or "takes no" not in said:
+    if "overlays do not work here" in said or "takes no" not in said:
         pytest.skip(f"files in memory have no attributes on this kernel: {said}")
     assert "what a command changes is held in memory, and " in said
     assert "/dev/shm/handrail-layers-" in said
@@ -135,15 +135,15 @@ def test_a_state_folder_on_overlayfs_keeps_layers_in_memory_and_says_how_much_fi
 
 def test_a_state_folder_in_the_workspace_holds_no_layer_of_it(tmp_path: Path) -> None:
     world = LayeredWorld(tmp_path, state="home/projects/mine/state")
-    why = world.sandbox.why_no_layer(world.roots)
+    why = world.sandbox.find_overlay_obstacle(world.roots)
     if why is not None:
-        assert f"the folder for layers lies in {world.workspace}" in why
+        assert f"the folder for overlays lies in {world.workspace}" in why
         return
     with world.new_layer() as layer:
         assert not layer.folder.startswith(str(world.folder))
         assert world.in_layer("echo x >file", layer).code == 0
     assert not (world.workspace / "file").exists()
-    assert "MB fit in" in world.sandbox.gaps_of_layer(world.roots)[0]
+    assert "MB fit in" in world.sandbox.list_overlay_gaps(world.roots)[0]
     world.sandbox.close()
 
 
@@ -155,30 +155,30 @@ def test_a_workspace_on_overlayfs_can_have_a_layer(world: LayeredWorld, mounted:
 
 
 def test_mounts_beside_the_roots_are_no_matter(tmp_path: Path) -> None:
-    beside = (Mounted("/", "ext4"), Mounted("/proc", "proc"), Mounted(f"{tmp_path}-other", "tmpfs"))
-    assert why_unfit((str(tmp_path),), beside) is None
+    beside = (MountPoint("/", "ext4"), MountPoint("/proc", "proc"), MountPoint(f"{tmp_path}-other", "tmpfs"))
+    assert find_overlay_obstacle((str(tmp_path),), beside) is None
 
 
 def test_over_the_whole_disk_lies_no_layer(world: LayeredWorld) -> None:
-    why = world.sandbox.why_no_layer(("/",))
+    why = world.sandbox.find_overlay_obstacle(("/",))
     assert why is not None
-    assert why.endswith("is a mount of its own, which would be missing under a layer")
+    assert why.endswith("is a mount of its own, which would be missing under an overlay")
 
 
 def test_the_mount_on_top_tells_the_file_system() -> None:
-    table = (Mounted("/", "ext4"), Mounted("/a", "tmpfs"), Mounted("/a", "overlay"), Mounted("/ab", "nfs"))
-    found = [file_system(path, table) for path in ("/a/b", "/ab/c", "/c", "/a")]
+    table = (MountPoint("/", "ext4"), MountPoint("/a", "tmpfs"), MountPoint("/a", "overlay"), MountPoint("/ab", "nfs"))
+    found = [find_file_system(path, table) for path in ("/a/b", "/ab/c", "/c", "/a")]
     assert found == ["overlay", "nfs", "ext4", "overlay"]
 
 
 def test_settings_that_want_no_layers_are_the_reason(world: LayeredWorld) -> None:
-    why = Sandbox(world.host(), most=2).why_no_layer(world.roots)
+    why = CommandSandbox(world.host(), most=2).find_overlay_obstacle(world.roots)
     assert why == "settings ask for none: sandbox.tier is 2"
 
 
 def test_without_tier_2_there_is_no_layer(world: LayeredWorld) -> None:
-    sandbox = Sandbox(world.host(environ={"PATH": ""}), most=1)
-    assert sandbox.why_no_layer(world.roots) == "settings ask for none: sandbox.tier is 1"
+    sandbox = CommandSandbox(world.host(environ={"PATH": ""}), most=1)
+    assert sandbox.find_overlay_obstacle(world.roots) == "settings ask for none: sandbox.tier is 1"
     assert {failure.tier for failure in sandbox.report(world.roots).failures} <= {1}
 
 
@@ -187,7 +187,7 @@ def test_without_the_programs_that_mount_there_is_no_layer(
 ) -> None:
     layer = world.new_layer()
     monkeypatch.setattr(mounting, "_FOLDERS", (str(tmp_path),))
-    assert world.sandbox.why_no_layer(world.roots) == (
+    assert world.sandbox.find_overlay_obstacle(world.roots) == (
         "the programs unshare and mount (of util-linux) are not installed"
     )
     with layer, pytest.raises(ToolError, match=r"are not there any more.*Nothing was run"):
@@ -200,12 +200,12 @@ def test_without_the_programs_that_mount_there_is_no_layer(
         ("unshare: unshare failed: Operation not permitted", "ext4", "ext4", "namespaces"),
         ("mount: wrong fs type", "overlay", "ext4", "the state folder /s is on overlay, which cannot take in"),
         ("mount: wrong fs type", "fuse.sshfs", "ext4", "the state folder /s is on fuse.sshfs"),
-        ("mount: wrong fs type", "ext4", "vfat", "/w is on vfat, over which no layer can lie"),
-        ("mount: wrong fs type", "ext4", "ext4", "layers do not work here (mount: wrong fs type)"),
+        ("mount: wrong fs type", "ext4", "vfat", "/w is on vfat, over which no overlay can lie"),
+        ("mount: wrong fs type", "ext4", "ext4", "overlays do not work here (mount: wrong fs type)"),
     ],
 )
 def test_what_was_seen_becomes_a_reason(said: str, state: str, root: str, expected: str) -> None:
-    remedy = cannot_be_mounted(said, "/s", state, [("/w", root)])
+    remedy = diagnose_mount_failure(said, "/s", state, [("/w", root)])
     assert expected in remedy.reason
     assert said in remedy.reason
 
@@ -223,9 +223,9 @@ def test_a_layer_that_cannot_be_mounted_after_all_runs_nothing_and_is_remembered
     assert str(world.folder) not in str(error)
     assert "Nothing was run. Call again: it will run without one" in str(error)
     assert not os.listdir(world.workspace)
-    assert "layers do not work here (mount: " in str(world.sandbox.why_no_layer(world.roots))
+    assert "overlays do not work here (mount: " in str(world.sandbox.find_overlay_obstacle(world.roots))
     world.sandbox.forget()
-    assert world.sandbox.why_no_layer(world.roots) is None
+    assert world.sandbox.find_overlay_obstacle(world.roots) is None
 
 
 def test_where_one_of_two_roots_cannot_be_mounted_nothing_is_run(world: LayeredWorld) -> None:
@@ -242,15 +242,15 @@ def test_a_state_folder_without_room_is_a_refusal(world: LayeredWorld) -> None:
     os.rmdir(world.folder / "state/layers")
     world.write("state/layers", "in the way")
     with pytest.raises(OSError, match="no folder of ours stays in"):
-        world.sandbox.new_layer(world.roots)
-    assert "the state folder cannot be used" in str(world.sandbox.why_no_layer(world.roots))
+        world.sandbox.create_overlay(world.roots)
+    assert "the state folder cannot be used" in str(world.sandbox.find_overlay_obstacle(world.roots))
 
 
 def test_settings_that_ask_for_a_layer_refuse_what_gets_none_and_may_change_files(world: LayeredWorld) -> None:
-    strict = Sandbox(world.host(), least=3)
+    strict = CommandSandbox(world.host(), least=3)
     with pytest.raises(ToolError) as refused:
         strict.launch(world.confinement(), "true")
-    said = "Settings ask for sandbox tier 3 (sandbox.least): what a command changes must go into a layer"
+    said = "Settings ask for sandbox tier 3 (sandbox.least): what a command changes must go into an overlay"
     assert str(refused.value).startswith(f"{said}, and one that goes on in the background gets none. Nothing was run.")
     assert ended(strict.launch(world.proven(), "echo looked")).out == "looked\n"
     with world.new_layer() as layer:
@@ -258,7 +258,7 @@ def test_settings_that_ask_for_a_layer_refuse_what_gets_none_and_may_change_file
 
 
 def test_settings_that_ask_for_a_layer_where_none_can_be_say_why(world: LayeredWorld) -> None:
-    strict = Sandbox(world.host(), most=2, least=3)
+    strict = CommandSandbox(world.host(), most=2, least=3)
     with pytest.raises(ToolError, match=r"and settings ask for none: sandbox.tier is 2. Nothing was run."):
         strict.launch(world.confinement(), "true")
 
@@ -266,7 +266,7 @@ def test_settings_that_ask_for_a_layer_where_none_can_be_say_why(world: LayeredW
 def test_the_report_of_roots_shows_tier_3_or_why_not(world: LayeredWorld) -> None:
     report = world.sandbox.report(world.roots)
     assert (report.tier, report.failures) == (3, ())
-    assert report.means.endswith("in a layer over the workspace")
+    assert report.means.endswith("in an overlay over the workspace")
     other = world.sandbox.report(("/",))
     assert (other.tier, other.failures[0].tier) == (2, 3)
     assert world.sandbox.report().tier == 2
@@ -274,12 +274,12 @@ def test_the_report_of_roots_shows_tier_3_or_why_not(world: LayeredWorld) -> Non
 
 def test_places_in_memory_are_for_their_owner_alone(tmp_path: Path) -> None:
     place = tmp_path / f"handrail-layers-{os.geteuid()}"
-    assert str(place) in [found.folder for found in places_in_memory({"XDG_RUNTIME_DIR": str(tmp_path)})]
+    assert str(place) in [found.folder for found in list_memory_folders({"XDG_RUNTIME_DIR": str(tmp_path)})]
     place.chmod(0o777)
-    assert str(place) not in [found.folder for found in places_in_memory({"XDG_RUNTIME_DIR": str(tmp_path)})]
+    assert str(place) not in [found.folder for found in list_memory_folders({"XDG_RUNTIME_DIR": str(tmp_path)})]
     place.rmdir()
     place.symlink_to(tmp_path)
-    assert str(place) not in [found.folder for found in places_in_memory({"XDG_RUNTIME_DIR": str(tmp_path)})]
+    assert str(place) not in [found.folder for found in list_memory_folders({"XDG_RUNTIME_DIR": str(tmp_path)})]
 
 
 def test_worlds_without_layers_are_what_they_were(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.sandbox.layers import WHY_NOT, LayeredWorld
 
-from handrail.sandbox.layer.hints import layer_hints
+from handrail.sandbox.layer.hints import list_overlay_hints
 
 
 @pytest.mark.parametrize(
@@ -19,21 +19,21 @@ from handrail.sandbox.layer.hints import layer_hints
     ],
 )
 def test_a_sign_in_the_output_becomes_a_sentence(printed: str, words: str) -> None:
-    hints = layer_hints(f"lots of output\n{printed}")
+    hints = list_overlay_hints(f"lots of output\n{printed}")
     assert len(hints) == 1
     assert words in hints[0]
 
 
 def test_ordinary_output_gives_no_hint() -> None:
-    assert layer_hints("") == ()
-    assert layer_hints("src/fs.c:12: case EXDEV:\nassert err != EOVERFLOW\n") == ()
-    assert layer_hints("rename: ok\nmv: cannot stat 'x': No such file or directory\n") == ()
+    assert list_overlay_hints("") == ()
+    assert list_overlay_hints("src/fs.c:12: case EXDEV:\nassert err != EOVERFLOW\n") == ()
+    assert list_overlay_hints("rename: ok\nmv: cannot stat 'x': No such file or directory\n") == ()
 
 
 def test_of_very_long_output_the_end_counts() -> None:
     sign = "Invalid cross-device link"
-    assert layer_hints("x" * 500_000 + sign)
-    assert not layer_hints(sign + "x" * 500_000)
+    assert list_overlay_hints("x" * 500_000 + sign)
+    assert not list_overlay_hints(sign + "x" * 500_000)
 
 
 @pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
@@ -42,7 +42,7 @@ def test_renaming_a_folder_from_below_gives_the_sign_and_mv_does_without(tmp_pat
     world.write("home/projects/mine/folder/file")
     with world.new_layer() as layer:
         done = world.in_layer('python3 -I -S -c \'import os; os.rename("folder", "other")\'', layer)
-        assert "cannot be renamed in one piece" in layer_hints(done.out)[0]
+        assert "cannot be renamed in one piece" in list_overlay_hints(done.out)[0]
     with world.new_layer() as layer:
         made = 'mkdir made && python3 -I -S -c \'import os; os.rename("made", "new")\''
         assert world.in_layer(made, layer).out == ""

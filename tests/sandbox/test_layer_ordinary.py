@@ -12,7 +12,7 @@ import pytest
 from tests.escape.starting import ordinary_number, python_for
 from tests.sandbox.layers import WHY_NOT
 
-from handrail.sandbox.layer.hints import layer_hints
+from handrail.sandbox.layer.hints import list_overlay_hints
 
 _REPOSITORY = Path(__file__).parents[2]
 pytestmark = [
@@ -31,9 +31,9 @@ with world.new_layer() as layer:
 _WHY_NOT = """
 import os, sys
 from handrail.settings import Settings
-from handrail.tools.commands import Commands
+from handrail.tools.commands import CommandEnvironment
 from handrail.workspace.root import Root
-commands = Commands(Settings(), sys.argv[1] + "/state", dict(os.environ))
+commands = CommandEnvironment(Settings(), sys.argv[1] + "/state", dict(os.environ))
 print(commands.why_no_layer((Root(sys.argv[1] + "/home/projects/mine"),)))
 """
 
@@ -124,7 +124,7 @@ def test_a_file_of_another_user_cannot_be_changed_in_a_layer_only_replaced_and_t
     done = somebody.runs("-c", _IN_LAYER, str(somebody.folder), changing)
     assert done.returncode == 0, done.stderr
     assert "replaced: mine" in done.stdout
-    assert "belongs to another user or group cannot be changed" in layer_hints(done.stdout)[0]
+    assert "belongs to another user or group cannot be changed" in list_overlay_hints(done.stdout)[0]
     assert theirs.read_text() == "theirs\n"
 
 
@@ -159,10 +159,10 @@ def test_doctor_says_that_a_folder_of_others_keeps_the_workspace_from_a_layer_an
         f"import os; os.chdir({str(somebody.workspace)!r}); os.environ['HOME'] = {str(somebody.folder / 'home')!r}; "
         "from handrail.cli.main import main; main()"
     )
-    assert " in a layer over the workspace\n" in somebody.runs("-c", looking, "doctor").stdout
+    assert " in an overlay over the workspace\n" in somebody.runs("-c", looking, "doctor").stdout
     shared = somebody.workspace / "shared"
     shared.mkdir()
     shared.chmod(0o777)
     told = somebody.runs("-c", looking, "doctor").stdout
-    assert "  ⚠ tier 3 has no layer here: ~/projects/mine/shared belongs to another user or group" in told
+    assert "  ⚠ tier 3 has no overlay here: ~/projects/mine/shared belongs to another user or group" in told
     assert f"      → sudo chown -R {somebody.number}:{somebody.number} ~/projects/mine/shared\n" in told

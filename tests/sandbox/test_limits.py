@@ -1,15 +1,15 @@
 """Limits as settings say them become limits of a command."""
 
-from handrail.sandbox.limits import Limits, limits_of
+from handrail.sandbox.limits import ResourceLimits, build_limits
 from handrail.settings.model import Limits as Chosen
 
 
 def test_without_any_setting_the_limits_are_the_defaults() -> None:
-    assert limits_of(Chosen()) == Limits()
+    assert build_limits(Chosen()) == ResourceLimits()
 
 
 def test_settings_decide_and_of_time_the_call() -> None:
     chosen = Chosen(exec="2 min", output="64 KB", memory=1 << 30, processes=9, file_size="1.5 MB")
-    expected = Limits(seconds=120, output=1 << 16, memory=1 << 30, processes=9, file_size=3 << 19)
-    assert limits_of(chosen) == expected
-    assert limits_of(chosen, 1500).seconds == 1.5
+    expected = ResourceLimits(seconds=120, output=1 << 16, memory=1 << 30, processes=9, file_size=3 << 19)
+    assert build_limits(chosen) == expected
+    assert build_limits(chosen, 1500).seconds == 1.5

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from namespaces import PROGRAM, World
 
-from handrail.sandbox.view.toolchains import toolchain_mounts
+from handrail.sandbox.view.toolchains import list_toolchain_mounts
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no bubblewrap here")
 
@@ -69,5 +69,5 @@ def test_a_link_in_a_root_opens_no_other_folder_to_landlock_either(tmp_path: Pat
     for way in WAYS:
         inner = World(tmp_path / WAYS[way][2].replace("/", "-"))
         environ = with_link(inner, way, world.home / "other")
-        shown = [mount.place for mount in toolchain_mounts(inner.host(environ=environ), (str(inner.workspace),))]
+        shown = [mount.place for mount in list_toolchain_mounts(inner.host(environ=environ), (str(inner.workspace),))]
         assert not [place for place in shown if place.startswith(f"{world.home}/other")]

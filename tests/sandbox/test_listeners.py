@@ -3,8 +3,8 @@
 import socket
 from pathlib import Path
 
-from handrail.sandbox.host import Host
-from handrail.sandbox.view.view import surroundings
+from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.view.view import build_base_view
 
 
 def test_a_socket_in_a_toolchain_is_covered(tmp_path: Path) -> None:
@@ -14,6 +14,8 @@ def test_a_socket_in_a_toolchain_is_covered(tmp_path: Path) -> None:
         listening.bind(str(tools / "with a blank"))
         listening.listen()
         bound.bind(str(tools / "datagrams"))
-        host = Host(home=str(tmp_path / "home"), environ={}, state=str(tmp_path / "state"), toolchains=(str(tools),))
-        covered = {mount.place for mount in surroundings(host).mounts if mount.kind == "no-file"}
+        host = SandboxHost(
+            home=str(tmp_path / "home"), environ={}, state=str(tmp_path / "state"), toolchains=(str(tools),)
+        )
+        covered = {mount.place for mount in build_base_view(host).mounts if mount.kind == "no-file"}
     assert {str(tools / "with a blank"), str(tools / "datagrams")} <= covered

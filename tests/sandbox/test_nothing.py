@@ -4,7 +4,7 @@ import os
 import threading
 from pathlib import Path
 
-from handrail.sandbox.namespaces.nothing import nothing_in
+from handrail.sandbox.namespaces.nothing import make_empty_placeholders
 
 
 def test_commands_that_are_the_first_together_all_find_them(tmp_path: Path) -> None:
@@ -14,7 +14,7 @@ def test_commands_that_are_the_first_together_all_find_them(tmp_path: Path) -> N
     def find(state: str) -> None:
         together.wait()
         try:
-            nothing_in(state)
+            make_empty_placeholders(state)
         except OSError as error:
             failures.append(error)
 

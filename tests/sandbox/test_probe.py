@@ -11,28 +11,28 @@ from namespaces import PROGRAM, World
 
 from apart import environment_in
 from handrail.protocol.error import ToolError
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.host import Host
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.namespaces.bubblewrap import bubblewrap_at
+from handrail.sandbox.namespaces.bubblewrap import inspect_bubblewrap
 from handrail.sandbox.namespaces.launching import launch_namespaced
-from handrail.sandbox.namespaces.preparing import Preparing
-from handrail.sandbox.probing.probe import surprise
+from handrail.sandbox.namespaces.preparing import BubblewrapBackend
+from handrail.sandbox.probing.probe import probe_tier
 
 EXPECTED = {"NoNewPrivs": "1", "Seccomp": "2", "CapEff": "0" * 16}
 needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Host:
+def host(tmp_path: Path) -> SandboxHost:
     return World(tmp_path).host()
 
 
 def changed(*changes: tuple[bytes, bytes]):
     """Tier 2, told something else."""
 
-    def start(confinement: Confinement, host: Host, text: str) -> Launch:
-        prepared = Preparing(bubblewrap_at(PROGRAM or ""), host)._prepared(confinement)
+    def start(confinement: SandboxProfile, host: SandboxHost, text: str) -> Launch:
+        prepared = BubblewrapBackend(inspect_bubblewrap(PROGRAM or ""), host)._prepared(confinement)
         for old, new in changes:
             assert old in prepared.arguments
             prepared = prepared._replace(arguments=prepared.arguments.replace(old, new))
@@ -42,7 +42,7 @@ def changed(*changes: tuple[bytes, bytes]):
 
 
 def unconfined(program: tuple[str, ...]):
-    def start(confinement: Confinement, host: Host, text: str) -> Launch:
+    def start(confinement: SandboxProfile, host: SandboxHost, text: str) -> Launch:
         status, status_end = os.pipe()
         lifeline_end, lifeline = os.pipe()
         return Launch(
@@ -59,8 +59,8 @@ def unconfined(program: tuple[str, ...]):
 
 
 @needs_bubblewrap
-def test_tier_2_holds_no_surprise(host: Host) -> None:
-    assert surprise(changed(), host, expected=EXPECTED) is None
+def test_tier_2_holds_no_surprise(host: SandboxHost) -> None:
+    assert probe_tier(changed(), host, expected=EXPECTED) is None
 
 
 @needs_bubblewrap
@@ -74,14 +74,16 @@ def test_tier_2_holds_no_surprise(host: Host) -> None:
     ],
     ids=["network", "unknown option", "no folder", "no guard"],
 )
-def test_a_tier_that_is_made_otherwise_is_found_out(host: Host, change: list[tuple[bytes, bytes]], found: str) -> None:
-    assert found in (surprise(changed(*change), host, expected=EXPECTED) or "")
+def test_a_tier_that_is_made_otherwise_is_found_out(
+    host: SandboxHost, change: list[tuple[bytes, bytes]], found: str
+) -> None:
+    assert found in (probe_tier(changed(*change), host, expected=EXPECTED) or "")
 
 
 @needs_bubblewrap
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities to keep")
-def test_capabilities_that_are_left_to_root_are_found_out(host: Host) -> None:
-    found = surprise(changed((b"--cap-drop\0ALL\0", b"")), host, expected=EXPECTED)
+def test_capabilities_that_are_left_to_root_are_found_out(host: SandboxHost) -> None:
+    found = probe_tier(changed((b"--cap-drop\0ALL\0", b"")), host, expected=EXPECTED)
     assert found == f"a command does not run with CapEff {'0' * 16}"
 
 
@@ -95,38 +97,38 @@ def test_capabilities_that_are_left_to_root_are_found_out(host: Host) -> None:
         ("home", b"--ro-bind", "a command can read what is hidden from it"),
     ],
 )
-def test_a_folder_that_is_shown_by_mistake_is_found_out(host: Host, place: str, kind: bytes, found: str) -> None:
-    def start(confinement: Confinement, host: Host, text: str) -> Launch:
+def test_a_folder_that_is_shown_by_mistake_is_found_out(host: SandboxHost, place: str, kind: bytes, found: str) -> None:
+    def start(confinement: SandboxProfile, host: SandboxHost, text: str) -> Launch:
         folder = os.fsencode(os.path.join(os.path.dirname(confinement.cwd), place))
         shown = b"%b\0%b\0%b\0--remount-ro\0/\0" % (kind, folder, folder)
         return changed((b"--remount-ro\0/\0", shown))(confinement, host, text)
 
-    assert surprise(start, host, expected=EXPECTED) == found
+    assert probe_tier(start, host, expected=EXPECTED) == found
 
 
-def test_a_shell_without_a_sandbox_is_found_out(host: Host) -> None:
-    found = surprise(unconfined((shutil.which("bash") or "bash",)), host, expected=EXPECTED)
+def test_a_shell_without_a_sandbox_is_found_out(host: SandboxHost) -> None:
+    found = probe_tier(unconfined((shutil.which("bash") or "bash",)), host, expected=EXPECTED)
     assert found == "a command can change a read-only folder"
 
 
-def test_what_does_not_start_or_says_nothing_is_found_out(host: Host) -> None:
-    assert "trying it out failed" in (surprise(unconfined(("/nowhere/bash",)), host, expected=EXPECTED) or "")
-    assert surprise(unconfined(("/bin/true",)), host, expected=EXPECTED) == "it ended without a word"
+def test_what_does_not_start_or_says_nothing_is_found_out(host: SandboxHost) -> None:
+    assert "trying it out failed" in (probe_tier(unconfined(("/nowhere/bash",)), host, expected=EXPECTED) or "")
+    assert probe_tier(unconfined(("/bin/true",)), host, expected=EXPECTED) == "it ended without a word"
 
 
-def test_a_tier_that_refuses_is_found_out(host: Host) -> None:
+def test_a_tier_that_refuses_is_found_out(host: SandboxHost) -> None:
     def start(*_: object) -> Launch:
         raise ToolError("SANDBOX_UNAVAILABLE", "not on this machine")
 
-    assert surprise(start, host, expected=EXPECTED) == "trying it out failed: not on this machine"
+    assert probe_tier(start, host, expected=EXPECTED) == "trying it out failed: not on this machine"
 
 
 @needs_bubblewrap
-def test_the_probe_leaves_nothing_behind(host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_probe_leaves_nothing_behind(host: SandboxHost, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     before = set(os.listdir("/proc/self/fd"))
-    assert surprise(changed(), host, expected=EXPECTED) is None
+    assert probe_tier(changed(), host, expected=EXPECTED) is None
     assert os.listdir(tmp_path / "temporary") == []
     assert set(os.listdir("/proc/self/fd")) == before
     assert not Path(host.state).exists()
@@ -136,8 +138,8 @@ def test_the_probe_leaves_nothing_behind(host: Host, tmp_path: Path, monkeypatch
 
 HOLDS = """
 import sys
-from handrail.store.locked_folder import temporary_folder
-with temporary_folder("handrail-probe-") as folder:
+from handrail.store.locked_folder import make_temporary_folder
+with make_temporary_folder("handrail-probe-") as folder:
     print(folder, flush=True)
     sys.stdin.readline()
 """

@@ -16,10 +16,10 @@ from proxied import Proxied, open_descriptors, serving, web
 
 from handrail.protocol.error import ToolError
 from handrail.sandbox import choice
-from handrail.sandbox.namespaces.bubblewrap import bubblewrap_at
-from handrail.sandbox.namespaces.preparing import Preparing
+from handrail.sandbox.namespaces.bubblewrap import inspect_bubblewrap
+from handrail.sandbox.namespaces.preparing import BubblewrapBackend
 from handrail.sandbox.proxy.inside import PLACE, PORT
-from handrail.sandbox.sandbox import Sandbox
+from handrail.sandbox.sandbox import CommandSandbox
 from handrail.sandbox.view import interpreter
 
 needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
@@ -136,7 +136,7 @@ def test_a_command_cannot_come_by_the_socket_itself(world: World, asked: Proxied
 
 
 def test_without_a_proxy_that_answers_the_command_is_not_begun(world: World, asked: Proxied) -> None:
-    preparing = Preparing(bubblewrap_at(PROGRAM or ""), world.host())
+    preparing = BubblewrapBackend(inspect_bubblewrap(PROGRAM or ""), world.host())
     launch = preparing.launch(world.confinement(proxy=asked.proxy.path), "echo ran")
     with socket.socket(socket.AF_UNIX) as deaf:
         asked.proxy.close()
@@ -182,7 +182,7 @@ def copied_python(folder: Path, library: Path) -> Path:
 def test_in_an_environment_it_is_the_python_that_it_was_made_with(tmp_path: Path) -> None:
     venv.create(tmp_path / "env", symlinks=True)
     program = tmp_path / "env" / "bin" / "python"
-    told = "from handrail.sandbox.view.interpreter import interpreter; print(interpreter())"
+    told = "from handrail.sandbox.view.interpreter import find_interpreter; print(find_interpreter())"
     done = subprocess.run(
         [program, "-c", told],
         check=False,
@@ -190,7 +190,7 @@ def test_in_an_environment_it_is_the_python_that_it_was_made_with(tmp_path: Path
         capture_output=True,
         text=True,
     )
-    assert done.stdout.strip() == interpreter.interpreter(), done.stderr
+    assert done.stdout.strip() == interpreter.find_interpreter(), done.stderr
 
 
 def test_a_host_whose_python_is_no_program_is_told_so(
@@ -206,7 +206,7 @@ def test_a_host_whose_python_is_no_program_is_told_so(
 @pytest.mark.parametrize("most", [1, 0])
 def test_a_weaker_tier_opens_no_network_and_says_what_helps(world: World, asked: Proxied, most: int) -> None:
     choice.forget()
-    sandbox = Sandbox(world.host(), most=most)
+    sandbox = CommandSandbox(world.host(), most=most)
     with pytest.raises(ToolError, match="only in sandbox tier 2") as caught:
         sandbox.launch(world.confinement(proxy=asked.proxy.path), "true")
     assert caught.value.code == "UNAVAILABLE"
@@ -225,7 +225,7 @@ def test_a_command_without_a_proxy_sees_nothing_of_it(world: World) -> None:
 
 
 def test_many_in_a_row_leave_no_descriptor_open(world: World, asked: Proxied) -> None:
-    preparing = Preparing(bubblewrap_at(PROGRAM or ""), world.host())
+    preparing = BubblewrapBackend(inspect_bubblewrap(PROGRAM or ""), world.host())
     confinement = world.confinement(proxy=asked.proxy.path)
     preparing.launch(confinement, "true").close()
     before = open_descriptors()

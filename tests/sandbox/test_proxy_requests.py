@@ -4,15 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.network.hosts import Refused, Target
-from handrail.sandbox.proxy.bodies import body_of
-from handrail.sandbox.proxy.request import MalformedError, forwarded, parse_request
+from handrail.policy.network.hosts import HostPort, InvalidHost
+from handrail.sandbox.proxy.bodies import build_body
+from handrail.sandbox.proxy.request import MalformedError, build_forwarded_head, parse_request
 
 
 def passed_on(text: str) -> str:
     request = parse_request(text.encode("latin-1"))
-    assert isinstance(request.target, Target)
-    return forwarded(request, request.target).decode("latin-1")
+    assert isinstance(request.target, HostPort)
+    return build_forwarded_head(request, request.target).decode("latin-1")
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def passed_on(text: str) -> str:
 )
 def test_both_ways_to_ask_a_proxy_are_read(text: str, host: str, port: int, path: str) -> None:
     request = parse_request(text.encode())
-    assert isinstance(request.target, Target)
+    assert isinstance(request.target, HostPort)
     assert (request.target.host, request.target.port, request.path) == (host, port, path)
 
 
@@ -136,9 +136,9 @@ def test_no_head_takes_longer_the_more_ways_there_are_to_read_it(text: str) -> N
 
 def test_a_host_that_cannot_be_listed_is_told_with_its_reason() -> None:
     request = parse_request(b"CONNECT pypi.org.:443 HTTP/1.1")
-    assert request.target == Refused("pypi.org.", "pypi.org. ends with a dot", 443)
+    assert request.target == InvalidHost("pypi.org.", "pypi.org. ends with a dot", 443)
     dotless = parse_request(b"GET http:///x HTTP/1.1\r\nHost: x").target
-    assert isinstance(dotless, Refused)
+    assert isinstance(dotless, InvalidHost)
     assert dotless.reason == "no host is named"
 
 
@@ -165,14 +165,14 @@ def test_a_body_in_chunks_stays_one() -> None:
 
 def body(head: str, *pieces: bytes) -> tuple[bytes, bool]:
     request = parse_request(f"POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\n{head}".encode())
-    taking = body_of(request)
-    return b"".join(taking.take(piece) for piece in pieces), taking.done
+    taking = build_body(request)
+    return b"".join(taking.feed(piece) for piece in pieces), taking.done
 
 
 def test_no_more_is_passed_on_than_the_length_says() -> None:
     assert body("Content-Length: 5", b"hel", b"loGET http://b") == (b"hello", True)
     assert body("Content-Length: 5", b"hel") == (b"hel", False)
-    assert body_of(parse_request(b"GET http://a.example/ HTTP/1.0")).done
+    assert build_body(parse_request(b"GET http://a.example/ HTTP/1.0")).done
 
 
 def test_chunks_are_written_anew_without_extensions_and_trailers() -> None:
@@ -224,7 +224,7 @@ def test_whatever_is_passed_on_is_one_head(text: str) -> None:
         request = parse_request(f"GET http://a.example/{text} HTTP/1.1\r\nHost: a.example".encode())
     except MalformedError:
         return
-    if isinstance(request.target, Target):
-        told = forwarded(request, request.target)
+    if isinstance(request.target, HostPort):
+        told = build_forwarded_head(request, request.target)
         assert told.count(b"\r\n\r\n") == 1
         assert told.split(b"\r\n")[1].startswith(b"Host: ")

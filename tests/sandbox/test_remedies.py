@@ -3,7 +3,12 @@
 import pytest
 
 from handrail.sandbox.probing import remedies
-from handrail.sandbox.probing.remedies import bubblewrap_fails, no_bubblewrap, no_landlock, not_linux
+from handrail.sandbox.probing.remedies import (
+    diagnose_bubblewrap_failure,
+    diagnose_landlock_failure,
+    diagnose_missing_bubblewrap,
+    diagnose_platform,
+)
 
 
 @pytest.fixture
@@ -33,12 +38,12 @@ def machine(monkeypatch: pytest.MonkeyPatch):
 )
 def test_a_missing_bubblewrap_is_installed_by_what_is_there(machine, program: str, fix: str | None) -> None:
     machine(programs=(program,))
-    assert no_bubblewrap() == ("bubblewrap (bwrap) is not installed", fix)
+    assert diagnose_missing_bubblewrap() == ("bubblewrap (bwrap) is not installed", fix)
 
 
 def test_root_needs_no_sudo(machine) -> None:
     machine(programs=("apt-get",), user=0)
-    assert no_bubblewrap().fix == "apt-get install bubblewrap"
+    assert diagnose_missing_bubblewrap().fix == "apt-get install bubblewrap"
 
 
 @pytest.mark.parametrize(
@@ -60,22 +65,22 @@ def test_what_keeps_bubblewrap_from_working_is_named_with_what_it_said(
     machine, path: str, value: str, fix: str
 ) -> None:
     machine({path: value})
-    found = bubblewrap_fails("/usr/bin/bwrap", "bwrap: No permissions")
+    found = diagnose_bubblewrap_failure("/usr/bin/bwrap", "bwrap: No permissions")
     assert (found.fix or "").startswith(fix)
     assert "(bwrap: No permissions)" in found.reason
 
 
 def test_a_switch_that_does_not_concern_root_is_not_blamed(machine) -> None:
     machine({"/proc/sys/kernel/unprivileged_userns_clone": "0"}, user=0)
-    assert "sysctl" not in (bubblewrap_fails("/usr/bin/bwrap", "said").fix or "")
+    assert "sysctl" not in (diagnose_bubblewrap_failure("/usr/bin/bwrap", "said").fix or "")
 
 
 def test_elsewhere_than_on_linux_nothing_helps(machine) -> None:
-    assert not_linux("darwin") == ("commands are confined on Linux only, and this is darwin", None)
+    assert diagnose_platform("darwin") == ("commands are confined on Linux only, and this is darwin", None)
 
 
 def test_a_kernel_without_landlock_is_named(machine) -> None:
     machine({"/sys/kernel/security/lsm": "capability,yama"}, programs=("grubby",))
-    assert no_landlock("said").fix == "sudo grubby --update-kernel=ALL --args=lsm=landlock"
+    assert diagnose_landlock_failure("said").fix == "sudo grubby --update-kernel=ALL --args=lsm=landlock"
     machine({"/sys/kernel/security/lsm": "capability,landlock"})
-    assert no_landlock("said").fix is None
+    assert diagnose_landlock_failure("said").fix is None

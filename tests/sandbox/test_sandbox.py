@@ -8,8 +8,8 @@ from namespaces import PROGRAM, World, ended
 
 from handrail.protocol.error import ToolError
 from handrail.sandbox import choice
-from handrail.sandbox.sandbox import Sandbox
-from handrail.sandbox.text import MOST_TEXT
+from handrail.sandbox.sandbox import CommandSandbox
+from handrail.sandbox.text import MAX_ARGUMENT_BYTES
 
 needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 
@@ -31,7 +31,7 @@ def no_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @needs_bubblewrap
 def test_the_best_tier_is_in_use_and_runs_commands(world: World) -> None:
-    sandbox = Sandbox(world.host())
+    sandbox = CommandSandbox(world.host())
     assert sandbox.tier == 2
     assert ended(sandbox.launch(world.confinement(), "echo hello")).out == "hello\n"
     report = sandbox.report()
@@ -42,7 +42,7 @@ def test_the_best_tier_is_in_use_and_runs_commands(world: World) -> None:
 
 @pytest.mark.parametrize("most", [1, 0])
 def test_a_tier_can_be_asked_for(world: World, most: int) -> None:
-    sandbox = Sandbox(world.host(), most=most)
+    sandbox = CommandSandbox(world.host(), most=most)
     assert sandbox.tier <= most
     launch = sandbox.launch(world.confinement(), "echo hello; exit 3")
     assert launch.tier == sandbox.tier
@@ -52,7 +52,7 @@ def test_a_tier_can_be_asked_for(world: World, most: int) -> None:
 
 
 def test_without_bubblewrap_a_weaker_tier_is_in_use_and_says_why(world: World, no_bubblewrap: None) -> None:
-    sandbox = Sandbox(world.host(environ={"PATH": "/nowhere"}))
+    sandbox = CommandSandbox(world.host(environ={"PATH": "/nowhere"}))
     assert sandbox.tier < 2
     [failure, *_] = sandbox.report().failures
     assert (failure.tier, failure.reason) == (2, "bubblewrap (bwrap) is not installed")
@@ -63,7 +63,7 @@ def test_a_bubblewrap_that_confines_nothing_is_not_used(world: World, no_bubblew
     """One that is like it in name only: it runs the command as it is."""
     fake = world.write("bin/bwrap", '#!/bin/bash\nwhile [ $# -gt 0 -a "$1" != -- ]; do shift; done; shift; exec "$@"\n')
     fake.chmod(0o755)
-    sandbox = Sandbox(world.host(environ={"PATH": f"{fake.parent}:/usr/bin:/bin"}))
+    sandbox = CommandSandbox(world.host(environ={"PATH": f"{fake.parent}:/usr/bin:/bin"}))
     assert sandbox.tier < 2
     assert "bubblewrap" in sandbox.report().failures[0].reason or "container" in sandbox.report().failures[0].reason
 
@@ -77,7 +77,7 @@ def test_a_bubblewrap_that_cannot_close_user_namespaces_is_used_without(world: W
         f'#!/bin/bash\n[ $1 = --args ] && {told} | grep -qx -- --disable-userns && exit 1\nexec {PROGRAM} "$@"\n',
     )
     guarded.chmod(0o755)
-    sandbox = Sandbox(world.host(environ={"PATH": f"{guarded.parent}:/usr/bin:/bin"}))
+    sandbox = CommandSandbox(world.host(environ={"PATH": f"{guarded.parent}:/usr/bin:/bin"}))
     assert sandbox.tier == 2
     assert ended(sandbox.launch(world.confinement(), "echo hello; unshare -U true || echo refused")).out.endswith(
         "refused\n"
@@ -85,7 +85,7 @@ def test_a_bubblewrap_that_cannot_close_user_namespaces_is_used_without(world: W
 
 
 def test_below_the_least_tier_nothing_is_run(world: World, no_bubblewrap: None) -> None:
-    sandbox = Sandbox(world.host(environ={"PATH": "/nowhere"}), least=2)
+    sandbox = CommandSandbox(world.host(environ={"PATH": "/nowhere"}), least=2)
     with pytest.raises(ToolError) as caught:
         sandbox.launch(world.confinement(), "true")
     assert caught.value.code == "SANDBOX_UNAVAILABLE"
@@ -94,17 +94,17 @@ def test_below_the_least_tier_nothing_is_run(world: World, no_bubblewrap: None) 
 
 def test_asking_for_less_than_the_least_runs_nothing(world: World) -> None:
     with pytest.raises(ToolError, match="settings allow no better one"):
-        Sandbox(world.host(), most=0, least=1).launch(world.confinement(), "true")
+        CommandSandbox(world.host(), most=0, least=1).launch(world.confinement(), "true")
 
 
 @needs_bubblewrap
 def test_what_was_found_out_is_kept_until_it_is_forgotten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[str] = []
-    monkeypatch.setattr(choice, "surprise", lambda *_, **__: looks.append("looked"))
+    monkeypatch.setattr(choice, "probe_tier", lambda *_, **__: looks.append("looked"))
     for _ in range(3):
-        assert Sandbox(world.host()).tier == 2
+        assert CommandSandbox(world.host()).tier == 2
     assert looks == ["looked"]
-    sandbox = Sandbox(world.host())
+    sandbox = CommandSandbox(world.host())
     error = sandbox.failed("bwrap: Creating new namespace failed: No space left on device\n")
     assert error.code == "SANDBOX_UNAVAILABLE"
     assert "No space left on device" in error.message
@@ -118,7 +118,7 @@ def test_a_bubblewrap_that_has_vanished_is_no_longer_used(world: World, no_bubbl
     copy = world.write("bin/bwrap")
     copy.write_bytes(Path(PROGRAM).read_bytes())
     copy.chmod(0o755)
-    sandbox = Sandbox(world.host(environ={"PATH": str(copy.parent)}))
+    sandbox = CommandSandbox(world.host(environ={"PATH": str(copy.parent)}))
     if sandbox.tier < 2:
         pytest.skip("only the system's own bubblewrap works here")
     copy.unlink()
@@ -134,19 +134,19 @@ def test_a_bubblewrap_that_has_vanished_is_no_longer_used(world: World, no_bubbl
 @pytest.mark.parametrize("most", [3, 1, 0])
 def test_a_text_that_no_shell_takes_is_refused(world: World, text: str, code: str, most: int) -> None:
     with pytest.raises(ToolError) as caught:
-        Sandbox(world.host(), most=most).launch(world.confinement(), text)
+        CommandSandbox(world.host(), most=most).launch(world.confinement(), text)
     assert caught.value.code == code
 
 
 @needs_bubblewrap
 def test_the_longest_text_runs(world: World) -> None:
-    text = "echo hello #".ljust(MOST_TEXT, "x")
-    assert ended(Sandbox(world.host()).launch(world.confinement(), text)).out == "hello\n"
+    text = "echo hello #".ljust(MAX_ARGUMENT_BYTES, "x")
+    assert ended(CommandSandbox(world.host()).launch(world.confinement(), text)).out == "hello\n"
 
 
 @needs_bubblewrap
 def test_starting_and_closing_many_leaves_no_descriptor_open(world: World) -> None:
-    sandbox = Sandbox(world.host())
+    sandbox = CommandSandbox(world.host())
     sandbox.launch(world.confinement(), "true").close()
     before = set(os.listdir("/proc/self/fd"))
     for _ in range(20):
@@ -158,7 +158,7 @@ def test_starting_and_closing_many_leaves_no_descriptor_open(world: World) -> No
 def test_a_toolchain_that_is_installed_meanwhile_is_seen_after_a_while(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sandbox = Sandbox(world.host())
+    sandbox = CommandSandbox(world.host())
     text = "cat ~/.nvm/node 2>/dev/null"
     assert ended(sandbox.launch(world.confinement(), text)).out == ""
     world.write("home/.nvm/node", "tool")

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from supervising import PYTHON, a_host, confined, run, start, status_of
 
-from handrail.kernel.landlock import abi
+from handrail.kernel.landlock import read_abi_version
 from handrail.protocol.error import ToolError
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 from handrail.sandbox.supervision.launching import launch_supervised
-from handrail.sandbox.supervisor.plan import Plan
+from handrail.sandbox.supervisor.plan import SupervisorPlan
 
-TIERS = [pytest.param(1, marks=pytest.mark.skipif(not abi(), reason="no Landlock")), 0]
+TIERS = [pytest.param(1, marks=pytest.mark.skipif(not read_abi_version(), reason="no Landlock")), 0]
 pytestmark = pytest.mark.parametrize("tier", TIERS)
 
 
@@ -86,7 +86,7 @@ def test_it_cannot_become_somebody_else_and_leaves_no_core(tmp_path: Path, works
 
 
 def test_a_file_grows_to_its_limit_only(tmp_path: Path, workspace: Path, tier: int) -> None:
-    confinement = confined(workspace, limits=Limits(file_size=1 << 20))
+    confinement = confined(workspace, limits=ResourceLimits(file_size=1 << 20))
     outcome = run(confinement, a_host(tmp_path), "head -c 2M /dev/zero > big", tier)
     assert outcome.exit_code == 128 + signal.SIGXFSZ
     assert (workspace / "big").stat().st_size == 1 << 20
@@ -94,7 +94,7 @@ def test_a_file_grows_to_its_limit_only(tmp_path: Path, workspace: Path, tier: i
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root is not bound by it")
 def test_there_are_not_more_processes_than_the_limit(tmp_path: Path, workspace: Path, tier: int) -> None:
-    confinement = confined(workspace, limits=Limits(processes=5))
+    confinement = confined(workspace, limits=ResourceLimits(processes=5))
     forks = "import os, time\nfor _ in range(100): os.fork() or time.sleep(99)"
     outcome = run(confinement, a_host(tmp_path), f"{PYTHON} -ISc '{forks}'", tier)
     assert "BlockingIOError" in outcome.output
@@ -110,7 +110,7 @@ def test_a_folder_that_is_gone_is_told(tmp_path: Path, workspace: Path, tier: in
 @pytest.mark.parametrize("program", [b"/no/such/bash", b"/etc/passwd", b"/"])
 def test_a_bash_that_does_not_start_is_told(tmp_path: Path, workspace: Path, tier: int, program: bytes) -> None:
     with launch_supervised(confined(workspace), a_host(tmp_path), "echo ran", tier) as launch:
-        plan = Plan.read(os.dup(launch.inherited[0]))
+        plan = SupervisorPlan.read(os.dup(launch.inherited[0]))
         plan.arguments[0] = program
         written = plan.write()
         os.dup2(written, launch.inherited[0])

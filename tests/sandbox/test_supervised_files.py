@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from supervising import PYTHON, a_host, confined, run
 
-from handrail.kernel.landlock import abi
+from handrail.kernel.landlock import read_abi_version
 from handrail.protocol.error import ToolError
-from handrail.sandbox.confinement import Trust
+from handrail.sandbox.confinement import CommandOrigin
 
-pytestmark = pytest.mark.skipif(abi() < 6, reason="tier 1 gives less without Landlock's newer rights")
-TRUSTS: tuple[Trust, ...] = ("proven", "unasked", "approved")
+pytestmark = pytest.mark.skipif(read_abi_version() < 6, reason="tier 1 gives less without Landlock's newer rights")
+TRUSTS: tuple[CommandOrigin, ...] = ("proven", "unasked", "approved")
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def outside(tmp_path: Path) -> Path:
     ],
 )
 def test_what_is_outside_can_neither_be_read_nor_changed(
-    tmp_path: Path, workspace: Path, outside: Path, trust: Trust, attempt: str
+    tmp_path: Path, workspace: Path, outside: Path, trust: CommandOrigin, attempt: str
 ) -> None:
     text = attempt.replace("{python}", PYTHON).replace("{}", str(outside))
     outcome = run(confined(workspace, trust), a_host(tmp_path), text)
@@ -185,7 +185,7 @@ def test_what_is_sealed_can_be_read_and_not_changed(tmp_path: Path, workspace: P
         workspace,
         "approved",
         read_only=(str(workspace / "vendor"),),
-        sealed=(str(workspace / "sealed.toml"), str(workspace / "folder")),
+        read_only_paths=(str(workspace / "sealed.toml"), str(workspace / "folder")),
     )
     outcome = run(confinement, a_host(tmp_path), attempt.replace("{}", target))
     assert outcome.exit_code != 0
@@ -200,7 +200,9 @@ def test_a_sealed_or_hidden_link_counts_for_what_it_leads_to(tmp_path: Path, wor
         (workspace / name).write_text("as it was\n")
     (workspace / "sealed").symlink_to("settings/real")
     (workspace / ".env").symlink_to("keys/real")
-    confinement = confined(workspace, sealed=(str(workspace / "sealed"),), hidden_files=(str(workspace / ".env"),))
+    confinement = confined(
+        workspace, read_only_paths=(str(workspace / "sealed"),), hidden_files=(str(workspace / ".env"),)
+    )
     text = "echo x > sealed; echo x > settings/real; rm sealed; ln -sf free/file sealed; cat .env keys/real"
     outcome = run(confinement, a_host(tmp_path), text)
     assert outcome.output.count("ermission denied") == 6
@@ -210,7 +212,7 @@ def test_a_sealed_or_hidden_link_counts_for_what_it_leads_to(tmp_path: Path, wor
 
 
 def test_what_is_sealed_and_not_there_takes_nothing_away(tmp_path: Path, workspace: Path) -> None:
-    confinement = confined(workspace, sealed=(f"{workspace}/gone",), hidden_files=(f"{workspace}/gone.env",))
+    confinement = confined(workspace, read_only_paths=(f"{workspace}/gone",), hidden_files=(f"{workspace}/gone.env",))
     assert run(confinement, a_host(tmp_path), "echo x > new; cat new").output == "x\n"
 
 

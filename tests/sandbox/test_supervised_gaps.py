@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from supervising import PYTHON, a_host, confined, run
 
-from handrail.kernel.landlock import abi, lacking
-from handrail.sandbox.supervision.gaps import TIER_0, TIER_1, gaps_of
+from handrail.kernel.landlock import describe_missing_rights, read_abi_version
+from handrail.sandbox.supervision.gaps import TIER_0, TIER_1, list_gaps
 
-pytestmark = pytest.mark.skipif(abi() < 6, reason="tier 1 gives less without Landlock's newer rights")
+pytestmark = pytest.mark.skipif(read_abi_version() < 6, reason="tier 1 gives less without Landlock's newer rights")
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def outside(tmp_path: Path) -> Path:
 
 
 def test_the_gaps_are_said_with_those_of_an_older_kernel() -> None:
-    assert gaps_of(1) == (*TIER_1, *lacking(abi()))
-    assert gaps_of(0) == TIER_0
+    assert list_gaps(1) == (*TIER_1, *describe_missing_rights(read_abi_version()))
+    assert list_gaps(0) == TIER_0
 
 
 @pytest.mark.parametrize("trust", ["proven", "unasked", "approved"])
@@ -100,7 +100,7 @@ def test_beside_something_sealed_what_exists_can_be_changed_and_nothing_made(tmp
     (workspace / "sub").mkdir()
     for name in ("sealed", "file", "sub/file"):
         (workspace / name).write_text("old\n")
-    confinement = confined(workspace, sealed=(str(workspace / "sealed"),))
+    confinement = confined(workspace, read_only_paths=(str(workspace / "sealed"),))
     text = "echo new > file; echo x > made; mkdir made; rm file; mv file sub/moved; echo new > sub/made; rm sub/file"
     outcome = run(confinement, a_host(tmp_path), text)
     assert outcome.output.count("ermission denied") + outcome.output.count("cross-device") >= 4

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from supervising import PYTHON, a_host, confined, run
 
-from handrail.kernel.landlock import abi
-from handrail.sandbox.confinement import Trust
+from handrail.kernel.landlock import read_abi_version
+from handrail.sandbox.confinement import CommandOrigin
 
-pytestmark = pytest.mark.skipif(abi() < 6, reason="tier 1 gives less without Landlock's newer rights")
+pytestmark = pytest.mark.skipif(read_abi_version() < 6, reason="tier 1 gives less without Landlock's newer rights")
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def outsider() -> Iterator[subprocess.Popen[bytes]]:
     ],
 )
 def test_an_outsider_is_out_of_reach(
-    tmp_path: Path, workspace: Path, outsider: subprocess.Popen[bytes], trust: Trust, attempt: str
+    tmp_path: Path, workspace: Path, outsider: subprocess.Popen[bytes], trust: CommandOrigin, attempt: str
 ) -> None:
     text = attempt.replace("{python}", PYTHON).replace("{}", str(outsider.pid))
     outcome = run(confined(workspace, trust), a_host(tmp_path), text)
@@ -92,7 +92,9 @@ def listeners(tmp_path: Path) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.parametrize("trust", ["proven", "unasked", "approved"])
-def test_no_socket_reaches_anybody(tmp_path: Path, workspace: Path, listeners: dict[str, str], trust: Trust) -> None:
+def test_no_socket_reaches_anybody(
+    tmp_path: Path, workspace: Path, listeners: dict[str, str], trust: CommandOrigin
+) -> None:
     texts = {what: f'{PYTHON} -ISc "import socket; {code}"' for what, code in listeners.items()}
     for text in texts.values():
         outcome = run(confined(workspace, trust), a_host(tmp_path), text)

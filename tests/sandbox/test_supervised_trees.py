@@ -12,12 +12,12 @@ from uuid import uuid4
 import pytest
 from supervising import ENDED_WITHIN, a_host, confined, ends, processes_with, run, start, status_of
 
-from handrail.kernel.landlock import abi
+from handrail.kernel.landlock import read_abi_version
 from handrail.sandbox.supervision.launching import launch_supervised
 from handrail.sandbox.supervisor.private import remove_abandoned
 
 VICTIM = Path(__file__).with_name("supervised_victim.py")
-TIERS = [pytest.param(1, marks=pytest.mark.skipif(not abi(), reason="no Landlock")), 0]
+TIERS = [pytest.param(1, marks=pytest.mark.skipif(not read_abi_version(), reason="no Landlock")), 0]
 
 # Each ends with `ready`, once everything that it starts has its own name.
 _WAIT = "until [ -e up ]; do :; done; echo ready"
@@ -49,7 +49,7 @@ def test_nothing_is_left_when_the_lifeline_closes(
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         assert processes_with(mark)
-        launch.let_go()
+        launch.drop_lifeline()
         process.wait(ENDED_WITHIN)
         assert processes_with(mark) == []
         assert [list(document) for document in status_of(launch)] == [["child-pid"]]

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from namespaces import World
 
-from handrail.policy.names import protection
-from handrail.sandbox.view.mounts import Mount, arranged, shows
+from handrail.policy.names import find_protection
+from handrail.sandbox.view.mounts import Mount, is_shown, order_mounts
 from handrail.sandbox.view.toolchain_table import TOOLCHAINS
-from handrail.sandbox.view.toolchains import objection, refused, toolchain_mounts
+from handrail.sandbox.view.toolchains import find_objection, list_refused_toolchains, list_toolchain_mounts
 
 
 @pytest.fixture
@@ -20,15 +20,15 @@ def world(tmp_path: Path) -> World:
 def seen(world: World, path: str, **changes) -> bool:
     """Whether a command would see this, in a home that is otherwise empty."""
     host = world.host(**changes)
-    mounts = arranged((Mount("home", str(world.home)), *toolchain_mounts(host)))
-    return shows(mounts, os.path.join(world.home, path))
+    mounts = order_mounts((Mount("home", str(world.home)), *list_toolchain_mounts(host)))
+    return is_shown(mounts, os.path.join(world.home, path))
 
 
 @pytest.mark.parametrize("toolchain", TOOLCHAINS, ids=lambda toolchain: f"{toolchain.name} {toolchain.folder}")
 def test_no_place_of_the_table_is_one_of_credentials(toolchain) -> None:
     for part in toolchain.parts or ("",):
         path = os.path.join("/home/somebody", toolchain.folder, part).rstrip("/")
-        assert protection(path) != "credential"
+        assert find_protection(path) != "credential"
 
 
 @pytest.mark.parametrize("toolchain", [one for one in TOOLCHAINS if one.folder and one.folder[0] != "/"], ids=str)
@@ -108,9 +108,9 @@ def test_an_environment_on_path_is_shown_with_the_python_it_was_made_with(world:
 def test_a_toolchain_behind_links_is_shown_with_the_links(world: World) -> None:
     world.write("disk/pyenv/versions/x")
     (world.home / ".pyenv").symlink_to(world.folder / "disk/pyenv")
-    mounts = arranged((Mount("home", str(world.home)), *toolchain_mounts(world.host())))
+    mounts = order_mounts((Mount("home", str(world.home)), *list_toolchain_mounts(world.host())))
     assert Mount("link", f"{world.home}/.pyenv", f"{world.folder}/disk/pyenv") in mounts
-    assert shows(mounts, f"{world.home}/.pyenv/versions/x")
+    assert is_shown(mounts, f"{world.home}/.pyenv/versions/x")
 
 
 def test_a_link_does_not_make_a_toolchain_of_the_home_or_of_credentials(world: World) -> None:
@@ -118,7 +118,7 @@ def test_a_link_does_not_make_a_toolchain_of_the_home_or_of_credentials(world: W
     (world.home / ".pyenv").symlink_to(world.home)
     (world.home / ".nvm").symlink_to(world.home / ".ssh")
     (world.home / ".rbenv").symlink_to("/")
-    assert [mount for mount in toolchain_mounts(world.host()) if mount.kind == "shown"] == []
+    assert [mount for mount in list_toolchain_mounts(world.host()) if mount.kind == "shown"] == []
 
 
 def test_settings_add_files_and_folders_with_the_credentials_in_them_covered(world: World) -> None:
@@ -144,11 +144,14 @@ def test_a_toolchain_that_would_bare_too_much_is_refused(world: World, path: str
     (world.home / "to-keys").symlink_to(world.home / ".ssh")
     spelled = path.replace("~", str(world.home)).replace("STATE", str(world.folder / "state"))
     host = world.host(toolchains=(spelled,))
-    assert objection(spelled, host)
-    assert [why for named, why in refused(host) if named == spelled]
+    assert find_objection(spelled, host)
+    assert [why for named, why in list_refused_toolchains(host) if named == spelled]
 
 
 def test_what_cannot_be_shown_is_said(world: World) -> None:
     world.write("home/tools/x")
     host = world.host(toolchains=(f"{world.home}/tools", f"{world.home}/gone", "tools"))
-    assert dict(refused(host)) == {f"{world.home}/gone": "it does not exist", "tools": "it is not an absolute path"}
+    assert dict(list_refused_toolchains(host)) == {
+        f"{world.home}/gone": "it does not exist",
+        "tools": "it is not an absolute path",
+    }

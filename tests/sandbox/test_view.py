@@ -7,7 +7,7 @@ import pytest
 from namespaces import World
 
 from handrail.sandbox.view.mounts import Mount
-from handrail.sandbox.view.view import surroundings, view_of
+from handrail.sandbox.view.view import build_base_view, build_view
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def world(tmp_path: Path) -> World:
 def kinds(world: World, *, roots: tuple[str, ...] = (), **changes) -> dict[str, str]:
     """Of each place what lies there."""
     confinement = world.confinement(cwd="/", writable=roots)
-    return {mount.place: mount.kind for mount in view_of(confinement, surroundings(world.host(**changes)))}
+    return {mount.place: mount.kind for mount in build_view(confinement, build_base_view(world.host(**changes)))}
 
 
 def test_a_home_is_private_and_a_root_in_it_is_not(world: World) -> None:
@@ -61,19 +61,19 @@ def test_the_links_at_the_root_of_the_disk_stay_links(world: World) -> None:
         expected = (
             Mount("link", str(place), str(place.readlink())) if place.is_symlink() else Mount("shown", str(place))
         )
-        assert expected in surroundings(world.host()).mounts
+        assert expected in build_base_view(world.host()).mounts
 
 
 def test_one_look_lasts_a_while_and_is_about_one_host(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("handrail.sandbox.view.view._SECONDS_TO_KEEP", 3600.0)
     host, other = world.host(), world.host()
-    first = surroundings(host)
+    first = build_base_view(host)
     world.write("home/.nvm/node")
-    second = surroundings(other)
+    second = build_base_view(other)
     assert f"{world.home}/.nvm" in [mount.place for mount in second.mounts]
     for _ in range(3):  # two sessions on one workspace take turns, and each keeps its own look
-        assert surroundings(host) is first
-        assert surroundings(other) is second
+        assert build_base_view(host) is first
+        assert build_base_view(other) is second
 
 
 def test_a_root_in_the_other_temporary_folder_can_be_worked_in() -> None:

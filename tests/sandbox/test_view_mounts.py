@@ -4,11 +4,11 @@ from itertools import permutations
 
 import pytest
 
-from handrail.sandbox.view.mounts import Mount, arranged, pins, shows, within
+from handrail.sandbox.view.mounts import Mount, is_shown, is_within, list_pins, order_mounts
 
 
 def places(*mounts: Mount) -> list[tuple[str, str]]:
-    return [(mount.kind, mount.place) for mount in arranged(mounts)]
+    return [(mount.kind, mount.place) for mount in order_mounts(mounts)]
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def places(*mounts: Mount) -> list[tuple[str, str]]:
     ],
 )
 def test_a_path_lies_in_a_folder_by_whole_names(path: str, folder: str, inside: bool) -> None:
-    assert within(path, folder) is inside
+    assert is_within(path, folder) is inside
 
 
 def test_what_holds_others_comes_first_in_whatever_order_it_is_given() -> None:
@@ -84,7 +84,7 @@ def test_what_is_left_out_does_not_count_as_what_is_around() -> None:
 
 
 def test_what_can_be_seen_is_said_by_the_innermost_mount() -> None:
-    mounts = arranged(
+    mounts = order_mounts(
         (
             Mount("shown", "/usr"),
             Mount("link", "/bin", "usr/bin"),
@@ -99,12 +99,12 @@ def test_what_can_be_seen_is_said_by_the_innermost_mount() -> None:
     )
     seen = ["/usr/bin/x", "/bin", "/bin/x", "/run/now/x", "/h/.tool", "/h/.tool/bin/x", "/h", "/h/w/a/b"]
     unseen = ["/etc", "/h/other", "/h/.tool/else", "/h/w/keys", "/h/w/keys/k", "/usr/secret", "/lost/x", "/us"]
-    assert [path for path in seen if not shows(mounts, path)] == []
-    assert [path for path in unseen if shows(mounts, path)] == []
+    assert [path for path in seen if not is_shown(mounts, path)] == []
+    assert [path for path in unseen if is_shown(mounts, path)] == []
 
 
 def test_the_folders_on_the_way_to_something_sealed_cannot_be_moved() -> None:
-    assert list(pins(["/w/.git/hooks/x", "/w/top", "/elsewhere/x"], ["/w"])) == [
+    assert list(list_pins(["/w/.git/hooks/x", "/w/top", "/elsewhere/x"], ["/w"])) == [
         Mount("pinned", "/w/.git/hooks"),
         Mount("pinned", "/w/.git"),
     ]

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from handrail.kernel.openat2 import works
+from handrail.kernel.openat2 import has_openat2
 from handrail.protocol.error import ToolError
-from handrail.workspace.search.binary import ripgrep_program
-from handrail.workspace.search.engine import FileHits, Pattern, Where, in_order
+from handrail.workspace.search.binary import find_ripgrep
+from handrail.workspace.search.engine import FileHits, Pattern, SearchScope, to_sort_key
 from handrail.workspace.search.python import PythonEngine
 from handrail.workspace.search.ripgrep import Ripgrep
 
@@ -29,7 +29,7 @@ class Both:
     """Asks ripgrep and Python the same."""
 
     def __init__(self) -> None:
-        program = ripgrep_program([])
+        program = find_ripgrep([])
         assert program is not None, "the wheel `ripgrep` is among the requirements"
         self.ripgrep = Ripgrep(program)
         self.python = PythonEngine()
@@ -56,7 +56,9 @@ class Both:
 def _files(engine: PythonEngine | Ripgrep, root: Path, below: str, options: dict[str, Any]) -> Names:
     with _Opened(root, below) as (folder, top):
         try:
-            return sorted(engine.files(Where(folder, top, below, works(), **options), lambda: False), key=in_order)
+            return sorted(
+                engine.files(SearchScope(folder, top, below, has_openat2(), **options), lambda: False), key=to_sort_key
+            )
         except ToolError as error:
             return error.code
 
@@ -64,10 +66,10 @@ def _files(engine: PythonEngine | Ripgrep, root: Path, below: str, options: dict
 def _hits(engine: PythonEngine | Ripgrep, root: Path, below: str, pattern: Pattern, options: dict[str, Any]) -> Hits:
     with _Opened(root, below) as (folder, top):
         try:
-            found = list(engine.hits(Where(folder, top, below, works(), **options), pattern, lambda: False))
+            found = list(engine.hits(SearchScope(folder, top, below, has_openat2(), **options), pattern, lambda: False))
         except ToolError as error:
             return error.code
-    return sorted(found, key=lambda hits: in_order(hits.path))
+    return sorted(found, key=lambda hits: to_sort_key(hits.path))
 
 
 class _Opened:

@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from handrail.kernel.openat2 import works
+from handrail.kernel.openat2 import has_openat2
 from handrail.protocol.error import ToolError
-from handrail.workspace.search.engine import LONGEST, Pattern, Where
+from handrail.workspace.search.engine import MAX_LINE_BYTES, Pattern, SearchScope
 from handrail.workspace.search.expression import Expression
 from handrail.workspace.search.python import PythonEngine
 from handrail.workspace.search.regex import threads
 from handrail.workspace.search.regex.alphabet import Alphabet
 from handrail.workspace.search.regex.effort import Limit
-from handrail.workspace.search.regex.parser import parsed
-from handrail.workspace.search.regex.patience import Patience
+from handrail.workspace.search.regex.parser import parse_pattern
+from handrail.workspace.search.regex.patience import TimeBudget
 from handrail.workspace.search.regex.searcher import Searcher
-from handrail.workspace.search.regex.threads import Threads, Work
-from handrail.workspace.search.regex.tree import Characters, Node, Sequence
+from handrail.workspace.search.regex.threads import NfaProgram, StepBudget
+from handrail.workspace.search.regex.tree import Characters, Concatenation, Node
 
 IDEOGRAPHS = "".join(map(chr, range(0x3400, 0x9FFF)))
 NOTHING: frozenset[str] = frozenset()
 
 
 def tree(pattern: str) -> Node:
-    return parsed(pattern, case_sensitive=True)[0]
+    return parse_pattern(pattern, case_sensitive=True)[0]
 
 
 def never() -> bool:
@@ -35,14 +35,14 @@ def never() -> bool:
 
 @pytest.mark.parametrize("ways", [10, 30, 90])
 def test_following_all_ways_takes_no_more_than_each_step_once_a_character(ways: int) -> None:
-    followed, work, line = Threads(tree(".*" * ways + "[cd]"), Alphabet(NOTHING)), Work(never), "ab" * 200
+    followed, work, line = NfaProgram(tree(".*" * ways + "[cd]"), Alphabet(NOTHING)), StepBudget(never), "ab" * 200
     assert followed.search(line, 0, len(line), work) is None
     assert work.steps <= (len(line) + 1) * (followed.size + 1)
 
 
 def test_many_matches_in_a_line_share_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Behind each match, `a.*b` is looked for up to the line's end."""
-    monkeypatch.setattr(threads, "_MOST_STEPS", 200_000)
+    monkeypatch.setattr(threads, "_MAX_LINE_STEPS", 200_000)
     with pytest.raises(ToolError) as caught:
         list(Expression("(?:a+)+.*b|a").lines("a" * 3_000 + "\n"))
     assert caught.value.code == "UNAVAILABLE"
@@ -82,8 +82,8 @@ def test_where_re_turns_out_slow_the_rest_is_followed_with_the_same_result(
     text = "aaa aab\nb c\n\naa\n" * 3_000
     followed = followed_lines(monkeypatch)
     seconds = count()
-    slow = Searcher(tree(pattern), NOTHING, lambda: Patience(lambda: next(seconds)))
-    patient = Searcher(tree(pattern), NOTHING, lambda: Patience(lambda: 0))
+    slow = Searcher(tree(pattern), NOTHING, lambda: TimeBudget(lambda: next(seconds)))
+    patient = Searcher(tree(pattern), NOTHING, lambda: TimeBudget(lambda: 0))
     expected = list(patient.lines(text, never))
     assert not followed
     assert list(slow.lines(text, never)) == expected
@@ -93,20 +93,20 @@ def test_where_re_turns_out_slow_the_rest_is_followed_with_the_same_result(
 def followed_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Where threads began to search."""
     positions: list[int] = []
-    search: Callable[..., tuple[int, int] | None] = Threads.search
+    search: Callable[..., tuple[int, int] | None] = NfaProgram.search
 
-    def noted(self: Threads, text: str, position: int, end: int, work: Work) -> tuple[int, int] | None:
+    def noted(self: NfaProgram, text: str, position: int, end: int, work: StepBudget) -> tuple[int, int] | None:
         positions.append(position)
         return search(self, text, position, end, work)
 
-    monkeypatch.setattr(Threads, "search", noted)
+    monkeypatch.setattr(NfaProgram, "search", noted)
     return positions
 
 
 def test_equal_sets_share_their_members() -> None:
     alphabet = Alphabet(frozenset(IDEOGRAPHS))
     found = tree(r"[^a]" * 50 + r"\w\w[^[a]][[:alpha:]]\W\W")
-    assert isinstance(found, Sequence)
+    assert isinstance(found, Concatenation)
     sets = [alphabet.members(part) for part in found.parts if isinstance(part, Characters)]
     assert len(sets) == 56
     assert len({id(members) for members in sets}) == 4
@@ -135,10 +135,10 @@ def test_sets_mean_the_same_beside_what_is_no_character() -> None:
 
 
 def test_a_match_in_a_line_too_long_to_be_shown_is_counted(workspace: Path) -> None:
-    (workspace / "file").write_bytes(b"x" * (LONGEST - 8) + b"hit\n")
+    (workspace / "file").write_bytes(b"x" * (MAX_LINE_BYTES - 8) + b"hit\n")
     engine, pattern = PythonEngine(), Pattern("hit")
     folder = os.open(workspace, os.O_RDONLY)
-    where = Where(folder, folder, ".", works())
+    where = SearchScope(folder, folder, ".", has_openat2())
     assert list(engine.hits(where, pattern, never)) == []
     assert where.notes.oversized == 1
     descriptor = os.open(workspace / "file", os.O_RDONLY)

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.protocol.error import ToolError
-from handrail.workspace.ignore import rules_at
-from handrail.workspace.search.glob import anchored, compiled, expression, matcher
-from handrail.workspace.search.glob_ways import parsed
+from handrail.workspace.ignore import read_ignore_rules
+from handrail.workspace.search.glob import anchor_glob, build_expression, build_matcher, compile_glob
+from handrail.workspace.search.glob_ways import parse_glob
 
 from .conftest import SOME, Both
 
@@ -48,14 +48,14 @@ PIECES = [
 def test_a_glob_matches_names_at_any_depth_and_paths_with_a_slash_from_the_folder_on(
     glob: str, matching: list[str], other: list[str]
 ) -> None:
-    matches = matcher(glob)
+    matches = build_matcher(glob)
     assert [path for path in matching + other if matches(path.encode())] == matching
 
 
 @pytest.mark.parametrize("glob", ["[", "[a", "{a", "{a,{b}}", "a\\", "[z-a]", "\ud800"])
 def test_a_broken_glob_is_refused_with_the_reason(glob: str) -> None:
     with pytest.raises(ToolError) as caught:
-        matcher(glob)
+        build_matcher(glob)
     assert caught.value.code == "INVALID_ARGUMENT"
     assert "broken" in caught.value.message
 
@@ -70,7 +70,7 @@ def test_a_broken_glob_is_refused_with_the_reason(glob: str) -> None:
     ],
 )
 def test_no_glob_takes_long(glob: str, path: str) -> None:
-    assert not matcher(glob)(path.encode())
+    assert not build_matcher(glob)(path.encode())
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_no_glob_takes_long(glob: str, path: str) -> None:
 )
 def test_what_is_too_much_to_be_spelled_out_is_refused(glob: str) -> None:
     with pytest.raises(ToolError) as caught:
-        matcher(glob)
+        build_matcher(glob)
     assert caught.value.code == "INVALID_ARGUMENT"
 
 
@@ -94,17 +94,17 @@ def test_what_is_too_much_to_be_spelled_out_is_refused(glob: str) -> None:
     [("?" * 1_000, 100), ("[!a]" * 8, 20_000), ("[b-y]" * 1_000, 100), ("{a,b}" * 10 + "?" * 30, 150_000)],
 )
 def test_a_glob_is_spelled_out_in_few_bytes(glob: str, most: int) -> None:
-    assert len(expression(parsed(anchored(glob)))) < most
+    assert len(build_expression(parse_glob(anchor_glob(glob)))) < most
 
 
 def test_a_character_in_a_glob_is_a_byte_whether_it_is_text_or_not() -> None:
-    assert [matcher("?" * count)("é".encode()) for count in (1, 2, 3)] == [False, True, False]
-    assert [matcher("[!a]?")(name) for name in (b"\xff\x80", b"ab", b"b\n", b"b/")] == [True, False, True, False]
-    assert [matcher("a?")(name) for name in (b"a\x00", b"a\xff", b"a\n", b"a.", b"a/")] == [True] * 4 + [False]
+    assert [build_matcher("?" * count)("é".encode()) for count in (1, 2, 3)] == [False, True, False]
+    assert [build_matcher("[!a]?")(name) for name in (b"\xff\x80", b"ab", b"b\n", b"b/")] == [True, False, True, False]
+    assert [build_matcher("a?")(name) for name in (b"a\x00", b"a\xff", b"a\n", b"a.", b"a/")] == [True] * 4 + [False]
 
 
 def test_the_same_glob_is_made_ready_once() -> None:
-    assert compiled("{a,b}*?.once") is compiled("{a,b}*?.once")
+    assert compile_glob("{a,b}*?.once") is compile_glob("{a,b}*?.once")
 
 
 def lines(random: Random) -> bytes:
@@ -163,7 +163,7 @@ def ignored(workspace: Path) -> Callable[..., bool]:
                 return descriptor
 
             root = opened(str(workspace))
-            rules, folder = rules_at(root, below, patterns), opened(below, root)
+            rules, folder = read_ignore_rules(root, below, patterns), opened(below, root)
             for step in outer:
                 if rules.matches(step, folder=True):
                     return True

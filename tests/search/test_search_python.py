@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.kernel.openat2 import works
+from handrail.kernel.openat2 import has_openat2
 from handrail.settings import Settings
 from handrail.settings.model import Paths, Search
 from handrail.workspace.search import walk
-from handrail.workspace.search.binary import ripgrep_program
-from handrail.workspace.search.engine import LONGEST, Pattern, Where, in_order
+from handrail.workspace.search.binary import find_ripgrep
+from handrail.workspace.search.engine import MAX_LINE_BYTES, Pattern, SearchScope, to_sort_key
 from handrail.workspace.search.python import PythonEngine
 
 Rail = Callable[..., Handrail]
@@ -26,18 +26,18 @@ def never() -> bool:
     return False
 
 
-Open = Callable[[], Where]
+Open = Callable[[], SearchScope]
 
 
 @pytest.fixture
 def opened(workspace: Path) -> Iterator[Open]:
     """Opens the workspace for a search of its own, again and again."""
     folder = os.open(workspace, os.O_RDONLY)
-    yield lambda: Where(folder, folder, ".", works())
+    yield lambda: SearchScope(folder, folder, ".", has_openat2())
     os.close(folder)
 
 
-def names(where: Where) -> list[bytes]:
+def names(where: SearchScope) -> list[bytes]:
     return list(ENGINE.files(where, never))
 
 
@@ -50,14 +50,14 @@ def fill(folder: Path, *paths: str) -> None:
 def test_files_come_in_the_order_of_a_walk(workspace: Path, opened: Open) -> None:
     fill(workspace, "a.b", "a/c", "a/b/x", "a-b", "b", "A", "a/b.x", "é", "a b/c")
     found = names(opened())
-    assert found == sorted(found, key=in_order)
+    assert found == sorted(found, key=to_sort_key)
     assert len(found) == 9
 
 
 def test_folders_with_more_names_than_a_page_are_whole_and_in_order(
     workspace: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walk, "_PAGE", 7)
+    monkeypatch.setattr(walk, "_MAX_PAGE_NAMES", 7)
     fill(workspace, *(f"{number:03}" for number in range(50)), "021x/a", "021x/b")
     found = names(opened())
     assert found == sorted(found)
@@ -134,12 +134,12 @@ def test_descriptors_are_given_back_also_when_a_search_is_given_up(workspace: Pa
 
 OPENED = """
 import os, sys
-from handrail.workspace.search.engine import Pattern, Where
+from handrail.workspace.search.engine import Pattern, SearchScope
 from handrail.workspace.search.python import PythonEngine
 opened = []
 sys.addaudithook(lambda name, details: opened.append(os.fsdecode(details[0])) if name == "open" else None)
 folder = os.open(sys.argv[1], os.O_RDONLY)
-where = Where(folder, folder, ".", True)
+where = SearchScope(folder, folder, ".", True)
 found = [hits.path for hits in PythonEngine().hits(where, Pattern("foo"), lambda: False)]
 print(found, [name for name in (".env", ".ssh", "config", "server.pem", "b") if name in opened])
 """
@@ -165,26 +165,26 @@ def said(script: str, *arguments: object) -> str:
 def test_a_line_too_long_to_be_held_is_passed_over_and_the_rest_is_right(workspace: Path, opened: Open) -> None:
     with (workspace / "file").open("wb") as file:
         file.write(b"foo 1\n")
-        file.write(b"foo " * (LONGEST // 2) + b"\n")
+        file.write(b"foo " * (MAX_LINE_BYTES // 2) + b"\n")
         file.write(b"foo 3\n")
     where = opened()
     (found,) = ENGINE.hits(where, Pattern("foo"), never)
     assert [(line.number, line.offset, line.data) for line in found.lines] == [
         (1, 0, b"foo 1"),
-        (3, 6 + 2 * LONGEST + 1, b"foo 3"),
+        (3, 6 + 2 * MAX_LINE_BYTES + 1, b"foo 3"),
     ]
     assert where.notes.oversized == 1
 
 
 UNREADABLE = """
 import os, sys
-from handrail.workspace.search.engine import Pattern, Where
+from handrail.workspace.search.engine import Pattern, SearchScope
 from handrail.workspace.search.python import PythonEngine
 import handrail.workspace.search.ripgrep
 if os.geteuid() == 0:
     os.setgroups([]), os.setgid(65534), os.setuid(65534)
 folder = os.open(sys.argv[1], os.O_RDONLY)
-where = Where(folder, folder, ".", True)
+where = SearchScope(folder, folder, ".", True)
 found = [hits.path for hits in PythonEngine().hits(where, Pattern("foo"), lambda: False)]
 print(found, where.notes.unreadable)
 """
@@ -205,14 +205,14 @@ def test_what_cannot_be_read_is_counted_and_the_rest_is_found() -> None:
 
 WATCH = """
 import os, sys
-from handrail.workspace.search.engine import Pattern, Where
+from handrail.workspace.search.engine import Pattern, SearchScope
 from handrail.workspace.search.python import PythonEngine
 def peak():
     with open("/proc/self/status") as status:
         return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) // 1024
 folder = os.open(sys.argv[1], os.O_RDONLY)
 before = peak()
-where = Where(folder, folder, ".", True)
+where = SearchScope(folder, folder, ".", True)
 found = list(PythonEngine().hits(where, Pattern("needle"), lambda: False))
 print(sum(len(hits.lines) for hits in found), peak() - before)
 """
@@ -246,7 +246,7 @@ def no_ripgrep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """Settings with which none is found: whatever program there is lies in a root, and such a one is never run."""
     monkeypatch.setenv("PATH", str(tmp_path))
     roots: list[str] = []
-    while program := ripgrep_program(roots):
+    while program := find_ripgrep(roots):
         roots.append(os.path.dirname(os.path.realpath(program)))
     return Settings(paths=Paths(read_only=tuple(roots)))
 

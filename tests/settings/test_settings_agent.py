@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.settings import Loaded, SettingsError, load
+from handrail.settings import LoadedSettings, SettingsError, load
 
 CLAUDE, OTHER = "anthropic:claude-x", "openai:gpt-x"
 
@@ -19,7 +19,7 @@ def loaded(
     trusted: bool = False,
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, object] | None = None,
-) -> Loaded:
+) -> LoadedSettings:
     texts = {"managed.toml": managed, "home/.config/handrail/config.toml": user, "shop/handrail.toml": project}
     for name, text in texts.items():
         path = tmp / name

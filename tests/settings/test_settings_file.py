@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from handrail.settings import Loaded, SettingsError, load
+from handrail.settings import LoadedSettings, SettingsError, load
 
 MEBIBYTE = 1024 * 1024
 
 
-def load_file(file: Path) -> Loaded:
+def load_file(file: Path) -> LoadedSettings:
     return load({"HOME": "/nowhere", "HANDRAIL_CONFIG": str(file)}, {})
 
 

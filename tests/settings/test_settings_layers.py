@@ -7,8 +7,15 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from handrail.settings import Loaded, SettingsError, flat, load
-from handrail.settings.strictness import ANYBODY, EVERYBODY, FILES, PERSON, STRICTNESS, may_loosen
+from handrail.settings import LoadedSettings, SettingsError, flatten_settings, load
+from handrail.settings.strictness import (
+    ALL_SOURCES,
+    FILE_SOURCES,
+    STRICTNESS,
+    TRUSTED_SOURCES,
+    USER_SOURCES,
+    may_loosen,
+)
 
 NOBODY: Mapping[str, object] = {}
 
@@ -32,7 +39,7 @@ class Place(NamedTuple):
         environ: Mapping[str, str] = {},
         flags: Mapping[str, object] = NOBODY,
         trusted: bool | None = None,
-    ) -> Loaded:
+    ) -> LoadedSettings:
         self.workspace.mkdir(exist_ok=True)
         for path, text in (
             (self.tmp / "managed.toml", managed),
@@ -241,17 +248,17 @@ def test_everything_that_is_wrong_with_a_session_is_told(place: Place) -> None:
 
 RESERVED = [
     # a value, who may give it, and what the project's note says of it
-    ("mode", "full", PERSON, "the user file or a flag can say so, a project cannot"),
-    ("paths.outside", "ask", FILES, "the user file can say so, a project cannot"),
-    ("paths.client_roots", "read-only", PERSON, "the user file or a flag can say so, a project cannot"),
-    ("events.jsonl", ".tasklogs", FILES, "the user file can say so, a project cannot"),
-    ("tools.folders", ["/opt/tools"], PERSON, "the user file or a flag can say so, a project cannot"),
-    ("skills.folders", ["/opt/skills"], PERSON, "the user file or a flag can say so, a project cannot"),
-    ("undo.days", 1, PERSON, "the user file or a flag can say so, a project cannot"),
-    ("sandbox.tier", 2, PERSON, "the user file or a flag can say so, a project cannot"),
-    ("sandbox.toolchains", ["/opt/sdk"], PERSON, "the user file or a flag can say so, a project cannot"),
-    ("sandbox.environment", ["NODE_ENV"], PERSON, "the user file or a flag can say so, a project cannot"),
-    ("network.allow", ["example.org:443"], FILES, "the user file can say so, a project cannot"),
+    ("mode", "full", USER_SOURCES, "the user file or a flag can say so, a project cannot"),
+    ("paths.outside", "ask", FILE_SOURCES, "the user file can say so, a project cannot"),
+    ("paths.client_roots", "read-only", USER_SOURCES, "the user file or a flag can say so, a project cannot"),
+    ("events.jsonl", ".tasklogs", FILE_SOURCES, "the user file can say so, a project cannot"),
+    ("tools.folders", ["/opt/tools"], USER_SOURCES, "the user file or a flag can say so, a project cannot"),
+    ("skills.folders", ["/opt/skills"], USER_SOURCES, "the user file or a flag can say so, a project cannot"),
+    ("undo.days", 1, USER_SOURCES, "the user file or a flag can say so, a project cannot"),
+    ("sandbox.tier", 2, USER_SOURCES, "the user file or a flag can say so, a project cannot"),
+    ("sandbox.toolchains", ["/opt/sdk"], USER_SOURCES, "the user file or a flag can say so, a project cannot"),
+    ("sandbox.environment", ["NODE_ENV"], USER_SOURCES, "the user file or a flag can say so, a project cannot"),
+    ("network.allow", ["example.org:443"], FILE_SOURCES, "the user file can say so, a project cannot"),
 ]
 
 
@@ -270,8 +277,8 @@ def test_some_values_are_nobodys_but_the_persons(
 
 
 def test_every_setting_says_what_is_stricter_and_who_may_loosen_it() -> None:
-    assert list(STRICTNESS) == list(flat(load({"HOME": "/nowhere"}, {}).settings))
+    assert list(STRICTNESS) == list(flatten_settings(load({"HOME": "/nowhere"}, {}).settings))
     for key, rule in STRICTNESS.items():
         assert rule.why
-        assert rule.loosened_by in ((ANYBODY,) if key == "model" else (EVERYBODY, PERSON, FILES))
+        assert rule.loosened_by in ((ALL_SOURCES,) if key == "model" else (TRUSTED_SOURCES, USER_SOURCES, FILE_SOURCES))
         assert may_loosen("environment", key, None) is (key == "model")

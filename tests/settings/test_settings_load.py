@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from handrail.settings import Loaded, SettingsError, flat, load
+from handrail.settings import LoadedSettings, SettingsError, flatten_settings, load
 
 
-def load_with(tmp_path: Path, text: str | None = None, mode: str = "", flags: Mapping[str, object] = {}) -> Loaded:
+def load_with(
+    tmp_path: Path, text: str | None = None, mode: str = "", flags: Mapping[str, object] = {}
+) -> LoadedSettings:
     file = tmp_path / ".config" / "handrail" / "config.toml"
     if text is not None:
         file.parent.mkdir(parents=True)
@@ -19,7 +21,7 @@ def load_with(tmp_path: Path, text: str | None = None, mode: str = "", flags: Ma
 def test_without_any_layer_every_value_is_the_default(tmp_path: Path) -> None:
     loaded = load_with(tmp_path)
     assert set(loaded.sources.values()) == {"default"}
-    assert list(loaded.sources) == list(flat(loaded.settings))
+    assert list(loaded.sources) == list(flatten_settings(loaded.settings))
     assert loaded.notes == ()
 
 
@@ -98,7 +100,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     disable = ["deploy"]
     """
     loaded = load_with(tmp_path, text)
-    assert flat(loaded.settings) == {
+    assert flatten_settings(loaded.settings) == {
         "mode": "auto",
         "model": "anthropic:a",
         "preview": "never",

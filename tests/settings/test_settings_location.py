@@ -5,7 +5,7 @@ import pwd
 
 import pytest
 
-from handrail.settings import SettingsError, state_folder, user_file
+from handrail.settings import SettingsError, resolve_state_folder, resolve_user_file
 
 STATE = [
     ({"HOME": "/home/ada"}, "/home/ada/.local/state/handrail"),
@@ -26,27 +26,27 @@ USER_FILE = [
 
 @pytest.mark.parametrize(("environ", "expected"), STATE)
 def test_the_state_folder_is_the_nearest_that_the_environment_names(environ: dict[str, str], expected: str) -> None:
-    assert state_folder(environ) == expected
+    assert resolve_state_folder(environ) == expected
 
 
 @pytest.mark.parametrize(("environ", "expected"), USER_FILE)
 def test_the_user_file_is_the_nearest_that_the_environment_names(environ: dict[str, str], expected: str) -> None:
-    assert user_file(environ) == expected
+    assert resolve_user_file(environ) == expected
 
 
 @pytest.mark.parametrize("variable", ["HANDRAIL_STATE_DIR", "XDG_STATE_HOME", "HOME"])
 @pytest.mark.parametrize("value", ["state", "./state", "~/state"])
 def test_a_relative_state_folder_is_refused(variable: str, value: str) -> None:
     with pytest.raises(SettingsError) as caught:
-        state_folder({variable: value})
+        resolve_state_folder({variable: value})
     assert caught.value.problems == (f"{variable} is '{value}'; allowed: an absolute path, starting with /",)
 
 
 @pytest.mark.parametrize("variable", ["HANDRAIL_CONFIG", "XDG_CONFIG_HOME", "HOME"])
 def test_a_relative_user_file_is_refused(variable: str) -> None:
     with pytest.raises(SettingsError, match=rf"{variable} is 'my\.toml'"):
-        user_file({variable: "my.toml"})
+        resolve_user_file({variable: "my.toml"})
 
 
 def test_without_home_the_account_says_where_home_is() -> None:
-    assert state_folder({}) == os.path.join(pwd.getpwuid(os.getuid()).pw_dir, ".local/state/handrail")
+    assert resolve_state_folder({}) == os.path.join(pwd.getpwuid(os.getuid()).pw_dir, ".local/state/handrail")

@@ -9,11 +9,12 @@ import msgspec
 import pytest
 
 from handrail.protocol.permission import Permission
-from handrail.settings import REFERENCE, Settings, flat
+from handrail.settings import REFERENCE, Settings, flatten_settings
 
 START_UP = """
 import sys
 import msgspec, handrail.protocol.decision, handrail.protocol.permission, handrail.protocol.reading
+import handrail.protocol.text
 before = set(sys.modules)
 from handrail.settings import load
 load({"HOME": "/nowhere"}, {"mode": "plan"})
@@ -22,7 +23,7 @@ print(*sorted(set(sys.modules) - before))
 
 
 def test_the_defaults_are_the_documented_ones() -> None:
-    assert flat(Settings()) == {
+    assert flatten_settings(Settings()) == {
         "mode": "ask",
         "model": None,
         "preview": "when-asked",
@@ -78,7 +79,7 @@ def test_the_defaults_are_the_documented_ones() -> None:
 
 
 def test_every_setting_has_one_line_of_help_in_the_order_of_the_model() -> None:
-    assert list(REFERENCE) == list(flat(Settings()))
+    assert list(REFERENCE) == list(flatten_settings(Settings()))
     for entry in REFERENCE.values():
         assert re.fullmatch(r"[A-Z].{10,90}\.", entry.help)
 

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from handrail.settings import Loaded, SettingsError, load
+from handrail.settings import LoadedSettings, SettingsError, load
 
 LISTED = 'network.allow = ["pypi.org:443", "*.example.org", "10.0.0.0/8:5432"]'
 
 
-def load_with(tmp_path: Path, user: str, project: str = "", *, trusted: bool = True, managed: str = "") -> Loaded:
+def load_with(
+    tmp_path: Path, user: str, project: str = "", *, trusted: bool = True, managed: str = ""
+) -> LoadedSettings:
     file = tmp_path / "home" / ".config" / "handrail" / "config.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(user)

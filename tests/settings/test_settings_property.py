@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.settings import REFERENCE, Loaded, SettingsError, flat, load
+from handrail.settings import REFERENCE, LoadedSettings, SettingsError, flatten_settings, load
 from handrail.settings.reference import RULE
 
 sections = sorted({key.partition(".")[0] for key in REFERENCE})
@@ -55,7 +55,7 @@ written = st.one_of(st.lists(lines, max_size=8), rules).map("\n".join)
 documents = written.map(lambda text: text.encode("utf-8", "replace"))
 
 
-def outcome(content: bytes) -> Loaded | SettingsError:
+def outcome(content: bytes) -> LoadedSettings | SettingsError:
     with tempfile.NamedTemporaryFile(suffix=".toml") as file:
         Path(file.name).write_bytes(content)
         try:
@@ -69,8 +69,8 @@ def outcome(content: bytes) -> Loaded | SettingsError:
 @example(b"tools.enable = " + b"[" * 300 + b"]" * 300)
 def test_any_document_loads_or_is_refused_in_printable_words(content: bytes) -> None:
     match outcome(content):
-        case Loaded() as loaded:
-            assert list(loaded.sources) == list(flat(loaded.settings)) == list(REFERENCE)
+        case LoadedSettings() as loaded:
+            assert list(loaded.sources) == list(flatten_settings(loaded.settings)) == list(REFERENCE)
         case SettingsError() as error:
             assert error.problems
             assert all(problem.isprintable() for problem in error.problems)

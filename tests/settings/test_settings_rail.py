@@ -6,9 +6,9 @@ import pytest
 
 from handrail import Handrail
 from handrail.protocol.error import UsageError
-from handrail.settings import Loaded, Settings, SettingsError, load
+from handrail.settings import LoadedSettings, Settings, SettingsError, load
 from handrail.settings.model import Bulk, Paths, Restricted
-from handrail.settings.policy import managed_mode, rules_of
+from handrail.settings.policy import build_policy_config, find_managed_mode
 from handrail.store.folder import StateFolder
 from handrail.store.trust import give_trust
 
@@ -22,7 +22,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def managed(tmp_path: Path, text: str) -> Loaded:
+def managed(tmp_path: Path, text: str) -> LoadedSettings:
     (tmp_path / "managed.toml").write_text(text)
     return load({"HOME": str(tmp_path)}, {}, None, str(tmp_path / "managed.toml"))
 
@@ -79,7 +79,9 @@ def test_what_policy_gets_is_what_the_settings_say(tmp_path: Path) -> None:
         bulk=Bulk(deleted=1, changed=2),
         restricted=Restricted(commands=("ls",), folders=(".minds",)),
     )
-    rules = rules_of(Loaded(settings=settings, sources={}, rules=loaded.rules), "plan", unattended=True)
+    rules = build_policy_config(
+        LoadedSettings(settings=settings, sources={}, rules=loaded.rules), "plan", unattended=True
+    )
     assert (rules.mode, rules.unattended, rules.outside, rules.bulk_deleted, rules.bulk_changed) == (
         "plan",
         True,
@@ -90,5 +92,5 @@ def test_what_policy_gets_is_what_the_settings_say(tmp_path: Path) -> None:
     assert rules.rules == loaded.rules
     assert rules.restriction is not None
     assert (rules.restriction.commands, rules.restriction.folders) == (("ls",), (".minds",))
-    assert rules_of(loaded).restriction is None
-    assert (rules_of(loaded, "full").mode, managed_mode(loaded)) == ("auto", "auto")
+    assert build_policy_config(loaded).restriction is None
+    assert (build_policy_config(loaded, "full").mode, find_managed_mode(loaded)) == ("auto", "auto")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from handrail.settings import Loaded, SettingsError, load
+from handrail.settings import LoadedSettings, SettingsError, load
 
 
-def load_rules(tmp_path: Path, *, trusted: bool | None = None, **texts: str) -> Loaded:
+def load_rules(tmp_path: Path, *, trusted: bool | None = None, **texts: str) -> LoadedSettings:
     places = {"managed": "managed.toml", "user": "config.toml", "project": "shop/handrail.toml"}
     (tmp_path / "shop").mkdir(exist_ok=True)
     for layer, text in texts.items():

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from handrail.policy.rules.rule import Rule
-from handrail.settings import Loaded, SettingsError, load
-from handrail.settings.lines import table_lines
+from handrail.settings import LoadedSettings, SettingsError, load
+from handrail.settings.lines import find_table_lines
 from handrail.settings.policy import check_tools
 
 
-def load_text(tmp_path: Path, text: str) -> Loaded:
+def load_text(tmp_path: Path, text: str) -> LoadedSettings:
     file = tmp_path / "config.toml"
     file.write_text(text)
     return load({"HOME": "/nowhere", "HANDRAIL_CONFIG": str(file)}, {}, None, str(tmp_path / "managed.toml"))
@@ -174,7 +174,7 @@ def test_rules_of_all_layers_count_the_managed_ones_first(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("text", ["'''\n[[rule]]\n'''", '"""x"""'])
 def test_no_line_is_claimed_where_a_long_string_could_mislead(text: str) -> None:
-    assert table_lines(f"[[rule]]\nid = {text}", "rule", 1) == [{}]
+    assert find_table_lines(f"[[rule]]\nid = {text}", "rule", 1) == [{}]
 
 
 KNOWN = ("read", "write", "edit", "deploy")

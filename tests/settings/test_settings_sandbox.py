@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.settings import Loaded, SettingsError, load
-from handrail.settings.units import BYTES, SECONDS, nearest_size, nearest_time, seconds, size
+from handrail.settings import LoadedSettings, SettingsError, load
+from handrail.settings.units import BYTES, SECONDS, parse_seconds, parse_size, suggest_size, suggest_time
 
 
-def load_with(tmp_path: Path, text: str, project: str | None = None) -> Loaded:
+def load_with(tmp_path: Path, text: str, project: str | None = None) -> LoadedSettings:
     file = tmp_path / "home" / ".config" / "handrail" / "config.toml"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
@@ -29,7 +29,7 @@ def problem(tmp_path: Path, text: str) -> str:
 
 def test_limits_may_stand_on_one_line(tmp_path: Path) -> None:
     limits = load_with(tmp_path, 'limits = { exec = "120s", output = "4 MB", memory = "4 GB" }').settings.limits
-    assert (seconds(limits.exec), size(limits.output), size(limits.memory)) == (120, 4 << 20, 4 << 30)
+    assert (parse_seconds(limits.exec), parse_size(limits.output), parse_size(limits.memory)) == (120, 4 << 20, 4 << 30)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_limits_may_stand_on_one_line(tmp_path: Path) -> None:
     [("120s", 120), ("120 s", 120), ("2 min", 120), ("1.5 min", 90), ("500 ms", 0.5), ("250ms", 0.25), (7, 7)],
 )
 def test_a_time_is_a_number_with_its_unit_or_seconds(written: str | int, expected: float) -> None:
-    assert seconds(written) == expected
+    assert parse_seconds(written) == expected
 
 
 @pytest.mark.parametrize(
@@ -45,18 +45,18 @@ def test_a_time_is_a_number_with_its_unit_or_seconds(written: str | int, expecte
     [("4 MB", 4 << 20), ("4MB", 4 << 20), ("1.5 GB", 3 << 29), ("64 KB", 1 << 16), ("12 B", 12), (9, 9)],
 )
 def test_a_size_is_a_number_with_its_unit_or_bytes(written: str | int, expected: int) -> None:
-    assert size(written) == expected
+    assert parse_size(written) == expected
 
 
 @given(st.integers(0, 999_999_999), st.sampled_from(sorted(SECONDS)), st.sampled_from(sorted(BYTES)))
 def test_every_whole_number_of_every_unit_is_understood(number: int, time: str, unit: str) -> None:
-    assert seconds(f"{number}{time}") == pytest.approx(number * SECONDS[time])
-    assert size(f"{number} {unit}") == number * BYTES[unit]
+    assert parse_seconds(f"{number}{time}") == pytest.approx(number * SECONDS[time])
+    assert parse_size(f"{number} {unit}") == number * BYTES[unit]
 
 
 @given(st.text("0123456789.sminMKGTB -+e_٣", max_size=8))
 def test_what_is_understood_is_written_with_digits_and_a_known_unit(text: str) -> None:
-    for read in (seconds, size):
+    for read in (parse_seconds, parse_size):
         try:
             amount = read(text)
         except ValueError:
@@ -76,7 +76,7 @@ def test_what_is_understood_is_written_with_digits_and_a_known_unit(text: str) -
     ],
 )  # fmt: skip
 def test_a_time_in_another_form_is_told_in_the_right_one(written: str, meant: str | None) -> None:
-    assert nearest_time(written) == meant
+    assert suggest_time(written) == meant
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_a_time_in_another_form_is_told_in_the_right_one(written: str, meant: st
     ],
 )  # fmt: skip
 def test_a_size_in_another_form_is_told_in_the_right_one(written: str, meant: str | None) -> None:
-    assert nearest_size(written) == meant
+    assert suggest_size(written) == meant
 
 
 @pytest.mark.parametrize(

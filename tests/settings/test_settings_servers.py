@@ -8,19 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.mcp.hosts.command import command_here
-from handrail.settings import Loaded, SettingsError, load
-from handrail.settings.expansion import UnsetError, asked_for, expanded
+from handrail.mcp.hosts.command import find_launch_command
+from handrail.settings import LoadedSettings, SettingsError, load
+from handrail.settings.expansion import UnsetError, expand_variables, list_variables
 from handrail.settings.mcp_json import read_mcp_json
-from handrail.settings.policy import vouched
-from handrail.settings.project_servers import Servers, servers_of
+from handrail.settings.policy import list_trusted_servers
+from handrail.settings.project_servers import ConfiguredServers, resolve_servers
 from handrail.settings.server_names import is_server_name
-from handrail.settings.server_words import server_words
+from handrail.settings.server_words import describe_server
 from handrail.settings.servers import ServerTable
 from handrail.store.folder import StateFolder
 from handrail.store.trust import give_trust
 
-_WRITTEN = command_here({"PATH": "/nowhere"})
+_WRITTEN = find_launch_command({"PATH": "/nowhere"})
 """As `handrail mcp --config` writes it."""
 SECRET = "sk-notforeverybodyseyes12"
 
@@ -54,11 +54,11 @@ class Files:
         text = servers if isinstance(servers, str) else json.dumps({"mcpServers": servers})
         (self.workspace / ".mcp.json").write_text(text)
 
-    def loaded(self) -> Loaded:
+    def loaded(self) -> LoadedSettings:
         return load(self.environ, {}, str(self.workspace), str(self.folder / "managed.toml"))
 
-    def servers(self) -> Servers:
-        return servers_of(self.loaded(), str(self.workspace), self.environ)
+    def servers(self) -> ConfiguredServers:
+        return resolve_servers(self.loaded(), str(self.workspace), self.environ)
 
     def trust(self) -> None:
         from hashlib import sha256
@@ -75,7 +75,7 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-def names(servers: Servers) -> list[str]:
+def names(servers: ConfiguredServers) -> list[str]:
     return [server.name for server in servers.usable]
 
 
@@ -208,22 +208,24 @@ def test_the_settings_open_the_sandbox_of_a_server_of_mcp_json_and_the_file_itse
     (closed,) = files.servers().usable
     assert (closed.network, closed.writable) == ((), False)
     assert "network, read_only, writable of the server 'theirs' is ignored" in files.servers().notes[0]
-    assert vouched(files.loaded()) == ()
+    assert list_trusted_servers(files.loaded()) == ()
     files.user('[mcp.servers.theirs]\nnetwork = ["example.com"]\nwritable = true\nread_only = ["get_*"]\ntimeout = 5\n')
     (opened,) = files.servers().usable
     assert (opened.words, opened.network, opened.writable, opened.seconds) == (("a",), ("example.com",), True, 5)
-    assert [(one.server, one.read_only) for one in vouched(files.loaded())] == [("theirs", ("get_*",))]
+    assert [(one.server, one.read_only) for one in list_trusted_servers(files.loaded())] == [("theirs", ("get_*",))]
 
 
 def test_a_project_vouches_for_tools_only_as_trusted_and_trust_names_what_it_loosens(files: Files) -> None:
     files.project('[mcp.servers.theirs]\ncommand = "a"\nread_only = ["get_*"]\nhints = true\n')
     before = files.loaded()
-    assert vouched(before) == ()
+    assert list_trusted_servers(before) == ()
     assert "asks less for get_*; is believed about which tools only look" in " ".join(before.notes)
     files.trust()
-    assert [(one.server, one.read_only, one.hints) for one in vouched(files.loaded())] == [("theirs", ("get_*",), True)]
+    assert [(one.server, one.read_only, one.hints) for one in list_trusted_servers(files.loaded())] == [
+        ("theirs", ("get_*",), True)
+    ]
     files.project('[mcp.servers.theirs]\ncommand = "a"\nread_only = ["*"]\n')  # other bytes, so trusted no more
-    assert vouched(files.loaded()) == ()
+    assert list_trusted_servers(files.loaded()) == ()
 
 
 def test_a_whole_server_of_the_settings_takes_the_place_of_the_files(files: Files) -> None:
@@ -298,7 +300,7 @@ def test_a_file_that_is_none_is_told_of_and_stops_nothing(files: Files, text: st
 @pytest.mark.parametrize(
     "words",
     [
-        (_WRITTEN.program, *_WRITTEN.serving(".")),
+        (_WRITTEN.program, *_WRITTEN.build_serve_args(".")),
         ("handrail", "mcp", "--workspace", "."),
         ("/home/me/.local/bin/handrail", "mcp"),
         ("uvx", "handrail[mcp]", "mcp", "--workspace", "."),
@@ -318,7 +320,7 @@ def test_what_starts_handrail_itself_is_for_other_programs_and_nobody_hears_of_i
     assert names(files.servers()) == ["theirs"]
     assert files.servers().unusable == {}
     files.brings({"handrail": ours})
-    assert files.servers() == Servers()
+    assert files.servers() == ConfiguredServers()
     assert read_mcp_json(str(files.workspace)) is None
 
 
@@ -346,7 +348,7 @@ def test_words_about_a_server_hold_no_secret(files: Files) -> None:
         f'[mcp.servers.a]\ncommand = "run"\nargs = ["--token", "abc", "--api-key=def", "{SECRET}", "--port", "80"]\n'
         f'[mcp.servers.b]\nurl = "https://example.org/{SECRET}"\nheaders = {{ X = "{SECRET}" }}\n'
     )
-    told = {name: server_words(table) for name, table in files.loaded().servers.items()}
+    told = {name: describe_server(table) for name, table in files.loaded().servers.items()}
     assert told == {
         "a": "runs run --token … --api-key=… … --port 80",
         "b": "connects to https://example.org; with X",
@@ -367,18 +369,18 @@ def test_words_about_a_server_hold_no_secret(files: Files) -> None:
     ],
 )
 def test_words_about_a_server_hide_no_program_behind_a_secret_nor_far_to_the_right(args: list[str], told: str) -> None:
-    assert server_words(ServerTable(command="run", args=tuple(args))) == f"runs run {told}"
+    assert describe_server(ServerTable(command="run", args=tuple(args))) == f"runs run {told}"
 
 
 def test_variables_are_put_in_once_and_not_looked_through_again() -> None:
     environ = {"A": "${B}", "B": "b", "EMPTY": ""}
-    assert expanded("${A} ${B} $B ${EMPTY:-else} ${EMPTY} ${NONE:-}", environ) == "${B} b $B else  "
-    assert asked_for(["${A}${B:-x}", "${A}"]) == ("A", "B")
+    assert expand_variables("${A} ${B} $B ${EMPTY:-else} ${EMPTY} ${NONE:-}", environ) == "${B} b $B else  "
+    assert list_variables(["${A}${B:-x}", "${A}"]) == ("A", "B")
     with pytest.raises(UnsetError):
-        expanded("${NONE}", environ)
+        expand_variables("${NONE}", environ)
 
 
 @given(st.text())
 def test_a_text_without_places_stays_as_it_is(text: str) -> None:
     if "${" not in text:
-        assert expanded(text, {}) == text
+        assert expand_variables(text, {}) == text

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from handrail.protocol.error import StoreError
-from handrail.settings import Loaded, load
-from handrail.settings.trust import Trust, read_trust, trust_path
+from handrail.settings import LoadedSettings, load
+from handrail.settings.trust import Trust, build_trust_path, read_trust
 from handrail.store.folder import StateFolder
-from handrail.store.trust import give_trust, take_trust_back, trusted_projects
+from handrail.store.trust import give_trust, list_trusted_projects, revoke_trust
 
 LOOSE = """\
 # a project
@@ -46,7 +46,7 @@ def state(tmp_path: Path) -> StateFolder:
     return StateFolder(str(tmp_path / "state"))
 
 
-def load_in(workspace: Path, text: str | None = None) -> Loaded:
+def load_in(workspace: Path, text: str | None = None) -> LoadedSettings:
     if text is not None:
         (workspace / "handrail.toml").write_text(text)
     environ = {"HOME": "/nowhere", "HANDRAIL_STATE_DIR": str(workspace.parent / "state")}
@@ -137,9 +137,9 @@ def test_a_file_that_loosens_nothing_needs_no_word(workspace: Path) -> None:
 def test_trust_is_taken_back(workspace: Path, state: StateFolder) -> None:
     load_in(workspace, LOOSE)
     trust(workspace, state)
-    assert list(trusted_projects(state)) == [str(workspace)]
-    assert take_trust_back(state, str(workspace))
-    assert not take_trust_back(state, str(workspace))
+    assert list(list_trusted_projects(state)) == [str(workspace)]
+    assert revoke_trust(state, str(workspace))
+    assert not revoke_trust(state, str(workspace))
     assert load_in(workspace).settings.mode == "ask"
 
 
@@ -147,13 +147,13 @@ def test_the_record_is_for_its_owner_only_and_leaves_nothing_else_behind(state: 
     give_trust(state, "/a", "1")
     give_trust(state, "/b", "2")
     assert os.listdir(state.path) == ["trust.json"]
-    assert os.stat(trust_path(state.path)).st_mode & 0o777 == 0o600
-    assert {path: trust.digest for path, trust in trusted_projects(state).items()} == {"/a": "1", "/b": "2"}
+    assert os.stat(build_trust_path(state.path)).st_mode & 0o777 == 0o600
+    assert {path: trust.digest for path, trust in list_trusted_projects(state).items()} == {"/a": "1", "/b": "2"}
 
 
 def test_a_record_that_cannot_be_written_is_told_and_the_old_one_stays(state: StateFolder) -> None:
     state.make()
-    os.mkdir(trust_path(state.path))
+    os.mkdir(build_trust_path(state.path))
     with pytest.raises(StoreError):
         give_trust(state, "/a", "1")
     assert os.listdir(state.path) == ["trust.json"]
@@ -196,7 +196,7 @@ def test_a_spoilt_record_is_an_error_and_nothing_is_trusted(
 ) -> None:
     load_in(workspace, LOOSE)
     state.make()
-    spoil(trust_path(state.path))
+    spoil(build_trust_path(state.path))
     words = f"The record of trust {state.path}/trust.json cannot be used: {reason}. Look at it, then remove it."
     with pytest.raises(StoreError) as caught:
         give_trust(state, "/a", "1")
@@ -209,7 +209,7 @@ def test_a_spoilt_record_is_an_error_and_nothing_is_trusted(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_a_record_of_another_user_does_not_count(state: StateFolder) -> None:
     give_trust(state, "/a", "1")
-    os.chown(trust_path(state.path), 12345, -1)
+    os.chown(build_trust_path(state.path), 12345, -1)
     with pytest.raises(StoreError, match="somebody else could have written it"):
         read_trust(state.path)
 
@@ -234,4 +234,4 @@ def test_trust_is_looked_up_where_the_caller_keeps_it(workspace: Path, state: St
 def test_trust_has_its_time(state: StateFolder) -> None:
     before = datetime.now(UTC)
     assert before <= give_trust(state, "/a", "1").time <= datetime.now(UTC)
-    assert isinstance(trusted_projects(state)["/a"], Trust)
+    assert isinstance(list_trusted_projects(state)["/a"], Trust)

@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.settings import REFERENCE, Loaded, flat, load
+from handrail.settings import REFERENCE, LoadedSettings, flatten_settings, load
 from handrail.settings.strictness import STRICTNESS
 
 MODES = ("plan", "ask", "auto", "full")
@@ -202,7 +202,7 @@ def document(values: Mapping[str, Any], rules: list[tuple[str, str]]) -> str:
 documents = st.builds(document, said, rules)
 
 
-def loaded(folder: str, **texts: str) -> Loaded:
+def loaded(folder: str, **texts: str) -> LoadedSettings:
     places = {"user": "config.toml", "project": "shop/handrail.toml", "managed": "managed.toml"}
     Path(folder, "shop").mkdir(exist_ok=True)
     for layer, text in texts.items():
@@ -213,8 +213,8 @@ def loaded(folder: str, **texts: str) -> Loaded:
     return load(environ, {}, f"{folder}/shop", f"{folder}/managed.toml")
 
 
-def looser_keys(one: Loaded, other: Loaded) -> list[str]:
-    values, others = flat(one.settings), flat(other.settings)
+def looser_keys(one: LoadedSettings, other: LoadedSettings) -> list[str]:
+    values, others = flatten_settings(one.settings), flatten_settings(other.settings)
     return [key for key in values if LOOSER[key](values[key], others[key])]
 
 
@@ -247,9 +247,9 @@ def test_what_is_ignored_is_told_and_what_is_not_ignored_counts(user: str, proje
             f"{folder}/managed.toml",
             trusted=True,
         )
-    before, after = flat(untrusted.settings), flat(trusted.settings)
+    before, after = flatten_settings(untrusted.settings), flatten_settings(trusted.settings)
     differing = {key for key in before if unordered(before[key]) != unordered(after[key])}
-    told = {ignored.said.partition(" = ")[0] for ignored in untrusted.ignored if ignored.until_trusted}
+    told = {ignored.value.partition(" = ")[0] for ignored in untrusted.ignored if ignored.until_trusted}
     assert differing <= told
     missing = {rule.id for rule in trusted.rules} - {rule.id for rule in untrusted.rules}
     assert {f'rule {name}: allow "{name}"' for name in missing} <= told

@@ -10,7 +10,7 @@ import pytest
 from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Skills, Tools
-from handrail.skills.finding import Found, find_skills, places_of, with_files
+from handrail.skills.finding import SkillCatalog, add_files, find_skills, list_skill_folders
 from handrail.workspace.workspace import Workspace
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -45,15 +45,15 @@ def put() -> Callable[..., Path]:
 
 
 @pytest.fixture
-def find(workspace: Path, home: Path) -> Callable[..., Found]:
+def find(workspace: Path, home: Path) -> Callable[..., SkillCatalog]:
     """The skills that are found now."""
 
-    def find(**skills: Any) -> Found:
+    def find(**skills: Any) -> SkillCatalog:
         settings = Settings(skills=Skills(**skills))
         with Workspace(str(workspace)) as house:
-            places = places_of(settings, {"HOME": str(home)})
+            places = list_skill_folders(settings, {"HOME": str(home)})
             found = find_skills(house, places, disabled=settings.skills.disable, known=("read", "write", "exec"))
-            return Found(tuple(with_files(house, skill) for skill in found.skills), found.warnings)
+            return SkillCatalog(tuple(add_files(house, skill) for skill in found.skills), found.warnings)
 
     return find
 

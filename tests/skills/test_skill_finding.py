@@ -9,16 +9,16 @@ import pytest
 
 from handrail.settings import Settings
 from handrail.settings.model import Skills
-from handrail.skills.finding import Found, find_skills, places_of
+from handrail.skills.finding import SkillCatalog, find_skills, list_skill_folders
 from handrail.skills.skill import Skill
 from handrail.workspace.workspace import Workspace
 
-Find = Callable[..., Found]
+Find = Callable[..., SkillCatalog]
 Put = Callable[..., Path]
 TEXT = "---\nname: {0}\ndescription: Says {0}.\n---\nDo {0}.\n"
 
 
-def only(found: Found) -> Skill:
+def only(found: SkillCatalog) -> Skill:
     assert len(found.skills) == 1
     return found.skills[0]
 
@@ -87,12 +87,12 @@ def test_one_folder_found_twice_is_no_second_skill(put: Put, find: Find, workspa
 
 def test_none_are_looked_for_where_the_settings_say_so(find: Find, put: Put, workspace: Path) -> None:
     put(workspace / ".claude/skills", "x", TEXT.format("x"))
-    assert find(enabled=False) == Found()
+    assert find(enabled=False) == SkillCatalog()
     assert only(find(disable=("x",))).problem == "[skills] disable names x"
 
 
 def test_the_restricted_profile_finds_none_in_the_workspace() -> None:
-    places = places_of(Settings(profile="restricted", skills=Skills()), {"HOME": "/home/ann"})
+    places = list_skill_folders(Settings(profile="restricted", skills=Skills()), {"HOME": "/home/ann"})
     assert {place.origin for place in places} == {"user"}
 
 
@@ -196,7 +196,7 @@ def test_a_place_that_the_agent_can_write_to_is_the_workspaces(
     put(workspace / "home/.claude/skills", "y", TEXT.format("y"))
     (workspace / "home/.claude/skills/x").symlink_to(tmp_path / "elsewhere/x")
     with Workspace(str(workspace)) as house:
-        found = find_skills(house, places_of(Settings(), {"HOME": str(workspace / "home")})).skills
+        found = find_skills(house, list_skill_folders(Settings(), {"HOME": str(workspace / "home")})).skills
     assert [(skill.name, skill.origin, skill.problem) for skill in found] == [
         ("x", "project", "its SKILL.md leads outside of where it was found"),
         ("y", "project", ""),
@@ -262,9 +262,9 @@ def test_what_is_no_skill_is_passed_over(find: Find, workspace: Path) -> None:
     (place / ".hidden").mkdir()
     (place / ".hidden/SKILL.md").write_text(TEXT.format("hidden"))
     (place / "README.md").write_text("")
-    assert find() == Found()
+    assert find() == SkillCatalog()
     (workspace / ".agents").write_text("a file")
-    assert find() == Found()
+    assert find() == SkillCatalog()
 
 
 def test_a_skill_that_is_linked_from_the_workspace_is_the_workspaces(

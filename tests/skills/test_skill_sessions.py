@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, ToolCall, tool
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.verdict import PolicyConfig, decide
 from handrail.protocol.tool import BASE_NAMES
 from handrail.settings import Settings
 from handrail.settings.model import Tools
-from handrail.store.past_calls import past_calls
+from handrail.store.past_calls import list_past_calls
 
 Make = Callable[..., Handrail]
 Put = Callable[..., Path]
@@ -300,10 +300,10 @@ def test_a_decision_can_be_made_again_from_what_was_recorded(skilled: Make, proj
     refusal(rail, "exec", command="rm a.py")
     rail.close()
     folder = next(path.parent for path in (tmp_path / "state").rglob("journal.db") if path.parent.name == "s")
-    last = list(past_calls(str(folder), None))[-1]
+    last = list(list_past_calls(str(folder), None))[-1]
     from handrail.tools.exec import EXEC
 
-    assert decide(EXEC, None, last.decided.facts, Rules("full")) == last.decided.decision
+    assert decide(EXEC, None, last.decided.facts, PolicyConfig("full")) == last.decided.decision
     assert last.decided.decision.rule == "skill.commit"
 
 

@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail, StoreError, ToolCall
-from handrail.store.audit import START, Chain, Record, decode_record, sealed
+from handrail.store.audit import FIRST_HASH, AuditChain, AuditRecord, decode_record, seal_record
 from handrail.store.folder import StateFolder
 from handrail.store.verify import Verification, verify
 
 Make = Callable[..., Handrail]
 
 
-def record(call: str, session: str = "s") -> Record:
-    return Record(
+def record(call: str, session: str = "s") -> AuditRecord:
+    return AuditRecord(
         time=datetime(2026, 1, 2, tzinfo=UTC),
         session_id=session,
         trace_id=call,
@@ -44,7 +44,7 @@ def record(call: str, session: str = "s") -> Record:
 
 
 def chain_of(path: Path, count: int, start: int = 0) -> list[bytes]:
-    chain = Chain(str(path / "audit.jsonl"))
+    chain = AuditChain(str(path / "audit.jsonl"))
     for number in range(start, start + count):
         chain.append(record(f"call_{number}"))
     chain.close()
@@ -56,7 +56,7 @@ def verified(path: Path) -> Verification:
 
 
 def test_each_line_is_sealed_with_the_hash_of_the_line_before(tmp_path: Path) -> None:
-    previous = START
+    previous = FIRST_HASH
     for number, line in enumerate(chain_of(tmp_path, 3), start=1):
         found = decode_record(line)
         assert found is not None
@@ -121,7 +121,7 @@ def test_a_line_forged_in_its_place_is_found_at_the_next(tmp_path: Path) -> None
     lines = chain_of(tmp_path, 3)
     other = tmp_path / "other"
     other.mkdir()
-    chain = Chain(str(other / "audit.jsonl"))
+    chain = AuditChain(str(other / "audit.jsonl"))
     chain.append(record("another call"))  # sound in itself: right number, right start
     lines[0] = (other / "audit.jsonl").read_bytes()
     (tmp_path / "audit.jsonl").write_bytes(b"".join(lines))
@@ -205,20 +205,20 @@ def test_a_chain_that_is_nothing_but_a_torn_line_starts_anew(tmp_path: Path) -> 
 
 
 def test_a_line_longer_than_any_window_is_found_again(tmp_path: Path) -> None:
-    chain = Chain(str(tmp_path / "audit.jsonl"))
+    chain = AuditChain(str(tmp_path / "audit.jsonl"))
     chain.append(record("first"))
     many = {f"name_{number}": number for number in range(30_000)}
     import msgspec
 
     chain.append(msgspec.structs.replace(record("long"), args=many))
-    other = Chain(str(tmp_path / "audit.jsonl"))
+    other = AuditChain(str(tmp_path / "audit.jsonl"))
     other.append(record("last"))
     assert verified(tmp_path) == Verification(3, verified(tmp_path).head, ())
     assert other.contains("s", {"first", "long", "last", "none"}, 0) == {"first", "long", "last"}
 
 
 def test_only_whole_lines_of_the_session_count_as_there(tmp_path: Path) -> None:
-    chain = Chain(str(tmp_path / "audit.jsonl"))
+    chain = AuditChain(str(tmp_path / "audit.jsonl"))
     chain.append(record("call_1"))
     chain.append(record("call_2", "another session"))
     chain.append(record("call_30"))
@@ -230,7 +230,7 @@ def test_only_whole_lines_of_the_session_count_as_there(tmp_path: Path) -> None:
 
 
 def test_a_closed_chain_writes_nowhere(tmp_path: Path) -> None:
-    chain = Chain(str(tmp_path / "audit.jsonl"))
+    chain = AuditChain(str(tmp_path / "audit.jsonl"))
     chain.close()
     chain.close()
     with (tmp_path / "innocent.txt").open("wb"), pytest.raises(StoreError, match="closed"):
@@ -242,8 +242,8 @@ APPENDER = """
 import sys
 sys.path[:0] = sys.argv[3:]
 from test_store_audit import record
-from handrail.store.audit import Chain
-chain = Chain(sys.argv[1])
+from handrail.store.audit import AuditChain
+chain = AuditChain(sys.argv[1])
 sys.stdin.readline()
 for number in range(int(sys.argv[2])):
     chain.append(record(f"{__import__('os').getpid()}_{number}"))
@@ -320,7 +320,7 @@ OLDER = (
 """The record of a refused command as version 0.1.0 wrote it."""
 
 
-def _records(tmp_path: Path) -> list[Record]:
+def _records(tmp_path: Path) -> list[AuditRecord]:
     lines = (tmp_path / "state" / "audit.jsonl").read_bytes().splitlines(keepends=True)
     return [found[0] for line in lines if (found := decode_record(line))]
 
@@ -353,7 +353,7 @@ def test_the_record_of_a_failed_call_says_what_failed_without_contents(rail: Mak
 def test_a_chain_that_an_older_version_began_is_verified_and_goes_on(tmp_path: Path) -> None:
     (tmp_path / "audit.jsonl").write_bytes(OLDER)
     assert verified(tmp_path).intact
-    chain = Chain(str(tmp_path / "audit.jsonl"))
+    chain = AuditChain(str(tmp_path / "audit.jsonl"))
     chain.append(msgspec.structs.replace(record("call_1"), command="git status"))
     chain.close()
     assert (tmp_path / "audit.jsonl").read_bytes().startswith(OLDER)
@@ -400,7 +400,7 @@ def resealed(lines: list[bytes]) -> bytes:
         fields = msgspec.json.decode(line)
         for name in ("seq", "prev", "hash"):
             fields.pop(name, None)
-        text, head = sealed(msgspec.convert(fields, Record), number, head)
+        text, head = seal_record(msgspec.convert(fields, AuditRecord), number, head)
         out += text
     return out
 

@@ -11,8 +11,8 @@ from handrail.settings import Settings
 from handrail.settings.model import Paths
 from handrail.store.blobs import Blobs
 from handrail.store.folder import StateFolder
-from handrail.store.redact import redacted
-from handrail.store.runner import Runner, bury, dead_runners, is_dead
+from handrail.store.redact import redact_arguments
+from handrail.store.runner import Runner, is_dead, list_dead_runners, remove_runner
 
 Make = Callable[..., Handrail]
 
@@ -114,14 +114,14 @@ def test_a_blob_is_stored_once_and_found_by_its_hash(tmp_path: Path) -> None:
 def test_a_runner_is_alive_until_it_ends(tmp_path: Path) -> None:
     one, other = Runner(str(tmp_path)), Runner(str(tmp_path))
     assert one.id != other.id
-    assert dead_runners(str(tmp_path)) == []
+    assert list_dead_runners(str(tmp_path)) == []
     one.close()
-    assert dead_runners(str(tmp_path)) == []
+    assert list_dead_runners(str(tmp_path)) == []
     other.abandon()
-    assert dead_runners(str(tmp_path)) == [other.id]
-    bury(str(tmp_path), other.id)
-    bury(str(tmp_path), other.id)
-    assert dead_runners(str(tmp_path)) == []
+    assert list_dead_runners(str(tmp_path)) == [other.id]
+    remove_runner(str(tmp_path), other.id)
+    remove_runner(str(tmp_path), other.id)
+    assert list_dead_runners(str(tmp_path)) == []
     assert list(tmp_path.iterdir()) == []
 
 
@@ -133,7 +133,7 @@ def test_a_runner_is_never_seen_unlocked(tmp_path: Path, monkeypatch: pytest.Mon
 
     def look_first(descriptor: int, operation: int) -> None:
         monkeypatch.setattr(fcntl, "flock", real)
-        seen.append(dead_runners(str(tmp_path)))
+        seen.append(list_dead_runners(str(tmp_path)))
         real(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", look_first)
@@ -179,11 +179,11 @@ def test_two_that_look_at_a_dead_runner_at_the_same_moment_both_find_it_dead(
 def test_the_audit_keeps_what_a_tool_calls_plain_and_hides_other_texts(
     arguments: object, plain: tuple[str, ...], expected: object
 ) -> None:
-    assert redacted(arguments, plain) == expected
+    assert redact_arguments(arguments, plain) == expected
 
 
 def test_the_name_of_an_argument_cannot_carry_a_text_into_the_audit() -> None:
-    shown = redacted({"a secret text as a name": 1, "x" * 500: 2, "fine_name": 3}, ())
+    shown = redact_arguments({"a secret text as a name": 1, "x" * 500: 2, "fine_name": 3}, ())
     assert shown["fine_name"] == 3
     assert "secret" not in str(shown)
     assert len(str(shown)) < 200

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.permission import Granted
+from handrail.protocol.permission import StandingGrant
 from handrail.store.grants import GrantFiles
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
-def granted(name: str, command: str = "mkdir", minutes: int = 0) -> Granted:
+def granted(name: str, command: str = "mkdir", minutes: int = 0) -> StandingGrant:
     time = NOON + timedelta(minutes=minutes)
-    return Granted(id=name, command=command, scope="session", session_id="s", time=time)
+    return StandingGrant(id=name, command=command, scope="session", session_id="s", time=time)
 
 
 @pytest.fixture

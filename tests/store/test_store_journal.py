@@ -12,11 +12,11 @@ from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import Event, Notice, Text, ToolCallStart
 from handrail.store.database import Database
-from handrail.store.journal import Broken, Decided, DuplicateCallError, Journal
+from handrail.store.journal import BrokenEvent, CallContext, DuplicateCallError, SessionJournal
 
-DECIDED = Decided("batch", Facts(), Decision(decision="allow", rule="test", reason="because"))
+DECIDED = CallContext("batch", Facts(), Decision(decision="allow", rule="test", reason="because"))
 
-Open = Callable[..., Journal]
+Open = Callable[..., SessionJournal]
 
 
 @pytest.fixture
@@ -24,9 +24,9 @@ def journal(tmp_path: Path) -> Iterator[Open]:
     """Opens connections to one journal file."""
     databases: list[Database] = []
 
-    def make(runner: str = "run_1") -> Journal:
+    def make(runner: str = "run_1") -> SessionJournal:
         databases.append(Database(str(tmp_path / "journal.db"), "crash"))
-        return Journal(databases[-1], "session", runner)
+        return SessionJournal(databases[-1], "session", runner)
 
     yield make
     for database in databases:
@@ -37,7 +37,7 @@ def notice(text: str) -> tuple[type[Event], dict[str, Any]]:
     return Notice, {"text": text}
 
 
-def texts(journal: Journal, after: int = 0) -> list[str]:
+def texts(journal: SessionJournal, after: int = 0) -> list[str]:
     return [event.text if isinstance(event, Notice) else "?" for event in journal.events(after)]
 
 
@@ -71,8 +71,8 @@ def test_a_stored_event_that_cannot_be_read_is_reported_and_the_rest_goes_on(jou
     first, second, third, last = one.events()
     assert isinstance(first, Notice)
     assert isinstance(last, Notice)
-    assert isinstance(second, Broken)
-    assert isinstance(third, Broken)
+    assert isinstance(second, BrokenEvent)
+    assert isinstance(third, BrokenEvent)
     assert (second.seq, second.kind, third.seq) == (2, "notice", 3)
     assert second.problem
     one.append(notice("later"))
@@ -198,40 +198,40 @@ def test_a_listener_may_append_itself(journal: Open) -> None:
 
 def test_marks_of_files_are_shared_by_all_who_have_the_session(journal: Open) -> None:
     one, other = journal(), journal("run_2")
-    one.mark_seen("a", b"1")
-    assert one.seen("a") == b"1"
+    one.set_mark("a", b"1")
+    assert one.get_mark("a") == b"1"
     one.append(notice("a result"))
-    assert other.seen("a") == b"1"
-    other.mark_seen("a", b"2")
+    assert other.get_mark("a") == b"1"
+    other.set_mark("a", b"2")
     other.append(notice("a result"))
-    assert one.seen("a") == b"2"
-    one.mark_seen("a", b"1")  # the same bytes again, as far as this one knows
+    assert one.get_mark("a") == b"2"
+    one.set_mark("a", b"1")  # the same bytes again, as far as this one knows
     one.append(notice("a result"))
-    assert other.seen("a") == one.seen("a") == b"1"
+    assert other.get_mark("a") == one.get_mark("a") == b"1"
 
 
 def test_marks_are_not_lost_with_a_write_that_failed(journal: Open) -> None:
     one = journal()
-    one.mark_seen("a", b"1")
+    one.set_mark("a", b"1")
     with pytest.raises(StoreError):
         one.append(notice("fails"), also=(("INSERT INTO no_such_table VALUES (1)", ()),))
-    assert one.seen("a") == b"1"
+    assert one.get_mark("a") == b"1"
     one.append(notice("works"))
-    assert journal("run_2").seen("a") == b"1"
+    assert journal("run_2").get_mark("a") == b"1"
 
 
 def test_marks_are_not_lost_with_a_commit_that_failed(journal: Open) -> None:
     one, other = journal(), journal("run_2")
-    one.mark_seen("a", b"1")
+    one.set_mark("a", b"1")
     # A deferred constraint fails at the commit, after every statement went well.
     one.database.execute("PRAGMA foreign_keys = ON")
     one.database.execute("CREATE TABLE parent (id PRIMARY KEY)")
     one.database.execute("CREATE TABLE child (id REFERENCES parent DEFERRABLE INITIALLY DEFERRED)")
     with pytest.raises(StoreError):
         one.append(notice("fails"), also=(("INSERT INTO child VALUES (1)", ()),))
-    assert one.seen("a") == b"1"
+    assert one.get_mark("a") == b"1"
     one.append(notice("works"))
-    assert other.seen("a") == b"1"
+    assert other.get_mark("a") == b"1"
     assert texts(one) == ["works"]
 
 
@@ -248,10 +248,10 @@ def test_a_call_whose_decision_cannot_be_read_is_still_known(journal: Open) -> N
 def test_a_call_has_one_result(journal: Open) -> None:
     one = journal()
     one.record("call", DECIDED, "started", (started("call"),), given=True)
-    one.move("call", "finished", (notice("its end"),))
+    one.set_state("call", "finished", (notice("its end"),))
     for state in ("finished", "started"):
         with pytest.raises(DuplicateCallError):
-            one.move("call", state, (notice("another end"),))
+            one.set_state("call", state, (notice("another end"),))
     assert texts(one)[1:] == ["its end"]
 
 

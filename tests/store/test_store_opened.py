@@ -8,7 +8,7 @@ import pytest
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.permission import OpenedFolder
-from handrail.store.opened import OpenedFolders
+from handrail.store.opened import GrantedFolders
 
 
 def folder(path: str, access: Literal["read", "write"] = "read") -> OpenedFolder:
@@ -16,7 +16,7 @@ def folder(path: str, access: Literal["read", "write"] = "read") -> OpenedFolder
 
 
 def test_they_are_listed_by_path_and_forgotten_one_by_one(tmp_path: Path) -> None:
-    store = OpenedFolders(str(tmp_path / "opened"))
+    store = GrantedFolders(str(tmp_path / "opened"))
     assert (store.names(), store.listed()) == ((), ())
     second, first = folder("/b"), folder("/a")
     store.add(second)
@@ -28,7 +28,7 @@ def test_they_are_listed_by_path_and_forgotten_one_by_one(tmp_path: Path) -> Non
 
 
 def test_opened_for_writing_it_is_no_longer_only_for_reading(tmp_path: Path) -> None:
-    store = OpenedFolders(str(tmp_path / "opened"))
+    store = GrantedFolders(str(tmp_path / "opened"))
     store.add(folder("/a"))
     before = store.names()
     store.add(folder("/a", "write"))
@@ -37,21 +37,21 @@ def test_opened_for_writing_it_is_no_longer_only_for_reading(tmp_path: Path) -> 
 
 
 def test_what_a_killed_process_left_unfinished_counts_for_nothing(tmp_path: Path) -> None:
-    store = OpenedFolders(str(tmp_path))
+    store = GrantedFolders(str(tmp_path))
     (tmp_path / "0123-read.abc.new").write_text("{")
     assert (store.names(), store.listed()) == ((), ())
 
 
 def test_a_place_that_cannot_be_used_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    store = OpenedFolders(str(tmp_path / "file"))
+    store = GrantedFolders(str(tmp_path / "file"))
     for attempt in (store.names, store.listed, lambda: store.add(folder("/a")), lambda: store.remove("/a")):
         with pytest.raises(StoreError):
             attempt()
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    store = OpenedFolders(str(tmp_path))
+    store = GrantedFolders(str(tmp_path))
     store.add(folder("/a"))
     (name,) = store.names()
     (tmp_path / name).unlink()

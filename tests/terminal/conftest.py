@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from handrail.protocol.permission import PermissionRequest
-from handrail.terminal.keys import Timing
-from handrail.terminal.prompt import Prompt
+from handrail.terminal.keys import KeyTiming
+from handrail.terminal.prompt import PermissionPrompt
 from handrail.terminal.screen import Screen
 from people import QUICK, Ask, Asked, Terminal, a_request
 
@@ -27,7 +27,7 @@ def ask() -> Iterator[Ask]:
         term: str = "xterm",
         environ: dict[str, str] | None = None,
         encoding: str = "utf-8",
-        timing: Timing = QUICK,
+        timing: KeyTiming = QUICK,
         typed: bytes = b"",
         plain: bool = False,
         **more: Any,
@@ -36,7 +36,7 @@ def ask() -> Iterator[Ask]:
         terminal.press(typed)
         stream = open(os.dup(terminal.device), "w", encoding=encoding)  # noqa: SIM115  the prompt has it
         screen = Screen(stream, {"TERM": term, **(environ or {})}, plain=plain)
-        asked = Asked(terminal, Prompt(terminal.device, screen, timing), request or a_request(), **more)
+        asked = Asked(terminal, PermissionPrompt(terminal.device, screen, timing), request or a_request(), **more)
         opened.append((asked, stream))
         return asked
 

@@ -7,9 +7,9 @@ import termios
 import pytest
 
 from handrail.protocol.permission import Answer, Preview
-from handrail.terminal.keys import Timing
+from handrail.terminal.keys import KeyTiming
 from handrail.terminal.screen import Screen
-from handrail.terminal.source import Source
+from handrail.terminal.source import RequestHooks
 from people import QUICK, Ask, Terminal, a_request
 
 GRANTABLE = a_request(
@@ -99,7 +99,7 @@ def test_it_takes_no_key_in_its_first_moments(ask: Ask) -> None:
 
 
 def test_how_long_it_waits_unless_told_otherwise() -> None:
-    assert (Timing().quiet, Timing().deaf) == (1.0, 0.4)
+    assert (KeyTiming().quiet, KeyTiming().deaf) == (1.0, 0.4)
 
 
 def test_a_no_asks_why(ask: Ask) -> None:
@@ -169,7 +169,7 @@ def test_a_long_change_is_shown_in_part_and_whole_when_asked_for(ask: Ask) -> No
 
 
 def test_a_question_that_somebody_else_answered_goes_away(ask: Ask) -> None:
-    asked = ask(source=Source(still_open=lambda _: False))
+    asked = ask(source=RequestHooks(still_open=lambda _: False))
     assert asked.answer() is None
     assert "Answered elsewhere: make\n" in asked.terminal.shown
 

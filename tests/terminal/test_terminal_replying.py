@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.protocol.question import Question, Reply
-from handrail.terminal.replying import ask_for_reply, parse_reply, question_lines, spell_out, understood
+from handrail.terminal.replying import ask_for_reply, interpret_reply, parse_reply, render_question, spell_out
 from handrail.terminal.screen import Screen
-from handrail.terminal.single_keys import single_keys
+from handrail.terminal.single_keys import enter_raw_mode
 from people import DEADLINE, Terminal
 
 
@@ -53,7 +53,7 @@ CASES = [
 
 @pytest.mark.parametrize(("question", "typed", "reply"), CASES)
 def test_a_line_is_a_choice_own_words_or_nothing(question: Question, typed: str, reply: Reply | None) -> None:
-    found, problem = understood(question, typed)
+    found, problem = interpret_reply(question, typed)
     assert found == reply
     assert bool(problem) is (reply is None)
 
@@ -73,7 +73,7 @@ def test_whatever_is_typed_only_what_was_offered_is_chosen(
     typed: str, multiple: bool, custom: bool, options: list[str]
 ) -> None:
     question = a_question(*options, multiple=multiple, custom=custom)
-    reply, _ = understood(question, typed.strip())
+    reply, _ = interpret_reply(question, typed.strip())
     if reply is None:
         return
     assert typed.strip()
@@ -87,7 +87,7 @@ def test_nothing_of_a_question_reaches_the_terminal_raw() -> None:
     terminal = Terminal()
     with open(os.dup(terminal.device), "w", encoding="utf-8") as stream:
         question = Question(tool_call_id="c", question="a\x1b[2Jb\nc", options=("x\u202ey\n2  z",))
-        lines = question_lines(question, Screen(stream, {"TERM": "xterm"}))
+        lines = render_question(question, Screen(stream, {"TERM": "xterm"}))
     terminal.hang_up()
     os.close(terminal.device)
     assert lines[:3] == ["? a\\u001b[2Jb", "  c", "  1  x\\u202ey\\n2  z"]
@@ -120,7 +120,7 @@ def test_a_pasted_reply_is_taken_whole_and_leaves_nothing_to_the_shell(last: byt
         asked.join(DEADLINE)
     assert replies == [Reply(text="see below\nrm -r build\nthen go on")]
     assert termios.tcgetattr(terminal.device) == terminal.modes
-    with single_keys(terminal.device, lambda: None, lambda: None):  # as a shell reads it
+    with enter_raw_mode(terminal.device, lambda: None, lambda: None):  # as a shell reads it
         assert not select.select([terminal.device], [], [], 0)[0]
     terminal.hang_up()
     os.close(terminal.device)

@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from handrail.protocol.decision import DecisionPart
 from handrail.protocol.permission import Preview
-from handrail.terminal.cells import cells, wrapped
-from handrail.terminal.request import request_lines, subject, why_lines
+from handrail.terminal.request import describe_subject, render_reasons, render_request
 from people import a_request
 
 
 def text_of(**fields) -> str:
-    return "\n".join(request_lines(a_request(**fields), width=None))
+    return "\n".join(render_request(a_request(**fields), width=None))
 
 
 SEEN = [
@@ -74,7 +73,7 @@ def test_the_parts_that_ask_say_why_and_by_which_rule() -> None:
     assert "\n    ./gen.sh           asks: runs a script    rule exec.script\n" in shown
     assert "\n    ruff format src    asks: writes files     rule exec.writes\n" in shown
     assert "only reads" not in shown
-    assert "  ls: runs, only reads (rule exec.proven)" in why_lines(a_request(parts=parts), None)
+    assert "  ls: runs, only reads (rule exec.proven)" in render_reasons(a_request(parts=parts), None)
 
 
 def test_what_asks_because_of_what_it_changed_names_the_files_once() -> None:
@@ -136,15 +135,6 @@ def test_a_folder_outside_is_named_with_what_it_is_opened_for() -> None:
 ANY = st.text(st.characters(exclude_categories=()), max_size=200)
 
 
-@given(ANY, st.integers(1, 60))
-def test_rows_hold_every_character_and_are_no_wider_than_they_may_be(text: str, width: int) -> None:
-    line = text.replace("\n", " ").replace("\t", " ")
-    rows = list(wrapped(line, width))
-    assert "".join(rows) == line
-    assert all(cells(row) <= width or len(row) == 1 for row in rows)
-    assert [row.removeprefix("  ") for row in wrapped(line.strip(), 100, "  ")] or not line.strip()
-
-
 @given(ANY, ANY, ANY, st.integers(20, 120))
 def test_no_text_of_a_request_reaches_a_terminal_raw(command: str, name: str, diff: str, width: int) -> None:
     fields = {"reason": name, "rule": name, "description": command, "hosts": (name,), "cwd": name}
@@ -153,7 +143,7 @@ def test_no_text_of_a_request_reaches_a_terminal_raw(command: str, name: str, di
         a_request(command=command, parts=parts, **fields),
         a_request(command=None, preview=Preview(kind="diff", text=diff), **fields),
     ):
-        rows = [*request_lines(one, width=width), *why_lines(one, width), subject(one)]
+        rows = [*render_request(one, width=width), *render_reasons(one, width), describe_subject(one)]
         assert all(char.isprintable() or char in _BLANKS for row in rows for char in row)
 
 

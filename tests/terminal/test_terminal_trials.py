@@ -10,17 +10,17 @@ from handrail.protocol.change import Change
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.permission import ONLY_LOOKS, Answer, PermissionRequest, Preview
 from handrail.protocol.result import Artifacts, Meta, ToolResult
-from handrail.terminal.changed import change_lines, gist
-from handrail.terminal.choices import Possible, choice_lines
-from handrail.terminal.request import request_lines
-from handrail.terminal.told import told, told_kept
+from handrail.terminal.changed import render_changes, summarize_changes
+from handrail.terminal.choices import PromptState, render_choices
+from handrail.terminal.request import render_request
+from handrail.terminal.told import render_answer_line, render_kept_line
 from people import a_request
 
 TRIED = "Tried in a throw-away copy: exit 0 in 1.8 s. Your files are untouched."
 
 
 def text_of(request: PermissionRequest, width: int | None = None, **more: object) -> str:
-    return "\n".join(request_lines(request, width=width, **more))
+    return "\n".join(render_request(request, width=width, **more))
 
 
 def test_a_trial_says_how_it_went_what_it_would_change_and_what_it_printed() -> None:
@@ -56,7 +56,7 @@ def test_a_preview_says_how_old_it_is(ago: dict[str, int], said: str) -> None:
 
 
 def test_files_stand_below_each_other_where_the_screen_is_narrow() -> None:
-    rows = change_lines(trial(), 76)
+    rows = render_changes(trial(), 76)
     assert [row.split()[0] for row in rows[1:]] == ["D", "A", "M", "M"]
 
 
@@ -85,7 +85,7 @@ def test_the_forms_of_what_is_said(fields: dict[str, object], told_so: str) -> N
 
 NOT_TRIED = [
     (("none", "needs the network (git push)"), {"hosts": ("example.org:443",)}, "what it sends cannot be undone."),
-    (("none", "no layer here: no overlay"), {"tier": 2}, "its result says what undo covers."),
+    (("none", "no overlay here: none works"), {"tier": 2}, "its result says what undo covers."),
     (("none", "an earlier call of this batch changes files first"), {}, "undo takes back what it changes."),
     (("none", "it goes on after its call"), {"background": True}, "it is not covered by undo."),
 ]
@@ -96,7 +96,7 @@ def test_what_was_not_tried_says_why_and_what_a_yes_does(preview: tuple[str, str
     kind, why = preview
     request = a_request(**({"tier": 3} | fields), preview=Preview(kind=kind, text=why))
     assert f"Not tried: {why}. Nothing has run. Yes runs it for real; {end}" in text_of(request)
-    assert "y allow it, this once" in choice_lines(request, width=80, plain=False)[0]
+    assert "y allow it, this once" in render_choices(request, width=80, plain=False)[0]
 
 
 def test_of_what_changes_nothing_nothing_is_said_about_undo() -> None:
@@ -128,55 +128,55 @@ WORDS = [
 
 @pytest.mark.parametrize(("change", "row"), WORDS)
 def test_a_file_is_told_with_what_is_worth_a_second_look(change: Change, row: str) -> None:
-    assert change_lines(trial(changes=(change,), files=1), None)[1] == f"  {row}"
+    assert render_changes(trial(changes=(change,), files=1), None)[1] == f"  {row}"
 
 
 def test_the_old_name_of_a_renamed_file_is_no_deletion() -> None:
     changes = (Change(path="a", action="deleted"), Change(path="b", action="renamed", renamed_from="a"))
     renamed = trial(changes=changes, files=2, deleted=1)
-    assert change_lines(renamed, None) == ["Would change 1 file:", "  R a → b"]
-    assert gist(renamed) == "1 file"
+    assert render_changes(renamed, None) == ["Would change 1 file:", "  R a → b"]
+    assert summarize_changes(renamed) == "1 file"
 
 
 def test_a_folder_that_is_seen_by_what_is_in_it_is_not_listed() -> None:
     changes = (Change(path="d", action="created", kind="folder"), Change(path="d/a", action="created", added=1))
-    assert change_lines(trial(changes=changes, files=1), None) == ["Would change 1 file:", "  A d/a  +1"]
+    assert render_changes(trial(changes=changes, files=1), None) == ["Would change 1 file:", "  A d/a  +1"]
     only = trial(changes=changes[:1], files=0, deleted=0)
-    assert change_lines(only, None) == ["Would change 1 folder:", "  A d/"]
-    assert gist(only) == "1 folder"
+    assert render_changes(only, None) == ["Would change 1 folder:", "  A d/"]
+    assert summarize_changes(only) == "1 folder"
 
 
 def test_many_files_are_folded_and_counted_with_what_is_only_layout() -> None:
     layout = tuple(Change(path=f"l{n}", action="modified", added=1, removed=1, layout_only=True) for n in range(30))
     written = tuple(Change(path=f"w{n}", action="modified", added=1) for n in range(17))
-    rows = change_lines(trial(changes=(*layout, *written), files=47, deleted=0), 70)
+    rows = render_changes(trial(changes=(*layout, *written), files=47, deleted=0), 70)
     assert len(rows) == 12
     assert all("w" in row.split()[1] for row in rows[1:11])
     assert rows[-1] == "  and 37 more, 30 of them in layout only"
-    assert len(change_lines(trial(changes=written, files=1_000), None, most=None)) == 19
-    assert change_lines(trial(changes=written, files=1_000), None, most=None)[-1] == "  and 983 more"
+    assert len(render_changes(trial(changes=written, files=1_000), None, most=None)) == 19
+    assert render_changes(trial(changes=written, files=1_000), None, most=None)[-1] == "  and 983 more"
 
 
 def test_what_git_does_in_a_repository_is_one_row_and_what_steers_it_is_not_folded() -> None:
     names = (".git/index", ".git/logs/HEAD", ".git/refs/heads/master")
     gits = tuple(Change(path=name, action="modified", added=1) for name in names)
-    assert change_lines(trial(changes=gits, files=3, deleted=0), 80) == [
+    assert render_changes(trial(changes=gits, files=3, deleted=0), 80) == [
         "Would change .git:",
         "  .git: 3 files of git's own",
     ]
     hook = Change(path=".git/hooks/pre-commit", action="created", added=1, executable=True)
-    assert change_lines(trial(changes=(hook, CHANGED, *gits), files=5, deleted=0), None) == [
+    assert render_changes(trial(changes=(hook, CHANGED, *gits), files=5, deleted=0), None) == [
         "Would change 2 files and .git:",
         "  A .git/hooks/pre-commit  +1  executable",
         "  M src/api/types.py  +41 −12",
         "  .git: 3 files of git's own",
     ]
-    many = change_lines(trial(changes=gits, files=300, deleted=0), None)
+    many = render_changes(trial(changes=gits, files=300, deleted=0), None)
     assert (many[0], many[-1]) == ("Would change 300 files:", "  and 297 more")
 
 
 def test_in_plain_form_it_is_said_in_words() -> None:
-    shown = change_lines(trial(), 79, plain=True)
+    shown = render_changes(trial(), 79, plain=True)
     assert shown == [
         "Would change 4 files:",
         "  deletes src/api/old_types.py: 88 lines removed",
@@ -187,16 +187,16 @@ def test_in_plain_form_it_is_said_in_words() -> None:
 
 
 def test_a_few_words_say_how_much_it_is() -> None:
-    assert gist(trial()) == "4 files, 1 deletion"
-    assert gist(trial(changes=(CREATED, CHANGED), files=2, deleted=0)) == "2 files"
-    assert gist(trial(changes=(), files=0, deleted=0)) == "no files"
+    assert summarize_changes(trial()) == "4 files, 1 deletion"
+    assert summarize_changes(trial(changes=(CREATED, CHANGED), files=2, deleted=0)) == "2 files"
+    assert summarize_changes(trial(changes=(), files=0, deleted=0)) == "no files"
 
 
 GRANTED = tried_request(answers=("once", "session", "workspace", "output", "deny"), grants=("ruff format",))
 
 
 def test_the_keys_say_that_a_yes_keeps_what_was_tried() -> None:
-    assert choice_lines(GRANTED, width=100, plain=False, possible=Possible(retry=True)) == [
+    assert render_choices(GRANTED, width=100, plain=False, possible=PromptState(retry=True)) == [
         "y keep this result                  s keep, and stop asking for `ruff format` in this session",
         "n drop it and say why               w keep, and stop asking for `ruff format` in this workspace",
         "o drop changes, show model output   e edit the command and try again",
@@ -205,7 +205,7 @@ def test_the_keys_say_that_a_yes_keeps_what_was_tried() -> None:
 
 
 def test_what_is_out_of_date_cannot_be_kept_but_tried_again() -> None:
-    lines = choice_lines(GRANTED, width=76, plain=False, possible=Possible(retry=True, outdated=("a",)))
+    lines = render_choices(GRANTED, width=76, plain=False, possible=PromptState(retry=True, outdated=("a",)))
     assert lines[0] == "y keep this result (not while it is out of date)"
     assert "o drop changes, show model output" in lines
     assert "r try again" in lines[-2]
@@ -225,29 +225,29 @@ YES = Answer(kind="once")
 
 
 def test_the_line_that_stays_says_what_was_kept_and_what_takes_it_back() -> None:
-    kept = told_kept(tried_request(), YES, KEPT, width=100, plain=False)
+    kept = render_kept_line(tried_request(), YES, KEPT, width=100, plain=False)
     assert kept == "✓ You kept ./gen.sh && ruff format src · 4 files · undo 15"
-    plain = told_kept(tried_request(), YES, KEPT, width=100, plain=True)
+    plain = render_kept_line(tried_request(), YES, KEPT, width=100, plain=True)
     assert plain == "ok: You kept ./gen.sh && ruff format src, 4 files, undo 15"
-    longer = told_kept(GRANTED, Answer(kind="session"), KEPT, width=120, plain=False)
+    longer = render_kept_line(GRANTED, Answer(kind="session"), KEPT, width=120, plain=False)
     assert longer.endswith(" · 4 files · undo 15 · `ruff format` in this session")
 
 
 def test_the_line_that_stays_never_says_kept_of_what_was_not() -> None:
-    told_lost = told_kept(tried_request(), YES, LOST, width=120, plain=False)
+    told_lost = render_kept_line(tried_request(), YES, LOST, width=120, plain=False)
     assert told_lost == "✗ Not kept: ./gen.sh && ruff format src: src/a.py changed. Nothing was kept."
-    waits = told_kept(tried_request(), YES, None, width=120, plain=False)
+    waits = render_kept_line(tried_request(), YES, None, width=120, plain=False)
     assert waits.startswith("✓ You said yes to ./gen.sh && ruff format src · 4 files")
-    assert told(tried_request(), Answer(kind="deny", reason="no"), width=80, plain=False) == (
+    assert render_answer_line(tried_request(), Answer(kind="deny", reason="no"), width=80, plain=False) == (
         "⊘ You dropped ./gen.sh && ruff format src: no"
     )
-    assert "You took only the output of ./gen.sh" in told(
+    assert "You took only the output of ./gen.sh" in render_answer_line(
         tried_request(), Answer(kind="output"), width=100, plain=False
     )
 
 
 def test_files_are_told_in_the_order_of_the_trial_but_layout_last() -> None:
-    assert [row.split()[1].rpartition("/")[2] for row in change_lines(trial(), None)[1:]] == [
+    assert [row.split()[1].rpartition("/")[2] for row in render_changes(trial(), None)[1:]] == [
         "old_types.py", "_generated.py", "types.py", "client.py",
     ]  # fmt: skip
     assert len(FOUR) == 4

@@ -9,7 +9,7 @@ from trials import trial, tried_request
 from handrail.protocol.change import Change
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Answer, PermissionRequest, Preview
-from handrail.terminal.source import Source
+from handrail.terminal.source import RequestHooks
 from people import QUICK, Ask, a_request
 
 PAGE, NO_PAGE = "\x1b[?1049h", "\x1b[?1049l"
@@ -32,8 +32,8 @@ class Trials:
         return tried_request(trial(lines=3, last_line="anew"), command=command or "make", revision=len(self.retried))
 
     @property
-    def source(self) -> Source:
-        return Source(outdated=lambda _: self.outdated, retry=self.retry)
+    def source(self) -> RequestHooks:
+        return RequestHooks(outdated=lambda _: self.outdated, retry=self.retry)
 
 
 @pytest.fixture
@@ -242,7 +242,7 @@ def test_the_terminal_is_as_it_was_after_a_page(ask: Ask) -> None:
 
 def test_a_question_that_is_answered_elsewhere_ends_a_page_too(ask: Ask) -> None:
     open_still = [True]
-    asked = ask(tried_request(), source=Source(still_open=lambda _: open_still[0]))
+    asked = ask(tried_request(), source=RequestHooks(still_open=lambda _: open_still[0]))
     asked.until(b"d", lambda: PAGE in asked.terminal.shown)
     open_still[0] = False
     assert asked.answer() is None

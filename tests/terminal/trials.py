@@ -3,7 +3,7 @@
 from typing import Any
 
 from handrail.protocol.change import Change
-from handrail.protocol.permission import PermissionRequest, Preview, Tried
+from handrail.protocol.permission import PermissionRequest, Preview, PreviewRun
 from people import a_request
 
 DELETED = Change(path="src/api/old_types.py", action="deleted", removed=88)
@@ -25,15 +25,15 @@ DIFF = """--- a/a.py
 """
 
 
-def trial(**fields: Any) -> Tried:
+def trial(**fields: Any) -> PreviewRun:
     """How a trial went: four files, one of them deleted."""
     given: dict[str, Any] = {"sealed": "t-1", "exit_code": 0, "duration_ms": 1800.0, "changes": FOUR}
     given |= {"files": 4, "deleted": 1, "lines": 14, "last_line": "31 types generated"}
-    return Tried(**(given | fields))
+    return PreviewRun(**(given | fields))
 
 
 def tried_request(
-    tried: Tried | None = None, *, text: str = DIFF, output: str = "", **fields: Any
+    tried: PreviewRun | None = None, *, text: str = DIFF, output: str = "", **fields: Any
 ) -> PermissionRequest:
     """A request about a command that was tried."""
     preview = Preview(kind="run", text=text, output=output, tried=tried or trial())

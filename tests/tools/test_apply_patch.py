@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from handrail import Handrail, ToolResult
-from handrail.changes.carrying import KEPT_WHOLE, Carrier
+from handrail.changes.carrying import MAX_IN_MEMORY_BYTES, StepApplier
 from handrail.protocol.error import ToolError
-from handrail.protocol.event import Change
+from handrail.protocol.event import ChangeEvent
 from handrail.settings import Settings
 from handrail.settings.model import Paths, Tools
 from handrail.store.change_log import Step
@@ -105,7 +105,7 @@ def test_the_result_says_what_became_of_each_file(one: Handrail, workspace: Path
     assert result.data.diff == (
         "--- a/a\n+++ b/a\n@@ -1,2 +1,2 @@\n-x\n+z\n y\nrename from b\nrename to c\n(d is new, and empty or binary)\n"
     )
-    (event,) = [event for event in one.events() if isinstance(event, Change)]
+    (event,) = [event for event in one.events() if isinstance(event, ChangeEvent)]
     assert [(change.path, change.action) for change in event.change.changes] == [
         ("a", "modified"), ("b", "deleted"), ("c", "renamed"), ("d", "created"),
     ]  # fmt: skip
@@ -347,7 +347,7 @@ def test_a_file_with_several_names_is_written_through_them(one: Handrail, worksp
     well(one.apply_patch(envelope("*** Update File: a", "-x", "+y", "*** Add File: c", "+c")))
     assert (workspace / "b").read_text() == "y\n"
     assert (workspace / "a").samefile(workspace / "b")
-    (workspace / "a").write_text("x\n" + "y" * KEPT_WHOLE)
+    (workspace / "a").write_text("x\n" + "y" * MAX_IN_MEMORY_BYTES)
     one.read("a")
     assert refused(one, workspace, "*** Update File: a", "-x", "+z").code == "LIMIT_EXCEEDED"
 
@@ -402,7 +402,7 @@ def test_a_person_is_asked_with_the_differences_of_all_files(rail: Rail, workspa
     assert request.preview is not None
     expected = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n--- a/b\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n"
     assert request.preview.text == expected
-    assert [basis.path for basis in request.based_on] == ["a", "b"]
+    assert [basis.path for basis in request.bound_files] == ["a", "b"]
     (workspace / "b").write_text("other\n")
     late = one.answer(request.id, "once").results[0]
     assert late.error.code == "CONFLICT"
@@ -649,14 +649,14 @@ def test_lines_and_a_mode_of_a_file_with_several_names_are_taken_back_when_a_lat
 ) -> None:
     (workspace / "a").write_text("x\n")
     (workspace / "b").hardlink_to(workspace / "a")
-    before, real = tree(workspace), Carrier._take  # pyright: ignore[reportPrivateUsage]
+    before, real = tree(workspace), StepApplier._take  # pyright: ignore[reportPrivateUsage]
 
-    def fails(self: Carrier, move: Step) -> bool:
+    def fails(self: StepApplier, move: Step) -> bool:
         if move.path == b"z":
             raise ToolError("NO_SPACE", "The disk is full.")
         return real(self, move)
 
-    monkeypatch.setattr(Carrier, "_take", fails)
+    monkeypatch.setattr(StepApplier, "_take", fails)
     result = one.apply_patch(MODE_AND_LINES + NEW_FILE.replace("b/l", "b/z").replace("a/l", "a/z"))
     assert result.error is not None
     assert result.error.message == "The disk is full. No file was changed."

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.changes.carrying import KEPT_WHOLE
-from handrail.protocol.event import Change
+from handrail.changes.carrying import MAX_IN_MEMORY_BYTES
+from handrail.protocol.event import ChangeEvent
 from handrail.tools.edit import EDIT, EditArguments
 
 Rail = Callable[..., Handrail]
@@ -35,7 +35,7 @@ def test_a_text_is_replaced_and_the_result_says_what_and_where(one: Handrail, wo
     assert (result.data.encoding, result.data.line_ending, result.data.first_line) == ("utf-8", "lf", 3)
     assert (result.meta.strategy, result.meta.occurrences, result.meta.matched_lines) == ("exact", 1, ((3, 3),))
     assert result.artifacts.files_changed == ("a.py",)
-    (event,) = [event for event in one.events() if isinstance(event, Change)]
+    (event,) = [event for event in one.events() if isinstance(event, ChangeEvent)]
     (change,) = event.change.changes
     assert (change.path, change.action, change.added, change.removed) == ("a.py", "modified", 1, 1)
     assert (change.before, change.after) == (result.data.before, result.data.hash)
@@ -80,7 +80,7 @@ def test_many_places_are_counted_and_the_first_are_listed(one: Handrail, workspa
     assert result.meta.occurrences == 20_000
     assert len(result.meta.matched_lines) == 100
     assert len(result.content) < 4_000
-    (event,) = [event for event in one.events() if isinstance(event, Change)]
+    (event,) = [event for event in one.events() if isinstance(event, ChangeEvent)]
     assert event.change.changes[0].added == 20_000
 
 
@@ -217,7 +217,10 @@ def test_a_file_with_several_names_is_written_in_place(rail: Rail, workspace: Pa
     assert (workspace / "a.txt").stat().st_nlink == 2
 
 
-@pytest.mark.parametrize(("size", "old"), [(KEPT_WHOLE + 1, "end"), (KEPT_WHOLE - 3, "end"), (KEPT_WHOLE + 1, "none")])
+@pytest.mark.parametrize(
+    ("size", "old"),
+    [(MAX_IN_MEMORY_BYTES + 1, "end"), (MAX_IN_MEMORY_BYTES - 3, "end"), (MAX_IN_MEMORY_BYTES + 1, "none")],
+)
 def test_a_file_with_several_names_that_could_not_be_undone_is_not_edited(
     rail: Rail, workspace: Path, size: int, old: str
 ) -> None:
@@ -235,7 +238,7 @@ def test_a_file_with_several_names_that_could_not_be_undone_is_not_edited(
 
 
 def test_the_largest_file_with_several_names_goes_back_and_forth(rail: Rail, workspace: Path) -> None:
-    (workspace / "a.txt").write_bytes(b"x" * (KEPT_WHOLE - 3) + b"end")
+    (workspace / "a.txt").write_bytes(b"x" * (MAX_IN_MEMORY_BYTES - 3) + b"end")
     os.link(workspace / "a.txt", workspace / "b.txt")
     one = rail(mode="full")
     assert one.edit("a.txt", "end", "END").ok

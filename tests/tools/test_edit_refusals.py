@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.edit.matching import PLACES
-from handrail.tools.edit import LONGEST
+from handrail.edit.matching import MAX_PLACES
+from handrail.tools.edit import MAX_TEXT_BYTES
 
 Rail = Callable[..., Handrail]
 SOURCE = "".join(f"def f{number}(x):\n\tif x > {number}:\n\t\treturn x + {number}\n\n" for number in range(20))
@@ -279,14 +279,14 @@ def test_a_result_over_the_limit_is_refused_before_it_is_made(one: Handrail, wor
     error = one.edit("a.txt", "x", "y" * 1_000_000, replace_all=True).error
     assert error.code == "LIMIT_EXCEEDED"
     (workspace / "b.txt").write_text("é")
-    assert one.edit("b.txt", "é", "ü" * (LONGEST // 2 + 1)).error.code == "LIMIT_EXCEEDED"
+    assert one.edit("b.txt", "é", "ü" * (MAX_TEXT_BYTES // 2 + 1)).error.code == "LIMIT_EXCEEDED"
 
 
 def test_more_places_than_one_edit_takes_are_refused(one: Handrail, workspace: Path) -> None:
-    (workspace / "a.txt").write_text("x" * (PLACES + 1))
+    (workspace / "a.txt").write_text("x" * (MAX_PLACES + 1))
     error = one.edit("a.txt", "x", "y", replace_all=True).error
     assert error.code == "LIMIT_EXCEEDED"
-    assert str(PLACES) in error.message
+    assert str(MAX_PLACES) in error.message
 
 
 def test_an_old_text_longer_than_the_file_is_just_not_there(one: Handrail, workspace: Path) -> None:

@@ -17,7 +17,7 @@ from handrail.protocol.event import ToolCallUpdate
 from handrail.protocol.result import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Restricted, Results, Sandbox, Tools
-from handrail.workspace.search.binary import ripgrep_program
+from handrail.workspace.search.binary import find_ripgrep
 from in_time import cut_short
 
 Make = Callable[..., Handrail]
@@ -52,7 +52,7 @@ def test_a_proven_command_runs_unasked_in_every_mode(rail: Make, workspace: Path
         assert result.artifacts.commands_run == ("wc -l a.txt",)
 
 
-@pytest.mark.skipif(ripgrep_program(()) is None, reason="there is no ripgrep")
+@pytest.mark.skipif(find_ripgrep(()) is None, reason="there is no ripgrep")
 @pytest.mark.parametrize("tier", [1, 2, 3])
 def test_the_ripgrep_that_handrail_brings_is_there_for_commands(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch, tier: int

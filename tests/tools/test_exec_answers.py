@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handrail import Handrail, UsageError
-from handrail.cli.request import request_text
+from handrail.cli.request import render_request_text
 from handrail.sandbox import choice
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
@@ -56,7 +56,7 @@ def test_a_question_says_which_folder_a_command_would_run_in(folders: Path, rail
     request = asked(rail(mode="ask"), "make test", "link")
     assert request["description"] == "Run in link: make test"
     assert request["cwd"] == "src"
-    assert "\nRuns in the folder src\n" in request_text(request)
+    assert "\nRuns in the folder src\n" in render_request_text(request)
 
 
 def test_a_yes_does_not_count_in_another_folder_that_took_the_name(folders: Path, rail: Make) -> None:
@@ -185,7 +185,7 @@ def test_a_yes_is_used_up_by_the_call_it_was_for(folders: Path, rail: Make) -> N
 def test_who_is_asked_where_there_is_no_sandbox_is_told_so(rail: Make) -> None:
     request = asked(rail(mode="ask", settings=Settings(sandbox=Sandbox(tier=0))), "make test")
     assert "there is no sandbox here" in request["reason"]
-    assert "! No sandbox here: it could read and change whatever you can" in request_text(request)
+    assert "! No sandbox here: it could read and change whatever you can" in render_request_text(request)
 
 
 def test_a_sandbox_that_fails_between_decision_and_start_is_not_replaced_by_a_weaker_one(
@@ -193,14 +193,14 @@ def test_a_sandbox_that_fails_between_decision_and_start_is_not_replaced_by_a_we
 ) -> None:
     one = rail(mode="full")
     commands = one._session.commands
-    usual = commands.confinement
+    usual = commands.build_profile
 
     def failing(*given: Any, **more: Any) -> Any:
         full_disk(one)
         return usual(*given, **more)
 
     assert commands.tier == 2
-    monkeypatch.setattr(commands, "confinement", failing)
+    monkeypatch.setattr(commands, "build_profile", failing)
     result = one.call("exec", {"command": "touch made"})
     assert result.error is not None
     assert result.error.code == "CONFLICT"

@@ -245,7 +245,7 @@ def test_very_much_at_the_hand_over_comes_in_order(rail: Make) -> None:
 
 
 def test_the_oldest_that_have_ended_are_forgotten(full: Handrail, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.runtime.background._KEPT_ENDED", 2)
+    monkeypatch.setattr("handrail.runtime.background._MAX_ENDED_SESSIONS", 2)
     processes = []
     for _ in range(3):
         processes.append(started(full, "true"))

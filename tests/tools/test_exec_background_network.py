@@ -17,7 +17,7 @@ from handrail.protocol.event import Network as NetworkEvent
 from handrail.protocol.event import ToolCallUpdate
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
-from handrail.settings.model import Network
+from handrail.settings.model import NetworkSettings
 
 Make = Callable[..., Handrail]
 pytestmark = [
@@ -85,7 +85,7 @@ def test_what_a_person_said_yes_to_stays_open_as_long_as_it_runs(rail: Make, por
 
 
 def test_nothing_is_sent_to_a_program_that_has_the_network_where_it_is_denied(rail: Make, port: int) -> None:
-    open_one = rail(mode="full", session="s", settings=Settings(network=Network(allow=(f"127.0.0.1:{port}",))))
+    open_one = rail(mode="full", session="s", settings=Settings(network=NetworkSettings(allow=(f"127.0.0.1:{port}",))))
     process = started(open_one, "bash")
     assert asked(open_one, "write", process, data="echo here\n").ok
     open_one.close()
@@ -101,7 +101,7 @@ def test_nothing_is_sent_to_a_program_that_has_the_network_where_it_is_denied(ra
 
 
 def test_what_ends_in_time_is_told_like_any_call(rail: Make, port: int) -> None:
-    one = rail(mode="full", settings=Settings(network=Network(allow=(f"127.0.0.1:{port}",))))
+    one = rail(mode="full", settings=Settings(network=NetworkSettings(allow=(f"127.0.0.1:{port}",))))
     result = one.exec(f"{CURL} http://127.0.0.1:{port}/; {CURL} http://127.0.0.1:1/", yield_ms=120_000)
     assert result.ok, result.error
     assert "page\n" in result.content
@@ -110,7 +110,7 @@ def test_what_ends_in_time_is_told_like_any_call(rail: Make, port: int) -> None:
 
 
 def test_who_is_interrupted_while_waiting_tells_what_was_tried(rail: Make, port: int) -> None:
-    one = rail(mode="full", settings=Settings(network=Network(allow=(f"127.0.0.1:{port}",))))
+    one = rail(mode="full", settings=Settings(network=NetworkSettings(allow=(f"127.0.0.1:{port}",))))
     main, tried = threading.get_ident(), threading.Event()
     one.subscribe(lambda event: tried.set() if isinstance(event, ToolCallUpdate) else None)
 
@@ -135,7 +135,7 @@ def test_what_nobody_opened_is_not_reached(rail: Make, port: int) -> None:
 
 
 def test_nothing_of_its_proxy_is_left(rail: Make, port: int, tmp_path: Path) -> None:
-    one = rail(mode="full", settings=Settings(network=Network(allow=(f"127.0.0.1:{port}",))))
+    one = rail(mode="full", settings=Settings(network=NetworkSettings(allow=(f"127.0.0.1:{port}",))))
     process = started(one, f"{CURL} http://127.0.0.1:{port}/")
     ended(one, process)
     asked(one, "remove", process)

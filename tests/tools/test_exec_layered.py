@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.event import Change, ToolCallUpdate
+from handrail.protocol.event import ChangeEvent, ToolCallUpdate
 from handrail.protocol.event import Warning as Warned
 from handrail.protocol.result import ToolResult
 from handrail.sandbox.layer.sweeper import wait_for_all
@@ -118,7 +118,7 @@ def test_a_result_says_what_was_changed_and_how_to_take_it_back(rail: Make, work
     assert result.summary == "exit code 0; changed 3 files (1 deleted); undo 1"
     assert (result.meta.undo, result.data.output) == (1, "done\n")
     assert sorted(result.artifacts.files_changed) == ["a.txt", "b.txt", "c.txt"]
-    changes = [event.change for event in one.events() if isinstance(event, Change)]
+    changes = [event.change for event in one.events() if isinstance(event, ChangeEvent)]
     assert [change.path for change in changes[0].changes if change.kind == "folder"] == ["d"]
     assert one.undo().ok
     assert sorted(path.name for path in workspace.iterdir()) == ["a.txt", "b.txt"]

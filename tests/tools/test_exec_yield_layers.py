@@ -15,13 +15,13 @@ from background import SECONDS, asked, ended, record_when
 
 from handrail import Handrail
 from handrail.process.sessions.known import read_record
-from handrail.protocol.event import Change, ToolCallUpdate
+from handrail.protocol.event import ChangeEvent, ToolCallUpdate
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.result import ToolResult
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Bulk, Limits
-from handrail.store.locked_folder import locked
+from handrail.store.locked_folder import lock_folder
 
 Make = Callable[..., Handrail]
 pytestmark = pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
@@ -74,7 +74,7 @@ def test_what_goes_on_changes_nothing_until_it_ends(auto: Handrail, workspace: P
     assert record.changed == "changed 1 file; undo 1"
     assert (workspace / "made").read_text() == "x\n"
     assert "changed 1 file; undo 1" in asked(auto, "poll", process).content
-    assert [event.change.number for event in auto.events() if isinstance(event, Change)] == [1]
+    assert [event.change.number for event in auto.events() if isinstance(event, ChangeEvent)] == [1]
     assert no_layer_is_left(tmp_path)
     assert auto.undo().ok
     assert not (workspace / "made").exists()
@@ -82,7 +82,7 @@ def test_what_goes_on_changes_nothing_until_it_ends(auto: Handrail, workspace: P
 
 def test_the_result_says_where_its_changes_are(auto: Handrail) -> None:
     result = auto.exec("sleep 1000", yield_ms=0)
-    assert "what it changes is in its layer, seen by nobody else, until it ends" in result.content
+    assert "what it changes is in its overlay, seen by nobody else, until it ends" in result.content
     assert result.meta.sandbox is not None
     assert result.meta.sandbox.undo == "layer"
 
@@ -112,7 +112,7 @@ def test_what_loses_its_keeper_while_its_call_waits_is_dropped_and_that_is_said(
     os.kill(record.keeper.number, signal.SIGKILL)
     call.join(SECONDS)
     assert results[0].error is not None
-    assert (results[0].error.code, "was dropped with its layer" in results[0].content) == ("INTERRUPTED", True)
+    assert (results[0].error.code, "was dropped with its overlay" in results[0].content) == ("INTERRUPTED", True)
     assert not (workspace / "made").exists()
     assert no_layer_is_left(tmp_path)
 
@@ -150,7 +150,7 @@ def swept(auto: Handrail, tmp_path: Path) -> Generator[tuple[str, Callable[[], N
     process = handed_over(auto, "echo x > made; read; echo said")
     [layer] = (tmp_path / "state" / "layers").glob("*")
     with contextlib.ExitStack() as looking:
-        looking.callback(os.close, locked(str(layer)))
+        looking.callback(os.close, lock_folder(str(layer)))
         asked(auto, "write", process, data="\n\n")
         ended(auto, process)
         yield process, looking.close
@@ -220,7 +220,7 @@ def test_a_layer_goes_also_where_who_settled_it_was_killed_before_that(rail: Mak
     if not child:
         one = rail(mode="auto", session="named")
         process = handed_over(one, "echo x > made")
-        at = ("call", "remove_layer")
+        at = ("call", "remove_overlay")
         watch = lambda frame, event, _: _die() if (event, frame.f_code.co_name) == at else None  # noqa: E731
         sys.setprofile(watch)
         threading.setprofile(watch)

@@ -159,7 +159,7 @@ def test_a_whole_list_that_is_not_shown_is_kept_for_read(
     rail: Rail, workspace: Path, joined: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That there are soon too many, which ends a search early, is never said here."""
-    monkeypatch.setattr(search, "_SOON", 0.0)
+    monkeypatch.setattr(search, "_SOON_SECONDS", 0.0)
     make(workspace, *(f"d{number % 10}/f{number:04}.txt" for number in range(3_000)))
     one = rail(settings=Settings(tools=Tools(disable=("write",))))
     result = one.find("*.txt", max_results=2_900)

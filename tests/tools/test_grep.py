@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.workspace.search.binary import ripgrep_program
+from handrail.workspace.search.binary import find_ripgrep
 
 Rail = Callable[..., Handrail]
 
@@ -286,7 +286,7 @@ def test_folders_that_cannot_be_read_are_passed_over_and_told(
 ) -> None:
     workspace = common_folder / "workspace"
     (common_folder / "bin").mkdir()
-    shutil.copy(ripgrep_program(()) or "", common_folder / "bin" / "rg")  # ours may lie where only its owner may look
+    shutil.copy(find_ripgrep(()) or "", common_folder / "bin" / "rg")  # ours may lie where only its owner may look
     for path in ("open/a.txt", "closed/b.txt"):
         (workspace / path).parent.mkdir()
         (workspace / path).write_text("hit\n")

@@ -6,21 +6,21 @@ import pytest
 
 from handrail.tools import grep_answer
 from handrail.tools.grep import GrepArguments
-from handrail.tools.grep_answer import answer
-from handrail.workspace.search.engine import FileHits, Line, Notes
+from handrail.tools.grep_answer import build_grep_output
+from handrail.workspace.search.engine import FileHits, HitLine, SearchStats
 from handrail.workspace.search.python import PythonEngine
-from handrail.workspace.search.search import Engines, Found
+from handrail.workspace.search.search import Engines, SearchResult
 
 ENGINES = Engines(PythonEngine(), PythonEngine())
 
 
-class Watched(tuple[Line, ...]):
+class Watched(tuple[HitLine, ...]):
     """Lines that count how often somebody begins to go through them."""
 
     __slots__ = ()
     times = 0
 
-    def __iter__(self) -> Iterator[Line]:
+    def __iter__(self) -> Iterator[HitLine]:
         Watched.times += 1
         return super().__iter__()
 
@@ -29,44 +29,49 @@ def test_the_lines_of_a_file_are_gone_through_a_few_times_however_many_they_are(
     """With a look at all lines at every gap between two of them, 40,000 hits took 40 seconds."""
     counts: list[int] = []
     for hits in (10, 1_000):
-        lines = Watched(Line(2 * number + 1, 8 * number, b"hit", ((0, 3),)) for number in range(hits))
+        lines = Watched(HitLine(2 * number + 1, 8 * number, b"hit", ((0, 3),)) for number in range(hits))
         Watched.times = 0
-        found = Found([FileHits(b"a", lines)], hits, True, (), 0, Notes())
-        output = answer(GrepArguments(pattern="hit"), found, "a", ENGINES, bytes.decode, "")
+        found = SearchResult([FileHits(b"a", lines)], hits, True, (), 0, SearchStats())
+        output = build_grep_output(GrepArguments(pattern="hit"), found, "a", ENGINES, bytes.decode, "")
         assert output.meta["total"] == hits
         counts.append(Watched.times)
     assert max(counts) < 20
 
 
-def cut(lines: tuple[Line, ...]) -> tuple[str, ...]:
+def cut(lines: tuple[HitLine, ...]) -> tuple[str, ...]:
     """What follows the first match, where no more than that is asked for."""
-    found = Found([FileHits(b"a", lines)], sum(bool(line.spans) for line in lines), False, (), 0, Notes())
+    found = SearchResult([FileHits(b"a", lines)], sum(bool(line.spans) for line in lines), False, (), 0, SearchStats())
     arguments = GrepArguments(pattern="hit", context_lines=2, max_results=1)
-    (match,) = answer(arguments, found, "a", ENGINES, bytes.decode, "").data.matches
+    (match,) = build_grep_output(arguments, found, "a", ENGINES, bytes.decode, "").data.matches
     return match.after
 
 
 def test_what_follows_the_last_match_ends_at_the_next_one_whichever_run_found_it() -> None:
-    first, near, far = (Line(number, 6 * number, b"hit", ((0, 3),)) for number in (1, 3, 4))
-    between = Line(2, 12, b"other")
+    first, near, far = (HitLine(number, 6 * number, b"hit", ((0, 3),)) for number in (1, 3, 4))
+    between = HitLine(2, 12, b"other")
     assert cut((first, between, near)) == ("other",)
     assert cut((first, between, near, far)) == ("other",)
-    assert cut((first, Line(2, 12, b"hit", ((0, 3),)), Line(3, 18, b"other"))) == ()
+    assert cut((first, HitLine(2, 12, b"hit", ((0, 3),)), HitLine(3, 18, b"other"))) == ()
 
 
 def test_an_empty_answer_of_a_search_that_did_not_come_to_its_end_does_not_say_that_there_is_nothing() -> None:
     for exact, words in ((True, "No matches. Searched a."), (False, "No matches so far: the search did not come")):
-        output = answer(
-            GrepArguments(pattern="hit"), Found([], 0, exact, (), 0, Notes()), "a", ENGINES, str, "Searched a."
+        output = build_grep_output(
+            GrepArguments(pattern="hit"),
+            SearchResult([], 0, exact, (), 0, SearchStats()),
+            "a",
+            ENGINES,
+            str,
+            "Searched a.",
         )
         assert output.content.startswith(words)
         assert (output.summary == "No matches") == exact
 
 
 def test_a_whole_that_is_too_much_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grep_answer, "MOST_BYTES", 100)
+    monkeypatch.setattr(grep_answer, "MAX_RESULT_BYTES", 100)
     for hits, kept in ((5, True), (50, False)):
-        lines = tuple(Line(number + 1, 4 * number, b"hit", ((0, 3),)) for number in range(hits))
-        found = Found([FileHits(b"a", lines)], hits, True, (), 0, Notes())
-        output = answer(GrepArguments(pattern="hit", max_results=1), found, "a", ENGINES, bytes.decode, "")
+        lines = tuple(HitLine(number + 1, 4 * number, b"hit", ((0, 3),)) for number in range(hits))
+        found = SearchResult([FileHits(b"a", lines)], hits, True, (), 0, SearchStats())
+        output = build_grep_output(GrepArguments(pattern="hit", max_results=1), found, "a", ENGINES, bytes.decode, "")
         assert (output.whole is not None) == kept

@@ -272,15 +272,15 @@ def test_long_listings_are_kept_whole_and_can_be_read(one: Handrail, workspace: 
 
 WATCH = """
 import os, sys
-from handrail.workspace.ignore import Ignore
-from handrail.workspace.listing import listing
+from handrail.workspace.ignore import IgnoreStack
+from handrail.workspace.listing import list_tree
 def peak():
     with open("/proc/self/status") as status:
         return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) // 1024
 folder = os.open(sys.argv[1], os.O_RDONLY)
-listing(folder, 1, 10, Ignore())
+list_tree(folder, 1, 10, IgnoreStack())
 before = peak()
-found = listing(folder, 20, 1_000, Ignore())
+found = list_tree(folder, 20, 1_000, IgnoreStack())
 assert (len(found.entries), found.total) == (1_000, int(sys.argv[2]))
 print(peak() - before)
 """

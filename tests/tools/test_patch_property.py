@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail
-from handrail.edit.newlines import replaced
-from handrail.edit.patch.fitting import fitted
-from handrail.edit.patch.parsing import parsed
+from handrail.edit.newlines import apply_replacements
+from handrail.edit.patch.fitting import apply_hunks
+from handrail.edit.patch.parsing import parse_patch
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -164,8 +164,8 @@ def test_an_envelope_says_what_becomes_of_a_text(drawn: tuple[str, str, str]) ->
     before, after, patch = drawn
     if before == after:
         return
-    [file] = parsed(patch)
-    assert replaced(before, fitted(before, file.hunks, "a.txt").replacements) == after
+    [file] = parse_patch(patch)
+    assert apply_replacements(before, apply_hunks(before, file.hunks, "a.txt").replacements) == after
 
 
 @given(drawn=envelopes(), extra=st.lists(st.integers(0, 10_000), max_size=5))
@@ -174,8 +174,8 @@ def test_lines_that_a_patch_does_not_name_are_not_touched(drawn: tuple[str, str,
     if before == after:
         return
     top, bottom = "".join(f"top {n}\n" for n in extra), "".join(f"bottom {n}\n" for n in extra)
-    [file] = parsed(patch)
+    [file] = parse_patch(patch)
     text = top + before + bottom
-    found = fitted(text, file.hunks, "a.txt")
-    assert replaced(text, found.replacements) == top + after + bottom
+    found = apply_hunks(text, file.hunks, "a.txt")
+    assert apply_replacements(text, found.replacements) == top + after + bottom
     assert all(len(top) <= start <= end <= len(top) + len(before) for start, end, _ in found.replacements)

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.process.cleaning import cleaned
+from handrail.process.cleaning import clean_output
 from handrail.process.keeper.writing_log import LogWriter
 from handrail.process.sessions.log import ProcessLog
 from handrail.process.sessions.session import ProcessSession
-from handrail.tools.log_pages import log_page
-from handrail.tools.polling import poll, take_news
-from handrail.workspace.page import LINE_LIMIT
+from handrail.tools.log_pages import read_log_page
+from handrail.tools.polling import poll, take_new_output
+from handrail.workspace.page import MAX_LINE_CHARACTERS
 
 PIECES = st.sampled_from(
     [
@@ -55,7 +55,7 @@ def pages(log: ProcessLog, limits: list[int], budget: int) -> list[str]:
     found: list[str] = []
     at: int | None = 1
     while at is not None:
-        page = log_page(log, at, limits[len(found) % len(limits)], budget)
+        page = read_log_page(log, at, limits[len(found) % len(limits)], budget)
         assert page.first == at
         assert page.returned or not found
         found.append(page.content)
@@ -67,7 +67,7 @@ def pages(log: ProcessLog, limits: list[int], budget: int) -> list[str]:
 def test_pages_joined_give_the_log_back(pieces: list[bytes], limits: list[int], budget: int) -> None:
     with written(pieces, head=700, segment=900) as folder:
         found = pages(ProcessLog(folder), limits, budget)
-    assert "".join(found) == cleaned(b"".join(pieces))
+    assert "".join(found) == clean_output(b"".join(pieces))
 
 
 @given(LOGS, st.integers(1, 60))
@@ -75,9 +75,9 @@ def test_the_last_rows_are_the_end_of_the_log(pieces: list[bytes], count: int) -
     with written(pieces) as folder:
         log = ProcessLog(folder)
         rows = pages(log, [1], 30_000)
-        page = log_page(log, -count, 10_000, 10_000_000)
+        page = read_log_page(log, -count, 10_000, 10_000_000)
     assert page.content == "".join(rows[-count:])
-    assert all(len(row.removesuffix("\n")) <= LINE_LIMIT for row in rows)
+    assert all(len(row.removesuffix("\n")) <= MAX_LINE_CHARACTERS for row in rows)
 
 
 @given(st.lists(st.integers(1, 100), min_size=10, max_size=60))
@@ -104,7 +104,7 @@ def test_polls_joined_give_every_character_once(texts: list[str], cuts: list[int
         while at < len(data):
             writer.add(data[at : at + cuts[turn % len(cuts)]])
             at, turn = at + cuts[turn % len(cuts)], turn + 1
-            told.append(take_news(process, room).text)
+            told.append(take_new_output(process, room).text)
         writer.close()
         fcntl.flock(keeper, fcntl.LOCK_UN)  # it has ended
         while news := poll(process, room, lambda: False).text:
@@ -120,7 +120,7 @@ def test_polls_go_on_where_the_last_one_ended_whatever_is_printed(pieces: list[b
         writer, process = LogWriter(descriptor, head=1_000, kept=1 << 20, segment=500), ProcessSession(folder)
         for piece in [*pieces, b""]:
             writer.add(piece)
-            news = take_news(process, room)
+            news = take_new_output(process, room)
             assert (news.start, news.skipped) == (end, 0)
             assert news.end + news.waiting == process.log.size
             end = news.end
@@ -148,11 +148,11 @@ def test_a_line_without_end_is_rows_too() -> None:
     with written([b"first\n", endless, after]) as folder:
         log = ProcessLog(folder)
         assert "".join(pages(log, [10_000], 10_000_000)) == (b"first\n" + endless + after).decode()
-        assert log_page(log, 1, 1, 30_000).total == 1 + 1_501 + 1
+        assert read_log_page(log, 1, 1, 30_000).total == 1 + 1_501 + 1
 
 
 def test_a_page_of_a_large_log_counts_all_of_it() -> None:
     line = b"x" * 99 + b"\n"
     with written([line * 10_000] * 20) as folder:
-        page = log_page(ProcessLog(folder), -3, 10, 30_000)
+        page = read_log_page(ProcessLog(folder), -3, 10, 30_000)
     assert (page.first, page.total, page.returned) == (199_998, 200_000, 3)

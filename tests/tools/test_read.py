@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Results
-from handrail.workspace.text import encoded
+from handrail.workspace.text import encode_text
 
 Rail = Callable[..., Handrail]
 Joined = Callable[..., str]
@@ -185,7 +185,7 @@ sizes = st.lists(st.integers(1, 40), min_size=1, max_size=5)
 def test_pages_of_any_size_joined_are_the_text(
     rail: Rail, workspace: Path, joined: Joined, text: str, encoding: str, crlf: bool, sizes: list[int]
 ) -> None:
-    data = encoded(text, encoding, "crlf" if crlf else "lf")
+    data = encode_text(text, encoding, "crlf" if crlf else "lf")
     (workspace / "any").write_bytes(data)
     if any(len(line) > 2_000 for line in text.split("\n")):
         return  # cut, so that the pages cannot be the text

@@ -131,16 +131,16 @@ def test_an_output_outlives_the_process(rail: Rail) -> None:
 
 WATCH = """
 import os, sys
-from handrail.tools.contract import Context, Limits
-from handrail.tools.read import ReadArguments, read_tool
+from handrail.tools.contract import Context, CallLimits
+from handrail.tools.read import ReadArguments, build_read_tool
 class Outputs:
     def open(self, call_id):
         return os.open(sys.argv[1], os.O_RDONLY)
 def peak():
     with open("/proc/self/status") as status:
         return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) // 1024
-tool = read_tool(None, Outputs())
-context = Context(session_id="", tool_call_id="", trace_id="", message_id=None, workspace=None, limits=Limits(),
+tool = build_read_tool(None, Outputs())
+context = Context(session_id="", tool_call_id="", trace_id="", message_id=None, workspace=None, limits=CallLimits(),
                   cancelled=lambda: False, metadata=lambda: None)
 before = peak()
 for offset in (1, -10, 700, -10**9):

@@ -8,17 +8,17 @@ import pytest
 from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Search
-from handrail.tools.search_words import narrow
-from handrail.workspace.search.engine import Notes
+from handrail.tools.search_words import describe_omissions
+from handrail.workspace.search.engine import SearchStats
 from handrail.workspace.search.python import PythonEngine
-from handrail.workspace.search.search import Engines, Found, Limit
+from handrail.workspace.search.search import Engines, Limit, SearchResult
 
 Rail = Callable[..., Handrail]
 
 
-def words(notes: Notes | None = None, *limits: Limit, seconds: float = 1.0) -> list[str]:
-    found = Found[bytes]([], 0, not limits, limits, 0, notes or Notes())
-    return list(narrow(found, Engines(PythonEngine(), PythonEngine(), seconds), 0, "files", "path"))
+def words(notes: SearchStats | None = None, *limits: Limit, seconds: float = 1.0) -> list[str]:
+    found = SearchResult[bytes]([], 0, not limits, limits, 0, notes or SearchStats())
+    return list(describe_omissions(found, Engines(PythonEngine(), PythonEngine(), seconds), 0, "files", "path"))
 
 
 @pytest.mark.parametrize("seconds", [1.0, 10.0])
@@ -35,11 +35,11 @@ def test_the_other_limits_are_named_with_their_numbers() -> None:
 
 
 def test_one_is_told_in_the_singular_and_more_in_the_plural() -> None:
-    assert words(Notes(unreadable=1, oversized=1)) == [
+    assert words(SearchStats(unreadable=1, oversized=1)) == [
         "1 place could not be read and was passed over.",
         "1 matching line of over 16 MB was passed over.",
     ]
-    assert words(Notes(unreadable=2, oversized=3)) == [
+    assert words(SearchStats(unreadable=2, oversized=3)) == [
         "2 places could not be read and were passed over.",
         "3 matching lines of over 16 MB were passed over.",
     ]

@@ -180,7 +180,7 @@ def test_a_command_that_changes_nothing_has_no_number(rail: Make, workspace: Pat
 def test_the_result_names_what_undo_does_not_cover(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MOST_IGNORED", 0)
+    monkeypatch.setattr(taking, "MAX_IGNORED_PATHS", 0)
     repository(workspace)
     repository(workspace / "inner")
     (workspace / ".gitignore").write_text("cache/\n")
@@ -255,7 +255,7 @@ def test_git_that_changes_the_repository_asks_in_auto_mode(rail: Make, workspace
 def test_unasked_nothing_is_written_that_undo_would_not_cover(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MOST_IGNORED", 0)
+    monkeypatch.setattr(taking, "MAX_IGNORED_PATHS", 0)
     repository(workspace)
     repository(workspace / "inner")
     (workspace / ".gitignore").write_text("data/\n*.db\n")
@@ -301,7 +301,7 @@ def test_what_becomes_of_a_protected_name_is_taken_back_and_asked_about(rail: Ma
         assert state_of(workspace) == before, command
 
 
-@pytest.mark.parametrize("place", ["check_ran", "compare", "finish_command", "unwritable_line"])
+@pytest.mark.parametrize("place", ["check_ran", "compare", "finish_command", "describe_unwritable_paths"])
 def test_what_an_interrupted_command_changed_is_told_and_can_be_taken_back(
     rail: Make, workspace: Path, place: str
 ) -> None:
@@ -317,7 +317,7 @@ def test_what_an_interrupted_command_changed_is_told_and_can_be_taken_back(
     assert state_of(workspace) == before
 
 
-@pytest.mark.parametrize("place", ["check_ran", "previewed"])
+@pytest.mark.parametrize("place", ["check_ran", "to_permission_preview"])
 def test_what_an_interrupted_command_changed_is_taken_back_where_it_needs_a_yes(
     rail: Make, workspace: Path, place: str
 ) -> None:
@@ -334,7 +334,7 @@ def test_what_an_interrupted_command_changed_is_taken_back_where_it_needs_a_yes(
 def test_taking_back_that_is_interrupted_leaves_something_that_can_be_undone(rail: Make, workspace: Path) -> None:
     before = state_of(workspace)
     one = rail(settings=NAMESPACES)
-    result = interrupted(one, 'python3 -c \'open(".pre-commit-config.yaml", "w").write("evil")\'', "carry_out")
+    result = interrupted(one, 'python3 -c \'open(".pre-commit-config.yaml", "w").write("evil")\'', "apply_steps")
     assert result.artifacts.files_changed == (".pre-commit-config.yaml",)
     assert one.undo().ok
     assert state_of(workspace) == before
@@ -373,7 +373,7 @@ def test_what_was_taken_back_stays_so_with_a_no(rail: Make, workspace: Path) -> 
 def test_where_the_snapshot_fails_nothing_runs_before_somebody_says_yes(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MOST_BYTES", 100)
+    monkeypatch.setattr(taking, "MAX_SNAPSHOT_BYTES", 100)
     (workspace / "a").write_bytes(b"x" * 1_000)
     seen: list[tuple[str, bool]] = []
 
@@ -435,7 +435,7 @@ def test_without_git_auto_mode_asks_and_what_a_yes_changed_is_listed_only(
 
 
 def test_too_large_a_workspace_is_listed_only(rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "MOST_BYTES", 100)
+    monkeypatch.setattr(taking, "MAX_SNAPSHOT_BYTES", 100)
     (workspace / "a").write_bytes(b"x" * 1_000)
     result = run(rail(mode="full", settings=NAMESPACES), "echo two > b")
     assert result.ok, result.error
@@ -447,7 +447,7 @@ def test_too_large_a_workspace_is_listed_only(rail: Make, workspace: Path, monke
 def test_where_nobody_can_be_asked_a_failed_snapshot_is_a_no(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MOST_BYTES", 100)
+    monkeypatch.setattr(taking, "MAX_SNAPSHOT_BYTES", 100)
     (workspace / "a").write_bytes(b"x" * 1_000)
     result = run(rail(settings=NAMESPACES, unattended=True), 'python3 -c \'open("b", "w")\'')
     assert result.error is not None
@@ -459,7 +459,7 @@ def test_where_nobody_can_be_asked_a_failed_snapshot_is_a_no(
 def test_where_too_much_would_have_to_be_read_only_somebody_is_asked(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MOST_IGNORED", 0)
+    monkeypatch.setattr(taking, "MAX_IGNORED_PATHS", 0)
     (workspace / ".gitignore").write_text("*.log\n")
     for number in range(1_100):
         (workspace / f"{number}.log").write_text("one\n")
@@ -608,7 +608,7 @@ from handrail import Handrail
 from handrail.changes.snapshots import taking
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
-taking.MOST_BYTES = 150  # so the snapshot stops in the middle
+taking.MAX_SNAPSHOT_BYTES = 150  # so the snapshot stops in the middle
 rail = Handrail(sys.argv[1], mode="full", state_dir=sys.argv[2], settings=Settings(sandbox=Sandbox(tier=2)))
 rail.exec("echo made > made; echo begun > pipe; sleep 60")
 """

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.event import Change
-from handrail.workspace.temporary import temporary_name
+from handrail.protocol.event import ChangeEvent
+from handrail.workspace.temporary import build_temporary_name
 
 Rail = Callable[..., Handrail]
 Ordinary = Callable[..., list[tuple[bool, str | None, str]]]
@@ -221,7 +221,7 @@ def test_the_same_content_writes_nothing(one: Handrail, workspace: Path) -> None
     assert result.ok
     assert result.summary == "a has this content already; nothing was written"
     assert (result.data.diff, result.artifacts.files_changed) == ("", ())
-    assert not any(isinstance(event, Change) for event in one.events())
+    assert not any(isinstance(event, ChangeEvent) for event in one.events())
 
 
 def test_a_link_inside_is_followed_to_the_real_file(one: Handrail, workspace: Path) -> None:
@@ -307,11 +307,11 @@ def test_binary_is_replaced_without_a_diff(one: Handrail, workspace: Path) -> No
 @pytest.mark.parametrize("call_id", ["a/b", "../../escape", ".", "..", "", "x" * 5_000, "grün\n", "%00", "a b"])
 def test_any_call_id_makes_a_fitting_temporary_name(call_id: str) -> None:
     """As text of the caller, an id must not lead anywhere; and two sessions may use the same."""
-    name = temporary_name("session", call_id)
+    name = build_temporary_name("session", call_id)
     assert name.startswith(".handrail-")
     assert name.removeprefix(".handrail-").isalnum()
     assert len(name) < 100
-    assert name != temporary_name("another", call_id)
+    assert name != build_temporary_name("another", call_id)
 
 
 def test_what_was_written_is_what_git_sees(one: Handrail, workspace: Path) -> None:

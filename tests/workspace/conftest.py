@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from handrail.kernel.openat2 import works
+from handrail.kernel.openat2 import has_openat2
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
@@ -19,7 +19,7 @@ from handrail.workspace.workspace import Workspace
 @pytest.fixture(params=["kernel", "walk"])
 def resolver(request: pytest.FixtureRequest) -> str:
     """Who resolves paths: the kernel (openat2), or our own walk."""
-    if request.param == "kernel" and not works():
+    if request.param == "kernel" and not has_openat2():
         pytest.skip("this kernel has no openat2")
     return request.param
 

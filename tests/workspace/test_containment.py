@@ -46,7 +46,7 @@ def refused_everywhere(house: Workspace, path: str) -> None:
     """Neither read, nor listed, nor written; and policy is told that it is outside."""
     assert refusal(lambda: house.open_file(path)) == "OUTSIDE_WORKSPACE"
     assert refusal(lambda: house.open_folder(path)) == "OUTSIDE_WORKSPACE"
-    assert refusal(lambda: house.land(path)) == "OUTSIDE_WORKSPACE"
+    assert refusal(lambda: house.resolve_for_write(path)) == "OUTSIDE_WORKSPACE"
     assert house.fact(path, "read").real is None
     assert house.fact(path, "write").real is None
 
@@ -186,7 +186,7 @@ def test_a_link_that_stays_inside_is_followed_and_the_real_file_is_named(
     with one.open_file(f"link{rest}") as opened:
         assert opened.real == real
         assert os.read(opened.descriptor, 100) == (workspace / real).read_bytes()
-    landing, landed = one.land(f"link{rest}")
+    landing, landed = one.resolve_for_write(f"link{rest}")
     with landing:
         assert (landed, landing.name) == (real, Path(real).name)
 
@@ -222,7 +222,7 @@ def test_a_link_to_itself_is_an_error_and_not_a_hang(house: House, workspace: Pa
     (workspace / "loop").symlink_to(target.format(workspace=workspace))
     for path in ("loop", "loop/x"):
         assert refusal(lambda path=path: house().open_file(path)) == "IO_ERROR"
-        assert refusal(lambda path=path: house().land(path)) == "IO_ERROR"
+        assert refusal(lambda path=path: house().resolve_for_write(path)) == "IO_ERROR"
 
 
 def test_a_dangling_link_inside_is_missing_and_lands_on_its_target(house: House, workspace: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_dangling_link_inside_is_missing_and_lands_on_its_target(house: House,
     assert refusal(lambda: one.open_file("link")) == "NOT_FOUND"
     fact = one.fact("link", "write")
     assert (fact.kind, fact.real) == ("missing", "later/file.txt")
-    landing, real = one.land("link")
+    landing, real = one.resolve_for_write("link")
     with landing:
         assert (real, landing.name, landing.missing) == ("later/file.txt", "file.txt", ("later",))
 
@@ -245,7 +245,7 @@ def test_a_hard_link_to_an_outside_file_is_a_file_of_the_workspace(
 
 
 def test_a_dot_at_the_end_of_a_missing_path_is_not_a_file_name(house: House, workspace: Path) -> None:
-    landing, real = house().land("new/folder/.")
+    landing, real = house().resolve_for_write("new/folder/.")
     with landing:
         assert (landing.name, landing.missing, real) == ("folder", ("new",), "new/folder")
 
@@ -253,13 +253,13 @@ def test_a_dot_at_the_end_of_a_missing_path_is_not_a_file_name(house: House, wor
 def test_up_from_a_folder_that_does_not_exist_leads_nowhere(house: House, workspace: Path, outside: Path) -> None:
     for path in ("none/../plain.txt", "none/../../outside/secret.txt", "none/.."):
         assert refusal(lambda path=path: house().open_file(path)) == "NOT_FOUND"
-        assert refusal(lambda path=path: house().land(path)) == "NOT_FOUND"
+        assert refusal(lambda path=path: house().resolve_for_write(path)) == "NOT_FOUND"
 
 
 def test_a_file_is_no_folder(house: House, workspace: Path, outside: Path) -> None:
     one = house()
     assert refusal(lambda: one.open_file("plain.txt/x")) == "NOT_A_DIRECTORY"
-    assert refusal(lambda: one.land("plain.txt/x")) == "NOT_A_DIRECTORY"
+    assert refusal(lambda: one.resolve_for_write("plain.txt/x")) == "NOT_A_DIRECTORY"
     assert refusal(lambda: one.open_folder("plain.txt")) == "NOT_A_DIRECTORY"
     assert refusal(lambda: one.fact("plain.txt/x", "write")) == "NOT_A_DIRECTORY"
 
@@ -270,7 +270,7 @@ def test_no_descriptor_is_left_open(house: House, workspace: Path, outside: Path
     one = house()
     before = set(os.listdir("/proc/self/fd"))
     for path in ("plain.txt", "link/plain.txt", "out/secret.txt", "none/x", "plain.txt/x", "../x", "link"):
-        for attempt in (one.open_file, one.open_folder, lambda path: one.land(path)[0]):
+        for attempt in (one.open_file, one.open_folder, lambda path: one.resolve_for_write(path)[0]):
             try:
                 with attempt(path):
                     pass
@@ -279,5 +279,5 @@ def test_no_descriptor_is_left_open(house: House, workspace: Path, outside: Path
         for access in ("read", "write"):
             with contextlib.suppress(ToolError):
                 one.fact(path, access)
-    one.let_go()
+    one.drop_cached()
     assert set(os.listdir("/proc/self/fd")) == before

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.workspace.copying import copy_tree, place_for_copy
+from handrail.workspace.copying import copy_tree, make_copy_folder
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_a_tree_that_is_deeper_than_a_path_can_say_is_left_out_and_told(workspac
         os.close(here)
         here = below
     os.close(here)
-    with place_for_copy(str(workspace), str(tmp_path / "kept")) as folder:
+    with make_copy_folder(str(workspace), str(tmp_path / "kept")) as folder:
         copied = copy_tree(str(workspace), os.path.join(folder, "shop"))
     assert (tmp_path / "kept" / "shop" / "sub" / "a.txt").read_text() == "one\n"
     [left] = copied.left_out
@@ -33,5 +33,5 @@ def test_a_tree_that_is_deeper_than_a_path_can_say_is_left_out_and_told(workspac
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_folder_that_cannot_be_read_is_left_out_and_told(workspace: Path, tmp_path: Path) -> None:
     (workspace / "shut").mkdir(mode=0)
-    with place_for_copy(str(workspace), str(tmp_path / "kept")) as folder:
+    with make_copy_folder(str(workspace), str(tmp_path / "kept")) as folder:
         assert copy_tree(str(workspace), os.path.join(folder, "shop")).left_out == ("shut",)

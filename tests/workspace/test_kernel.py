@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2, works
+from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, has_openat2, openat2
 from handrail.kernel.rename import exchange, rename_new
 
 
@@ -29,7 +29,7 @@ def error_of(folder: int, path: str, resolve: int = 0) -> int | None:
     return None
 
 
-@pytest.mark.skipif(not works(), reason="this kernel has no openat2")
+@pytest.mark.skipif(not has_openat2(), reason="this kernel has no openat2")
 def test_openat2_never_leaves_the_folder(tmp_path: Path, folder: int) -> None:
     (tmp_path / "outside").write_text("x")
     for name, target in (("in", "a"), ("out", "../outside"), ("absolute", "/etc"), ("magic", "/proc/self/root")):
@@ -42,7 +42,7 @@ def test_openat2_never_leaves_the_folder(tmp_path: Path, folder: int) -> None:
     assert error_of(folder, "none") == errno.ENOENT
 
 
-@pytest.mark.skipif(not works(), reason="this kernel has no openat2")
+@pytest.mark.skipif(not has_openat2(), reason="this kernel has no openat2")
 def test_a_descriptor_is_not_passed_on_to_programs(folder: int) -> None:
     descriptor = openat2(folder, "a", os.O_RDONLY)
     assert not os.get_inheritable(descriptor)

@@ -5,8 +5,15 @@ import codecs
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.edit.newlines import Replacement, ending_after, in_file, line_ending_of, plain, replaced
-from handrail.workspace.lossless import lossless, shown, spliced
+from handrail.edit.newlines import (
+    Replacement,
+    apply_replacements,
+    detect_line_ending,
+    normalize_newlines,
+    predict_line_ending,
+    restore_newlines,
+)
+from handrail.workspace.lossless import decode_lossless, replace_surrogates, splice_bytes
 
 marks = st.sampled_from([b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
 pieces = st.sampled_from(
@@ -18,31 +25,31 @@ contents = st.tuples(marks, st.lists(pieces | st.binary(max_size=4), max_size=12
 @given(contents, st.data())
 @example(codecs.BOM_UTF16_LE + b"\x00\xd8\x00\xdc\x41", None)
 def test_a_part_is_exchanged_and_all_other_bytes_stay(data: bytes, draw: st.DataObject | None) -> None:
-    file = lossless(data)
+    file = decode_lossless(data)
     if file is None:
         return
-    assert spliced(file, []) == data
-    assert spliced(file, [Replacement(0, 0, "")]) == data
+    assert splice_bytes(file, []) == data
+    assert splice_bytes(file, [Replacement(0, 0, "")]) == data
     end = len(file.text)
-    assert spliced(file, [Replacement(at, at, "") for at in range(end + 1)]) == data
+    assert splice_bytes(file, [Replacement(at, at, "") for at in range(end + 1)]) == data
     if draw is None or not end:
         return
     start = draw.draw(st.integers(0, end))
     stop = draw.draw(st.integers(start, end))
-    after = spliced(file, [Replacement(start, stop, "XY")])
+    after = splice_bytes(file, [Replacement(start, stop, "XY")])
     codec = file.encoding.removesuffix("-sig")
-    head = spliced(file, [Replacement(start, end, "")])
+    head = splice_bytes(file, [Replacement(start, end, "")])
     assert after.startswith(head[: len(head) - (len(data) % 2 if codec.startswith("utf-16") else 0)])
     assert "XY".encode(codec) in after
 
 
 @given(contents)
 def test_what_is_shown_is_as_long_and_can_be_sent(data: bytes) -> None:
-    file = lossless(data)
+    file = decode_lossless(data)
     if file is not None:
-        assert len(shown(file.text)) == len(file.text)
-        shown(file.text).encode()
-        assert file.damaged == (shown(file.text) != file.text)
+        assert len(replace_surrogates(file.text)) == len(file.text)
+        replace_surrogates(file.text).encode()
+        assert file.damaged == (replace_surrogates(file.text) != file.text)
 
 
 texts = st.text(st.sampled_from("ab\r\n"), max_size=12)
@@ -50,9 +57,9 @@ texts = st.text(st.sampled_from("ab\r\n"), max_size=12)
 
 @given(texts, texts, st.data())
 def test_the_line_ending_afterwards_is_known_without_the_whole_text(text: str, new: str, draw: st.DataObject) -> None:
-    shown, new = plain(text), plain(new)
+    shown, new = normalize_newlines(text), normalize_newlines(new)
     start = draw.draw(st.integers(0, len(shown)))
     replacements = [Replacement(start, draw.draw(st.integers(start, len(shown))), new)]
-    ending = line_ending_of(text)
-    own = list(in_file(text, shown, ending, replacements, new))
-    assert ending_after(text, ending, own) == line_ending_of(replaced(text, own))
+    ending = detect_line_ending(text)
+    own = list(restore_newlines(text, shown, ending, replacements, new))
+    assert predict_line_ending(text, ending, own) == detect_line_ending(apply_replacements(text, own))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.workspace import modes
-from handrail.workspace.modes import executable_mode
+from handrail.workspace.modes import build_executable_mode
 
 
 @pytest.fixture(params=[0o022, 0o027, 0o077], ids=oct)
@@ -20,8 +20,8 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the umask is read from /proc")
 def test_a_new_file_gets_what_the_umask_leaves(umask: int) -> None:
-    assert executable_mode(None) == 0o777 & ~umask
-    assert executable_mode(None, on=False) == 0o666 & ~umask
+    assert build_executable_mode(None) == 0o777 & ~umask
+    assert build_executable_mode(None, on=False) == 0o666 & ~umask
 
 
 @pytest.mark.parametrize("status", [None, "Name:\tpython\nPid:\t7\n", "Umask:\tnone\n", ""])
@@ -31,10 +31,10 @@ def test_where_the_umask_is_not_known_a_new_file_is_for_its_owner_only(
     if status is not None:
         (tmp_path / "status").write_text(status)
     monkeypatch.setattr(modes, "_STATUS", str(tmp_path / "status"))
-    assert (executable_mode(None), executable_mode(None, on=False)) == (0o700, 0o600)
+    assert (build_executable_mode(None), build_executable_mode(None, on=False)) == (0o700, 0o600)
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o644, 0o755), (0o600, 0o700), (0o640, 0o750), (0o444, 0o555)])
 def test_who_may_read_may_execute_and_back(before: int, after: int) -> None:
-    assert executable_mode(before) == after
-    assert executable_mode(after, on=False) == before
+    assert build_executable_mode(before) == after
+    assert build_executable_mode(after, on=False) == before

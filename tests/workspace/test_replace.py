@@ -18,8 +18,8 @@ from handrail import Handrail
 from handrail.kernel import rename
 from handrail.protocol.error import ToolError
 from handrail.protocol.result import ToolResult
-from handrail.workspace.content import content_of
-from handrail.workspace.current import Current, current
+from handrail.workspace.content import build_content
+from handrail.workspace.current import FileSnapshot, read_file_snapshot
 from handrail.workspace.new_folders import NewFolders
 from handrail.workspace.replace import replace
 from handrail.workspace.swapping import _taken_back
@@ -35,11 +35,11 @@ def folder(workspace: Path) -> Iterator[int]:
     os.close(descriptor)
 
 
-def put(folder: int, before: Current | None, data: bytes = b"mine") -> None:
-    replace(folder, "a.txt", content_of(data), before, temporary=".handrail-test", path="a.txt")
+def put(folder: int, before: FileSnapshot | None, data: bytes = b"mine") -> None:
+    replace(folder, "a.txt", build_content(data), before, temporary=".handrail-test", path="a.txt")
 
 
-def refused(folder: int, before: Current | None) -> str:
+def refused(folder: int, before: FileSnapshot | None) -> str:
     with pytest.raises(ToolError) as caught:
         put(folder, before)
     return caught.value.code
@@ -84,7 +84,7 @@ def test_what_somebody_did_since_the_look_stays(workspace: Path, folder: int, ch
     path.write_text("old")
     if names == 2:
         os.link(path, workspace / "other name")
-    before = current(folder, "a.txt", KEEP)
+    before = read_file_snapshot(folder, "a.txt", KEEP)
     CHANGES[change](path)
     there = tree(workspace)
     if names == 2 and change in {"became a link", "became a folder", "became a fifo", "removed"}:
@@ -99,7 +99,7 @@ def test_what_somebody_did_since_the_look_stays(workspace: Path, folder: int, ch
 def test_a_file_is_created_and_replaced_on_either_system(workspace: Path, folder: int) -> None:
     put(folder, None, b"first")
     assert tree(workspace)["a.txt"][1] == "first"
-    put(folder, current(folder, "a.txt", KEEP), b"second")
+    put(folder, read_file_snapshot(folder, "a.txt", KEEP), b"second")
     assert tree(workspace)["a.txt"][1] == "second"
     assert len(tree(workspace)) == 1
 
@@ -114,7 +114,7 @@ def test_a_file_somebody_created_since_the_look_stays(workspace: Path, folder: i
 
 def test_a_touch_is_no_change(workspace: Path, folder: int) -> None:
     (workspace / "a.txt").write_text("old")
-    before = current(folder, "a.txt", KEEP)
+    before = read_file_snapshot(folder, "a.txt", KEEP)
     os.utime(workspace / "a.txt", (1, 1))
     put(folder, before)
     assert tree(workspace)["a.txt"][1] == "mine"
@@ -143,7 +143,7 @@ def test_a_write_that_is_taken_back_leaves_what_is_newest(
 ) -> None:
     """Between the swap and the swap back: `a.txt` is our file for a moment, what it replaced unseen is set aside."""
     (workspace / "a.txt").write_text("mine")
-    own = current(folder, "a.txt", KEEP)
+    own = read_file_snapshot(folder, "a.txt", KEEP)
     assert own is not None
     (workspace / ".handrail-test").write_text("theirs")
     (workspace / "b").write_text("newest")
@@ -205,12 +205,12 @@ def test_no_save_of_another_program_is_lost_to_a_write_that_did_not_see_it(
             lasted < 20 and not 10 < len(took) < turns  # a slow machine needs longer
         ):
             turns += 1
-            before = current(folder, "a.txt", KEEP)
+            before = read_file_snapshot(folder, "a.txt", KEEP)
             assert before is not None
             assert before.data is not None
             with contextlib.suppress(ToolError):
                 mine = f"mine {turns}".encode()
-                replace(folder, "a.txt", content_of(mine), before, temporary=f".handrail-{turns}", path="a.txt")
+                replace(folder, "a.txt", build_content(mine), before, temporary=f".handrail-{turns}", path="a.txt")
                 took[f"mine {turns}"] = before.data.decode()
         seen = other.communicate(timeout=60)[0].splitlines()
     note(f"{turns} writes, {turns - len(took)} refused, {len(seen)} saves of another program")

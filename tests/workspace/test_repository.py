@@ -36,7 +36,7 @@ def house(tmp_path: Path) -> Workspace:
 )
 def test_what_steers_a_bare_repository(house: Workspace, path: str, access: Access, steers: bool) -> None:
     assert house.fact(path, access).repository is steers
-    assert house.look(path, access).repository is steers
+    assert house.fact_for_command(path, access).repository is steers
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,7 @@ def test_a_root_that_is_renamed_stays_the_root(house: House, workspace: Path) ->
         with one.open_file(path) as opened:
             assert os.read(opened.descriptor, 100) == b"here"
             assert opened.real == "a.txt"
-    landing, real = one.land("new.txt")
+    landing, real = one.resolve_for_write("new.txt")
     with landing:
         assert real == "new.txt"
         assert os.stat(".", dir_fd=landing.folder).st_ino == moved.stat().st_ino
@@ -200,7 +200,7 @@ def test_a_deleted_file_keeps_its_name_while_it_is_open(house: House, workspace:
     (workspace / "folder").mkdir()
     (workspace / "link").symlink_to("folder")
     one = house()
-    landing, _ = one.land("link/x")
+    landing, _ = one.resolve_for_write("link/x")
     with landing:
         (workspace / "folder").rmdir()
         assert one._root_of(landing.folder, "link")[1] == "folder"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from handrail.workspace.search.engine import EngineName, FileHits, Pattern, Stop, Where
-from handrail.workspace.search.search import Engines, Found, find_files, find_hits
+from handrail.workspace.search.engine import EngineName, FileHits, Pattern, SearchScope, Stop
+from handrail.workspace.search.search import Engines, SearchResult, find_files, find_hits
 
-Search = Callable[[Engines, Where], Found[Any]]
+Search = Callable[[Engines, SearchScope], SearchResult[Any]]
 SEARCHES: dict[str, Search] = {
     "find": lambda engines, where: find_files(engines, where, 10, lambda: False),
     "grep": lambda engines, where: find_hits(engines, where, Pattern("x"), 10, lambda: False),
@@ -37,15 +37,15 @@ class Endless:
         self.ordered = ordered
         self._clock = clock
 
-    def files(self, where: Where, stop: Stop) -> Iterator[bytes]:
+    def files(self, where: SearchScope, stop: Stop) -> Iterator[bytes]:
         self._wait(stop)
         return iter(())
 
-    def hits(self, where: Where, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
+    def hits(self, where: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
         self._wait(stop)
         return iter(())
 
-    def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
+    def withheld(self, where: SearchScope, last: bytes | None, stop: Stop) -> set[bytes]:
         self._wait(stop)
         return set()
 
@@ -58,16 +58,16 @@ class Endless:
 
 
 @pytest.fixture
-def where(workspace: Path) -> Iterator[Where]:
+def where(workspace: Path) -> Iterator[SearchScope]:
     folder = os.open(workspace, os.O_RDONLY)
-    yield Where(folder, folder, ".", False)
+    yield SearchScope(folder, folder, ".", False)
     os.close(folder)
 
 
 @pytest.mark.parametrize("seconds", [1.0, 10.0])
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_a_search_that_never_ends_takes_no_more_than_its_time(
-    where: Where, monkeypatch: pytest.MonkeyPatch, kind: str, seconds: float
+    where: SearchScope, monkeypatch: pytest.MonkeyPatch, kind: str, seconds: float
 ) -> None:
     clock = Clock()
     engines = Engines(Endless(clock, ordered=False), Endless(clock, ordered=True), seconds)

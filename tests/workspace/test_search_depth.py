@@ -8,24 +8,24 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.kernel.openat2 import works
+from handrail.kernel.openat2 import has_openat2
 from handrail.settings import Settings
 from handrail.settings.model import Search
-from handrail.workspace.search.binary import ripgrep_program
-from handrail.workspace.search.complaints import Complaints
-from handrail.workspace.search.engine import Pattern, Where
-from handrail.workspace.search.kept import Chosen, Protector, withheld
+from handrail.workspace.search.binary import find_ripgrep
+from handrail.workspace.search.complaints import RipgrepStderr
+from handrail.workspace.search.engine import Pattern, SearchScope
+from handrail.workspace.search.kept import CredentialFilter, GlobFilter, list_withheld_names
 from handrail.workspace.search.ripgrep import Ripgrep
-from handrail.workspace.search.withheld import withheld_until
+from handrail.workspace.search.withheld import collect_withheld_names
 
 Rail = Callable[..., Handrail]
 DEPTH = sys.getrecursionlimit() + 100
 
 
 @pytest.fixture
-def where(workspace: Path) -> Iterator[Where]:
+def where(workspace: Path) -> Iterator[SearchScope]:
     folder = os.open(workspace, os.O_RDONLY)
-    yield Where(folder, folder, ".", works(), exclude=("nothing",))
+    yield SearchScope(folder, folder, ".", has_openat2(), exclude=("nothing",))
     os.close(folder)
 
 
@@ -51,11 +51,11 @@ def deep_tree(workspace: Path) -> Iterator[bytes]:
         os.close(folder)
 
 
-def test_what_is_deeper_than_calls_may_be_is_judged(where: Where, deep_tree: bytes) -> None:
-    assert Chosen(where)(deep_tree)
-    assert Protector()(deep_tree) is None
-    assert Protector()(b".ssh/" + deep_tree) == b".ssh"
-    assert withheld_until(where, None, lambda: False) == {b"d/" * DEPTH + b".env"}
+def test_what_is_deeper_than_calls_may_be_is_judged(where: SearchScope, deep_tree: bytes) -> None:
+    assert GlobFilter(where)(deep_tree)
+    assert CredentialFilter()(deep_tree) is None
+    assert CredentialFilter()(b".ssh/" + deep_tree) == b".ssh"
+    assert collect_withheld_names(where, None, lambda: False) == {b"d/" * DEPTH + b".env"}
 
 
 @pytest.mark.parametrize("engine", ["ripgrep", "python"])
@@ -66,7 +66,7 @@ def test_what_is_deeper_than_calls_may_be_is_found(rail: Rail, deep_tree: bytes,
     assert list(result.data.files) == [deep_tree.decode()]
 
 
-def test_protected_names_are_counted_in_folders_with_any_name(workspace: Path, where: Where) -> None:
+def test_protected_names_are_counted_in_folders_with_any_name(workspace: Path, where: SearchScope) -> None:
     """ripgrep's log is in lines, and in UTF-8."""
     folders = (b"a\nb", b"bad\xff", b"plain", b"q: Ignore(IgnoreMatch(Override\nrg: DEBUG|ignore::walk|x: ignoring c")
     for folder in folders:
@@ -74,21 +74,21 @@ def test_protected_names_are_counted_in_folders_with_any_name(workspace: Path, w
         os.mkdir(path)
         for name in (b".env", b"t"):
             Path(os.fsdecode(os.path.join(path, name))).write_text("hit\n")
-    engine = Ripgrep(ripgrep_program(()) or "")
+    engine = Ripgrep(find_ripgrep(()) or "")
     assert len(list(engine.hits(where, Pattern("hit"), lambda: False))) == len(folders)
     assert engine.withheld(where, None, lambda: False) == {folder + b"/.env" for folder in folders}
 
 
 @pytest.mark.parametrize("path", [b"/etc/.env", b"../.env", b"a/../../.env", b""])
 def test_a_log_names_nothing_outside(path: bytes) -> None:
-    complaints = Complaints()
+    complaints = RipgrepStderr()
     complaints.add(b"rg: DEBUG|ignore::walk|x.rs:1: ignoring %b: Ignore(IgnoreMatch(Override(Glob)))\n" % path)
     assert (complaints.passed_over, complaints.noise) == ([], 1)
 
 
-def test_a_protected_name_behind_a_link_is_not_counted(workspace: Path, where: Where, tmp_path: Path) -> None:
+def test_a_protected_name_behind_a_link_is_not_counted(workspace: Path, where: SearchScope, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / ".env").write_text("hit\n")
     (workspace / "link").symlink_to(tmp_path / "outside")
     (workspace / ".env").write_text("hit\n")
-    assert withheld([b".env", b"link/.env"], where) == {b".env"}
+    assert list_withheld_names([b".env", b"link/.env"], where) == {b".env"}

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.kernel.openat2 import works
+from handrail.kernel.openat2 import has_openat2
 from handrail.settings import Settings
 from handrail.settings.model import Search
 from handrail.workspace.search import run, search
-from handrail.workspace.search.binary import ripgrep_program
-from handrail.workspace.search.clip import SHOWN
-from handrail.workspace.search.engine import LONGEST, Pattern, Where
-from handrail.workspace.search.ripgrep import MOST_NOISE, Ripgrep
-from handrail.workspace.search.run import MOST
+from handrail.workspace.search.binary import find_ripgrep
+from handrail.workspace.search.clip import MAX_SHOWN_BYTES
+from handrail.workspace.search.engine import MAX_LINE_BYTES, Pattern, SearchScope
+from handrail.workspace.search.ripgrep import MAX_NOISE_LINES, Ripgrep
+from handrail.workspace.search.run import MAX_HITS
 
 Rail = Callable[..., Handrail]
 
@@ -33,7 +33,7 @@ def patient(rail: Rail) -> Handrail:
 
 def test_many_hits_give_the_same_first_ones_every_time(one: Handrail, workspace: Path) -> None:
     for name in ("a", "b"):
-        (workspace / name).write_text("hit\n" * (MOST - 10))
+        (workspace / name).write_text("hit\n" * (MAX_HITS - 10))
     results = [one.grep("hit", max_results=10) for _ in range(3)]
     assert len({result.content for result in results}) == 1
     for result in results:
@@ -46,7 +46,7 @@ def test_many_hits_give_the_same_first_ones_every_time(one: Handrail, workspace:
 def test_more_hits_than_are_counted_end_the_search_which_says_so(patient: Handrail, workspace: Path) -> None:
     """More are asked for than can be there at once: all are searched for, and they are too many."""
     each = 9_000
-    for number in range(MOST // each + 1):
+    for number in range(MAX_HITS // each + 1):
         (workspace / f"f{number:02}").write_text("hit\n" * each)
     result = patient.grep("hit", max_results=10_000, context_lines=1)
     assert result.meta.limits == ("search.hits",)
@@ -54,15 +54,15 @@ def test_more_hits_than_are_counted_end_the_search_which_says_so(patient: Handra
         (f"f{number // each:02}", number % each + 1) for number in range(10_000)
     ]
     assert (result.meta.returned, result.meta.total_is_lower_bound) == (10_000, True)
-    assert result.warnings[0] == f"The search was ended at {MOST:,} results: narrow path, filePattern or pattern."
+    assert result.warnings[0] == f"The search was ended at {MAX_HITS:,} results: narrow path, filePattern or pattern."
 
 
 def test_of_too_many_hits_those_that_were_seen_are_the_least_there_are(
     patient: Handrail, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two runs saw some, and the one that fills the answer saw fewer."""
-    monkeypatch.setattr(search, "MOST", 50)
-    monkeypatch.setattr(search, "_ATTEMPT", -1)
+    monkeypatch.setattr(search, "MAX_HITS", 50)
+    monkeypatch.setattr(search, "_ATTEMPT_SECONDS", -1)
     for number in range(60):
         (workspace / f"f{number:02}").write_text("hit\n")
     result = patient.grep("hit", max_results=10)
@@ -75,10 +75,10 @@ def test_more_text_than_is_held_ends_the_search_which_says_so(
 ) -> None:
     """Each hit comes with forty neighbours, so there are too few hits for any other limit."""
     if not deep:
-        monkeypatch.setattr(run, "MOST_BYTES", 3 << 20)
-    neighbours = ("x" * (SHOWN - 1) + "\n") * 20
+        monkeypatch.setattr(run, "MAX_RESULT_BYTES", 3 << 20)
+    neighbours = ("x" * (MAX_SHOWN_BYTES - 1) + "\n") * 20
     text = f"{neighbours}hit\n{neighbours}" * 100
-    files = run.MOST_BYTES // len(text) + 2
+    files = run.MAX_RESULT_BYTES // len(text) + 2
     for number in range(files):
         (workspace / f"f{number:02}").write_text(text)
     result = patient.grep("hit", max_results=10_000, context_lines=20)
@@ -89,7 +89,7 @@ def test_more_text_than_is_held_ends_the_search_which_says_so(
 
 
 def test_a_line_too_long_to_be_taken_in_is_passed_over_and_told(one: Handrail, workspace: Path) -> None:
-    (workspace / "long").write_text("hit " + "x" * (LONGEST + 10) + "\nhit again\n")
+    (workspace / "long").write_text("hit " + "x" * (MAX_LINE_BYTES + 10) + "\nhit again\n")
     result = one.grep("hit")
     assert [(match.line, match.text) for match in result.data.matches] == [(2, "hit again")]
     assert "1 matching line" in " ".join(result.warnings)
@@ -103,7 +103,7 @@ def test_many_long_lines_are_shown_within_bounds(one: Handrail, workspace: Path)
     assert all(match.text.startswith("…x") and match.text.endswith("y…") for match in result.data.matches)
 
 
-@pytest.mark.parametrize("ignored", [3, MOST_NOISE + 500])
+@pytest.mark.parametrize("ignored", [3, MAX_NOISE_LINES + 500])
 def test_protected_names_are_counted_however_much_is_ignored(workspace: Path, ignored: int) -> None:
     """ripgrep logs each ignored name, which takes long: where there are many, the log is given up."""
     (workspace / ".gitignore").write_text("*.o\n")
@@ -111,13 +111,13 @@ def test_protected_names_are_counted_however_much_is_ignored(workspace: Path, ig
         (workspace / f"f{number}.o").write_text("hit\n")
     for name in (".env", "big", "small"):
         (workspace / name).write_text("hit\n")
-    engine = Ripgrep(ripgrep_program(()) or "")
+    engine = Ripgrep(find_ripgrep(()) or "")
     folder = os.open(workspace, os.O_RDONLY)
     for turn in range(2):
-        where = Where(folder, folder, ".", works())
+        where = SearchScope(folder, folder, ".", has_openat2())
         found = list(engine.hits(where, Pattern("hit"), lambda: False))
         assert sorted(hits.path for hits in found) == [b"big", b"small"], turn
-        assert where.notes.counted == (ignored < MOST_NOISE)
+        assert where.notes.counted == (ignored < MAX_NOISE_LINES)
         assert engine.withheld(where, None, lambda: False) == {b".env"}
         assert engine.withheld(where, b"-", lambda: False) == set()
     os.close(folder)

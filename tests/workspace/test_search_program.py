@@ -12,7 +12,7 @@ import pytest
 from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Search
-from handrail.workspace.search.binary import ripgrep_program
+from handrail.workspace.search.binary import find_ripgrep
 
 Rail = Callable[..., Handrail]
 ONLY_RIPGREP = Settings(search=Search(engine="ripgrep"))
@@ -28,12 +28,12 @@ def program(path: Path, text: str) -> Path:
 def test_the_one_on_path_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine = program(tmp_path / "bin" / "rg", "#!/bin/sh\n")
     monkeypatch.setenv("PATH", f"/nowhere:{mine.parent}:/usr/bin")
-    assert ripgrep_program(()) == str(mine)
+    assert find_ripgrep(()) == str(mine)
 
 
 def test_without_one_on_path_the_wheels_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    found = ripgrep_program(())
+    found = find_ripgrep(())
     assert found is not None
     assert os.path.isabs(found)
     assert os.access(found, os.X_OK)
@@ -47,7 +47,7 @@ def test_a_relative_entry_of_path_is_not_looked_at(
     program(workspace / "rg", "#!/bin/sh\n")
     monkeypatch.chdir(workspace)
     monkeypatch.setenv("PATH", entry)
-    assert str(workspace) not in str(ripgrep_program(()))
+    assert str(workspace) not in str(find_ripgrep(()))
 
 
 def test_one_behind_a_link_in_a_root_is_never_run(
@@ -62,8 +62,8 @@ def test_one_behind_a_link_in_a_root_is_never_run(
         folder.mkdir()
         (folder / "rg").symlink_to(target)
         monkeypatch.setenv("PATH", str(folder))
-        assert ripgrep_program(()) == os.path.realpath(true)
-        assert ripgrep_program((str(workspace),)) not in {None, os.path.realpath(true), str(folder / "rg")}
+        assert find_ripgrep(()) == os.path.realpath(true)
+        assert find_ripgrep((str(workspace),)) not in {None, os.path.realpath(true), str(folder / "rg")}
 
 
 def test_one_that_lies_in_a_root_is_never_run(rail: Rail, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_a_configuration_file_changes_nothing(rail: Rail, workspace: Path, monke
 
 
 def test_where_everything_is_a_root_there_is_none() -> None:
-    assert ripgrep_program(("/",)) is None
+    assert find_ripgrep(("/",)) is None
 
 
 def test_a_program_that_can_be_run_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,5 +169,5 @@ def test_a_program_that_can_be_run_is_a_file(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "more" / "rg").write_text("#!/bin/sh\n")
     assert not (tmp_path / "more" / "rg").stat().st_mode & stat.S_IXUSR
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{tmp_path / 'more'}")
-    assert not str(ripgrep_program(())).startswith(str(tmp_path))
+    assert not str(find_ripgrep(())).startswith(str(tmp_path))
     assert shutil.which("rg", path=str(tmp_path / "bin")) is None

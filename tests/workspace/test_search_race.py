@@ -14,7 +14,7 @@ import pytest
 
 from handrail import Handrail
 from handrail.protocol.result import ToolResult
-from handrail.workspace.search.binary import ripgrep_program
+from handrail.workspace.search.binary import find_ripgrep
 
 Rail = Callable[..., Handrail]
 Flipping = Callable[[str], AbstractContextManager[None]]
@@ -88,7 +88,7 @@ def test_a_swap_by_another_process_leaks_nothing(
 def test_the_race_is_real_since_bare_ripgrep_loses_it(
     workspace: Path, outside: Path, seconds: float, flipping: Flipping, note: Note
 ) -> None:
-    program = ripgrep_program(())
+    program = find_ripgrep(())
     assert program is not None
     command = [program, "--no-config", "--no-mmap", WORD]
     tries = leaks = 0

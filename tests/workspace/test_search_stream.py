@@ -10,9 +10,9 @@ from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Search
 from handrail.workspace.search import run
-from handrail.workspace.search.engine import LONGEST
-from handrail.workspace.search.messages import Assembly
-from handrail.workspace.search.run import MOST
+from handrail.workspace.search.engine import MAX_LINE_BYTES
+from handrail.workspace.search.messages import HitAssembler
+from handrail.workspace.search.run import MAX_HITS
 
 Rail = Callable[..., Handrail]
 
@@ -24,9 +24,9 @@ def either(rail: Rail, request: pytest.FixtureRequest) -> Handrail:
 
 
 def test_more_hits_than_are_counted_are_a_lower_bound(either: Handrail, workspace: Path) -> None:
-    (workspace / "log").write_text("hit\n" * (MOST + 1_000))
+    (workspace / "log").write_text("hit\n" * (MAX_HITS + 1_000))
     result = either.grep("hit", "log")
-    assert (result.meta.total, result.meta.total_is_lower_bound) == (MOST + 1, True)
+    assert (result.meta.total, result.meta.total_is_lower_bound) == (MAX_HITS + 1, True)
     assert result.meta.limits == ("search.hits",)
     assert result.meta.output is None
 
@@ -34,7 +34,7 @@ def test_more_hits_than_are_counted_are_a_lower_bound(either: Handrail, workspac
 def test_more_text_than_is_held_ends_the_search_which_says_so(
     either: Handrail, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(run, "MAX_RESULT_BYTES", 1 << 20)
     (workspace / "log").write_text(("hit\n" + "other\n" * 40) * 1_000)
     for path in ("log", "."):
         result = either.grep("hit", path, context_lines=20, max_results=5)
@@ -45,7 +45,7 @@ def test_more_text_than_is_held_ends_the_search_which_says_so(
 
 
 def test_a_line_too_long_to_be_taken_in_is_told_of(rail: Rail, workspace: Path) -> None:
-    (workspace / "long").write_text("x" * LONGEST + "hit\n")
+    (workspace / "long").write_text("x" * MAX_LINE_BYTES + "hit\n")
     result = rail().grep("hit", "long")
     assert (result.meta.returned, len(result.warnings)) == (0, 1)
     assert result.warnings[0].startswith("1 matching line of over 16 MB")
@@ -59,23 +59,23 @@ def messages(path: str, *lines: str) -> Iterator[bytes]:
 
 
 def test_what_came_of_a_file_that_did_not_end_is_given_out() -> None:
-    (found,) = Assembly().hits(messages("./a", "one", "two"))
+    (found,) = HitAssembler().hits(messages("./a", "one", "two"))
     assert (found.path, [line.data for line in found.lines], found.unfinished) == (b"a", [b"one", b"two"], True)
 
 
 def test_of_a_file_with_too_much_the_first_is_given_out_and_the_next_file_is_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run, "MOST_BYTES", 3 * run.LINE_BYTES)
+    monkeypatch.setattr(run, "MAX_RESULT_BYTES", 3 * run.LINE_BYTES)
     end = msgspec.json.encode({"type": "end", "data": {"binary_offset": None}}) + b"\n"
     pieces = [*messages("a", *"123456789"), end, *messages("b", "1"), end]
-    found = list(Assembly().hits(pieces))
+    found = list(HitAssembler().hits(pieces))
     assert [(hits.path, len(hits.lines), hits.unfinished) for hits in found] == [(b"a", 3, True), (b"b", 1, False)]
 
 
 def test_a_name_that_policy_withholds_does_not_tell_of_its_long_lines(rail: Rail, workspace: Path) -> None:
     """ripgrep is not kept from names that only unusual spelling makes credentials: what it says of them is dropped."""
-    (workspace / ".env.").write_text("KEY=secret" + "x" * LONGEST + "\n")
+    (workspace / ".env.").write_text("KEY=secret" + "x" * MAX_LINE_BYTES + "\n")
     (workspace / "a").write_text("other\n")
     one = rail()
     assert one.grep("KEY=secret").warnings == one.grep("KEY=other").warnings == ()

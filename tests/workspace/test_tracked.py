@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.protocol.error import ToolError
-from handrail.workspace.tracked import driver_settings, tracked
+from handrail.workspace.tracked import build_driver_settings, list_tracked
 
 
 def git(folder: Path, *words: str) -> None:
@@ -26,7 +26,7 @@ def repository(tmp_path: Path) -> Path:
 
 def found(folder: Path, *names: str) -> set[str]:
     paths = [str(folder / name) for name in names]
-    return {str(Path(path).relative_to(folder)) for path in tracked(paths, [str(folder)])}
+    return {str(Path(path).relative_to(folder)) for path in list_tracked(paths, [str(folder)])}
 
 
 def test_what_was_added_is_tracked_and_what_lies_beside_it_is_not(repository: Path) -> None:
@@ -69,7 +69,7 @@ def test_drivers_of_included_configurations_are_disabled(tmp_path: Path) -> None
     (tmp_path / "sub").mkdir()
     (tmp_path / "config").write_text('[include]\n\tpath = sub/more\n\tpath = missing\n[filter "a"]\n')
     (tmp_path / "sub/more").write_text('[include]\n\tpath = ../config\n\tpath = more\n[filter "b"]\n')
-    names = {name for name, _ in driver_settings([str(tmp_path / "config")])}
+    names = {name for name, _ in build_driver_settings([str(tmp_path / "config")])}
     assert {"filter.a.clean", "filter.b.clean"} <= names
 
 
@@ -79,8 +79,8 @@ def test_configurations_in_a_circle_end_and_too_many_are_refused(tmp_path: Path)
     settings = '[filter "%s"]\n' % ("x" * 1000)
     (tmp_path / "large").write_text(settings * (17 << 10))
     with pytest.raises(ToolError, match="too much git configuration"):
-        driver_settings([str(tmp_path / "large")])
-    assert driver_settings([str(tmp_path / "config")]) == driver_settings([])
+        build_driver_settings([str(tmp_path / "large")])
+    assert build_driver_settings([str(tmp_path / "config")]) == build_driver_settings([])
 
 
 def test_what_is_called_like_a_configuration_and_is_none_is_passed_over(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_what_is_called_like_a_configuration_and_is_none_is_passed_over(tmp_path
     os.mkfifo(tmp_path / "pipe")
     before = os.listdir("/proc/self/fd")
     writer = os.open(tmp_path / "pipe", os.O_RDWR)
-    found = driver_settings([str(tmp_path / "config"), str(tmp_path / "pipe"), str(tmp_path / "none")])
+    found = build_driver_settings([str(tmp_path / "config"), str(tmp_path / "pipe"), str(tmp_path / "none")])
     os.close(writer)
-    assert found == driver_settings([])
+    assert found == build_driver_settings([])
     assert len(os.listdir("/proc/self/fd")) == len(before)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from handrail.policy.names import protection
+from handrail.policy.names import find_protection
 from handrail.protocol.error import ToolError
 from handrail.workspace.root import Root
-from handrail.workspace.withheld import Found, Withheld, sealed
+from handrail.workspace.withheld import MaskedPaths, SensitivePaths, list_read_only_paths
 
 LONG_AGO = 1_000_000_000
 SOON = 0.05
@@ -30,7 +30,7 @@ class Place:
         self.workspace = tmp / "shop"
         self.workspace.mkdir()
         self.roots = [Root(str(self.workspace), main=True)]
-        self.withheld = Withheld()
+        self.withheld = SensitivePaths()
 
     def root(self, name: str, *, writable: bool = True) -> Root:
         (self.tmp / name).mkdir(parents=True, exist_ok=True)
@@ -42,13 +42,13 @@ class Place:
             (self.workspace / name).parent.mkdir(parents=True, exist_ok=True)
             (self.workspace / name).write_text("x")
 
-    def found(self, withheld: Withheld | None = None) -> dict[str, list[str]]:
-        found = (withheld or self.withheld).look(self.roots)
+    def found(self, withheld: SensitivePaths | None = None) -> dict[str, list[str]]:
+        found = (withheld or self.withheld).scan(self.roots)
         shown = {kind: sorted(os.path.relpath(path, self.tmp) for path in getattr(found, kind)) for kind in KINDS}
         return {kind: paths for kind, paths in shown.items() if paths}
 
 
-KINDS = Found.__struct_fields__
+KINDS = MaskedPaths.__struct_fields__
 
 
 @pytest.fixture
@@ -206,7 +206,7 @@ def test_roots_may_come_and_go(place: Place) -> None:
 
 def test_only_folders_that_changed_are_read_again(place: Place, reads: Reads) -> None:
     place.put("a/x", "b/c/.env", "d/x")
-    place.withheld = Withheld(settled_after=SOON)
+    place.withheld = SensitivePaths(settled_after=SOON)
     grow_old(place.workspace, SOON)
     assert place.found() == {"credentials": ["shop/b/c/.env"]}
     assert reads.take() == ["a", "b", "c", "d", "shop"]
@@ -223,7 +223,7 @@ def test_only_folders_that_changed_are_read_again(place: Place, reads: Reads) ->
 
 def test_a_folder_that_has_just_changed_is_read_again_the_next_time(place: Place, reads: Reads) -> None:
     place.put("a/x")
-    place.withheld = Withheld(settled_after=3600)
+    place.withheld = SensitivePaths(settled_after=3600)
     place.found()
     reads.take()
     place.found()
@@ -249,17 +249,17 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_after_any_change_it_finds_what_a_first_look_finds(place: Place, change: str) -> None:
     place.put("a/.env", "b/x", "c/d/e/x")
-    place.withheld = Withheld(settled_after=SOON)
+    place.withheld = SensitivePaths(settled_after=SOON)
     grow_old(place.workspace, SOON)
     before = place.found()
     CHANGES[change](place.workspace)
     after = place.found()
-    assert after == place.found(Withheld())
+    assert after == place.found(SensitivePaths())
     assert after != before
 
 
 def test_after_many_changes_it_finds_what_a_plain_walk_finds(place: Place, deep: bool) -> None:
-    place.withheld = Withheld(settled_after=SOON)
+    place.withheld = SensitivePaths(settled_after=SOON)
     source = random.Random(None if deep else 3)
     names = ["a", "b", ".env", "id_rsa", ".ssh", "x.pem", ".config", "gh", "plain"]
     for _ in range(400 if deep else 80):
@@ -285,12 +285,14 @@ def _walked(top: Path, tmp: Path) -> dict[str, list[str]]:
     files, folders = list[str](), list[str]()
     for folder, inner, names in os.walk(top):
         here = Path(folder)
-        if protection(str(here.relative_to(top))) == "credential":
+        if find_protection(str(here.relative_to(top))) == "credential":
             continue
         for found, into in ((inner, folders), (names, files)):
             paths = [here / name for name in found]
             into += [
-                str(path.relative_to(tmp)) for path in paths if protection(str(path.relative_to(top))) == "credential"
+                str(path.relative_to(tmp))
+                for path in paths
+                if find_protection(str(path.relative_to(top))) == "credential"
             ]
     shown = {"credentials": sorted(files), "credential_folders": sorted(folders)}
     return {kind: paths for kind, paths in shown.items() if paths}
@@ -298,34 +300,34 @@ def _walked(top: Path, tmp: Path) -> dict[str, list[str]]:
 
 def test_a_walk_by_names_finds_the_same_as_one_by_openat2(place: Place) -> None:
     place.put("a/b/c/.env", ".ssh/x", "d/id_rsa", "e")
-    assert place.found(Withheld(kernel=False)) == place.found(Withheld(kernel=True)) == place.found()
+    assert place.found(SensitivePaths(kernel=False)) == place.found(SensitivePaths(kernel=True)) == place.found()
 
 
 def test_too_many_folders_are_an_error_that_says_what_to_do(place: Place) -> None:
     for number in range(6):
         (place.workspace / f"f{number}").mkdir()
-    few = Withheld(most_folders=6)
+    few = SensitivePaths(most_folders=6)
     for _ in range(2):
         with pytest.raises(ToolError, match=r"more than 6 folders.*Ask for a smaller folder") as caught:
-            few.look(place.roots)
+            few.scan(place.roots)
         assert caught.value.code == "LIMIT_EXCEEDED"
     (place.workspace / "f0").rmdir()
-    assert few.look(place.roots) == Found()
+    assert few.scan(place.roots) == MaskedPaths()
 
 
 def test_after_an_error_nothing_old_is_told(place: Place) -> None:
     place.root("extra")
     place.put("a/x")
-    few = Withheld(most_folders=3)
-    assert few.look(place.roots) == Found()
+    few = SensitivePaths(most_folders=3)
+    assert few.scan(place.roots) == MaskedPaths()
     place.put("a/.env")
     for number in range(4):
         (place.tmp / f"extra/f{number}").mkdir()
     with pytest.raises(ToolError):
-        few.look(place.roots)
+        few.scan(place.roots)
     for number in range(4):
         (place.tmp / f"extra/f{number}").rmdir()
-    assert few.look(place.roots).credentials == (str(place.workspace / "a/.env"),)
+    assert few.scan(place.roots).credentials == (str(place.workspace / "a/.env"),)
 
 
 def test_a_folder_whose_path_is_too_long_is_withheld_as_a_whole(place: Place) -> None:
@@ -338,12 +340,12 @@ def test_a_folder_whose_path_is_too_long_is_withheld_as_a_whole(place: Place) ->
     with open(os.open(".env", os.O_CREAT | os.O_WRONLY, dir_fd=way), "w"):
         pass
     os.close(way)
-    found = place.withheld.look(place.roots)
+    found = place.withheld.scan(place.roots)
     (folder,) = found.credential_folders
     assert 3_600 < len(folder) < 4_095
     assert os.path.isdir(folder)
     shutil.rmtree(place.workspace / name)
-    assert place.withheld.look(place.roots) == Found()
+    assert place.withheld.scan(place.roots) == MaskedPaths()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
@@ -360,7 +362,7 @@ def test_names_that_are_no_unicode_are_looked_through(place: Place) -> None:
     os.mkdir(folder)
     with open(folder + b"/.env", "w"):
         pass
-    assert [os.fsencode(path) for path in place.withheld.look(place.roots).credentials] == [folder + b"/.env"]
+    assert [os.fsencode(path) for path in place.withheld.scan(place.roots).credentials] == [folder + b"/.env"]
 
 
 def test_a_root_that_is_gone_is_an_error(place: Place) -> None:
@@ -380,7 +382,7 @@ def test_many_threads_may_look_at_once_while_things_change(place: Place) -> None
 
     def ask() -> None:
         while not stop.is_set():
-            found = place.withheld.look(place.roots)
+            found = place.withheld.scan(place.roots)
             if always not in found.credentials:
                 faults.append(found)
 
@@ -401,19 +403,19 @@ def test_no_descriptor_is_left_open(place: Place) -> None:
     place.put("a/b/.env", ".ssh/x")
     for kernel in (True, False):
         before = len(os.listdir("/proc/self/fd"))
-        Withheld(kernel=kernel).look(place.roots)
+        SensitivePaths(kernel=kernel).scan(place.roots)
         assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_what_decides_about_commands_is_sealed_where_it_is_there(place: Place) -> None:
-    assert sealed(place.roots) == ()
+    assert list_read_only_paths(place.roots) == ()
     place.put("handrail.toml", ".handrail/skills/x", "sub/handrail.toml")
     extra, other = place.root("extra"), place.root("read", writable=False)
     (place.tmp / "extra/handrail.toml").write_text("")
     (place.tmp / "read/handrail.toml").write_text("")
     (place.tmp / "extra/.handrail").symlink_to("/etc")
     assert (extra.writable, other.writable) == (True, False)
-    assert [os.path.relpath(path, place.tmp) for path in sealed(place.roots)] == [
+    assert [os.path.relpath(path, place.tmp) for path in list_read_only_paths(place.roots)] == [
         "shop/handrail.toml",
         "shop/.handrail",
         "extra/handrail.toml",

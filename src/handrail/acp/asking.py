@@ -8,26 +8,26 @@ from typing import Any
 from acp import RequestError
 from pydantic import ValidationError
 
-from handrail.acp.permission import answer_in, card_of, options_of
-from handrail.acp.questions import form_of, reply_in
-from handrail.acp.reached import Reached
-from handrail.agent.stopping import to_its_end
+from handrail.acp.permission import build_card, build_options, parse_answer
+from handrail.acp.questions import build_question_form, parse_form_reply
+from handrail.acp.reached import EditorLink
+from handrail.agent.stopping import finish_despite_cancel
 from handrail.async_rail import AsyncHandrail
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.protocol.question import Question, Reply
 
-_LOOKS = 0.5
+_POLL_SECONDS = 0.5
 """Seconds between two looks whether somebody else has answered: another process tells nobody."""
 _ELSEWHERE = Done(results=())
 """Somebody else answered: the loop looks up what came of it."""
 
 
-class Asker:
+class EditorApprover:
     """The person of an `Agent`."""
 
-    def __init__(self, rail: AsyncHandrail, editor: Reached) -> None:
+    def __init__(self, rail: AsyncHandrail, editor: EditorLink) -> None:
         self._rail, self._editor = rail, editor
         self.tell: Callable[[], Awaitable[None]] = _nothing
         """Tells the editor of everything up to now: it has to know a call before it is asked about it."""
@@ -67,13 +67,13 @@ class Asker:
     async def _ask(self, request: PermissionRequest) -> Done | Parked | None:
         asked = self._editor.client.request_permission(
             session_id=self._rail.session_id,
-            tool_call=card_of(request, self._editor.folder),
-            options=options_of(request),
+            tool_call=build_card(request, self._editor.folder),
+            options=build_options(request),
         )
         response = await self._first(asked, lambda: self._is_open(request))
         if response is None:
             return None if self._is_open(request) else _ELSEWHERE
-        answer = answer_in(response, request)
+        answer = parse_answer(response, request)
         if answer is None:
             self.cancel()
             await asyncio.Event().wait()  # the turn is cancelled, and with it this
@@ -81,7 +81,7 @@ class Asker:
 
     async def _answer(self, request: PermissionRequest, answer: Answer) -> Done | Parked:
         try:
-            return await to_its_end(self._rail.answer(request, answer), self._rail.cancel)
+            return await finish_despite_cancel(self._rail.answer(request, answer), self._rail.cancel)
         except UsageError:
             if self._is_open(request):
                 raise
@@ -89,16 +89,16 @@ class Asker:
 
     async def _ask_question(self, question: Question) -> Done | Parked | None:
         asked = self._editor.client.create_elicitation(
-            message=question.question, mode=form_of(question, self._rail.session_id)
+            message=question.question, mode=build_question_form(question, self._rail.session_id)
         )
         response = await self._first(asked, lambda: self._is_unanswered(question))
         if response is None:
             return None if self._is_unanswered(question) else _ELSEWHERE
-        return await self._reply(question, reply_in(response))
+        return await self._reply(question, parse_form_reply(response))
 
     async def _reply(self, question: Question, reply: Reply | None) -> Done | Parked | None:
         try:
-            return await to_its_end(self._rail.reply(question, reply), self._rail.cancel)
+            return await finish_despite_cancel(self._rail.reply(question, reply), self._rail.cancel)
         except UsageError:  # somebody was faster; or it is no reply, and the question is put in words
             return None if self._is_unanswered(question) else _ELSEWHERE
 
@@ -119,7 +119,7 @@ class Asker:
 
     async def _closed(self, is_open: Callable[[], bool]) -> None:
         while await self._rail.in_pool(is_open):
-            await asyncio.sleep(_LOOKS)
+            await asyncio.sleep(_POLL_SECONDS)
 
     def _is_open(self, request: PermissionRequest) -> bool:
         return any((one.id, one.revision) == (request.id, request.revision) for one in self._rail.rail.waiting())

@@ -14,10 +14,10 @@ from acp.schema import (
     SessionModeState,
 )
 
-from handrail.acp.errors import refused
-from handrail.acp.session import Session
+from handrail.acp.errors import build_refusal
+from handrail.acp.session import EditorSession
 from handrail.protocol.decision import Mode
-from handrail.settings.policy import managed_mode, stricter_mode
+from handrail.settings.policy import find_managed_mode, pick_stricter_mode
 
 _TOLD: dict[Mode, str] = {
     "plan": "Looks, and changes nothing",
@@ -28,13 +28,13 @@ _TOLD: dict[Mode, str] = {
 Options = list[SessionConfigOptionSelect]
 
 
-def _modes(session: Session) -> SessionModeState:
+def _modes(session: EditorSession) -> SessionModeState:
     """The modes that may be chosen here, and the one in force."""
     modes = [SessionMode(id=mode, name=mode.capitalize(), description=told) for mode, told in _allowed(session)]
     return SessionModeState(current_mode_id=session.rail.mode, available_modes=modes)
 
 
-def _options(session: Session) -> Options:
+def _options(session: EditorSession) -> Options:
     """The same as options, with the model."""
     modes = [
         SessionConfigSelectOption(value=mode, name=mode.capitalize(), description=told)
@@ -47,38 +47,40 @@ def _options(session: Session) -> Options:
     return options
 
 
-class Chosen(TypedDict):
+class SessionChoices(TypedDict):
     """What an editor is told of both where a session is opened."""
 
     modes: SessionModeState
     config_options: list[SessionConfigOptionSelect | SessionConfigOptionBoolean]
 
 
-def chosen(session: Session) -> Chosen:
+def build_choices(session: EditorSession) -> SessionChoices:
     """What may be chosen, and what is."""
     return {"modes": _modes(session), "config_options": [*_options(session)]}
 
 
-async def choose(session: Session, option: str, value: object) -> Options:
+async def choose(session: EditorSession, option: str, value: object) -> Options:
     """Sets an option; all of them as they are then. Another model is asked from the next prompt on."""
     if option == "mode" and isinstance(value, str):
         await session.rail.set_mode(cast("Mode", value))  # which refuses what is none
     elif option == "model" and isinstance(value, str) and value in session.work.models:
         session.work.model = value
     else:
-        raise refused(f"There is no option {option[:80]!r} with a value {str(value)[:80]!r}. Nothing was changed.")
+        raise build_refusal(
+            f"There is no option {option[:80]!r} with a value {str(value)[:80]!r}. Nothing was changed."
+        )
     return _options(session)
 
 
-async def tell_options(session: Session) -> None:
+async def tell_options(session: EditorSession) -> None:
     """Tells the editor of a choice that was not made by an option."""
     update = ConfigOptionUpdate(session_update="config_option_update", config_options=[*_options(session)])
     await session.send(update)
 
 
-def _allowed(session: Session) -> list[tuple[Mode, str]]:
-    loosest = managed_mode(session.loaded)
-    return [(mode, told) for mode, told in _TOLD.items() if stricter_mode(mode, loosest) == mode]
+def _allowed(session: EditorSession) -> list[tuple[Mode, str]]:
+    loosest = find_managed_mode(session.loaded)
+    return [(mode, told) for mode, told in _TOLD.items() if pick_stricter_mode(mode, loosest) == mode]
 
 
 def _select(

@@ -2,8 +2,8 @@
 
 from acp.schema import AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, UnstructuredCommandInput
 
-from handrail.acp.cards import block
-from handrail.acp.contents import bounded
+from handrail.acp.cards import format_code_block
+from handrail.acp.contents import bound_text
 from handrail.async_rail import AsyncHandrail
 from handrail.protocol.error import ToolError, UsageError
 
@@ -20,7 +20,7 @@ _COMMANDS: dict[str, tuple[str, str | None]] = {
 }
 
 
-def available_commands() -> AvailableCommandsUpdate:
+def build_commands_update() -> AvailableCommandsUpdate:
     """What the editor offers behind a slash."""
     commands = [
         AvailableCommand(
@@ -33,7 +33,7 @@ def available_commands() -> AvailableCommandsUpdate:
     return AvailableCommandsUpdate(session_update="available_commands_update", available_commands=commands)
 
 
-def command_in(prompt: str) -> tuple[str, str] | None:
+def parse_command(prompt: str) -> tuple[str, str] | None:
     """The command and its argument, where a prompt is one."""
     name, _, argument = prompt.strip().partition(" ")
     return (name[1:], argument.strip()) if name.startswith("/") and name[1:] in _COMMANDS else None
@@ -45,7 +45,7 @@ async def run_command(rail: AsyncHandrail, name: str, argument: str) -> str:
         number = _number(argument)
         if name == "diff":
             chosen, diff = await rail.numbered_diff(number)
-            return f"Change {chosen}:\n\n{block(bounded(diff))}\n"
+            return f"Change {chosen}:\n\n{format_code_block(bound_text(diff))}\n"
         result = await (rail.undo(number) if name == "undo" else rail.redo())
     except (ToolError, UsageError) as error:
         return f"{error}\n"

@@ -6,71 +6,71 @@ from typing import Any
 from acp.helpers import ToolCallContentVariant, image_block, text_block, tool_content, tool_diff_content
 from acp.schema import ToolCallLocation
 
-from handrail.acp.cards import absolute, block
-from handrail.acp.diffs import Piece, files_of
+from handrail.acp.cards import format_code_block, to_absolute
+from handrail.acp.diffs import DiffSegment, parse_diff_files
 from handrail.protocol.result import ToolResult
-from handrail.tools.preview import both_ends
+from handrail.tools.preview import truncate_middle
 
-MOST_TEXT = 16_000
+MAX_TEXT_CHARS = 16_000
 """Characters of a text on a card; the journal has all of it."""
-_MOST_FILES = 40
-_MOST_OF_DIFFS = 200_000
+_MAX_FILES = 40
+_MAX_DIFFS_CHARS = 200_000
 """Characters of all differences of a card together."""
 _LEFT_OUT = "\n… {} characters are not shown …\n"
 
 
-class Shown:
+class DiffContent:
     """A difference as contents and places, one of each for a file: editors link a card that is about one place."""
 
     def __init__(self, diff: str, workspace: str) -> None:
-        files = list(islice(files_of(diff), _MOST_FILES + 1))
-        kept = _within(files[:_MOST_FILES])
-        self.all = len(kept) == len(files)
+        files = list(islice(parse_diff_files(diff), _MAX_FILES + 1))
+        kept = _within(files[:_MAX_FILES])
+        self.is_complete = len(kept) == len(files)
         self.contents: list[ToolCallContentVariant] = [
-            tool_diff_content(absolute(one.path, workspace), one.new, one.old) for one in kept
+            tool_diff_content(to_absolute(one.path, workspace), one.new, one.old) for one in kept
         ]
         there = [one for one in kept if one.line]
-        self.places = [ToolCallLocation(path=absolute(one.path, workspace), line=one.line) for one in there]
+        self.places = [ToolCallLocation(path=to_absolute(one.path, workspace), line=one.line) for one in there]
 
 
-def text(content: str) -> ToolCallContentVariant:
+def build_text_content(content: str) -> ToolCallContentVariant:
     """Markdown on a card."""
     return tool_content(text_block(content))
 
 
-def verbatim(content: str) -> ToolCallContentVariant:
+def build_verbatim_content(content: str) -> ToolCallContentVariant:
     """A text as it is, the beginning and the end of it where it is long."""
-    return text(block(bounded(content)))
+    return build_text_content(format_code_block(bound_text(content)))
 
 
-def bounded(content: str) -> str:
+def bound_text(content: str) -> str:
     """A text, or the beginning and the end of it."""
-    return content if len(content) <= MOST_TEXT else both_ends(content, MOST_TEXT, _LEFT_OUT)
+    return content if len(content) <= MAX_TEXT_CHARS else truncate_middle(content, MAX_TEXT_CHARS, _LEFT_OUT)
 
 
-def of_result(result: ToolResult[Any], shown: Shown | None) -> list[ToolCallContentVariant]:
+def build_result_contents(result: ToolResult[Any], shown: DiffContent | None) -> list[ToolCallContentVariant]:
     """What came of a call: what it changed, and what it said where the changes do not say it."""
     contents = list(shown.contents) if shown is not None else []
     told = result.error.message if result.error is not None else result.content
     if not contents or result.name in {"exec", "process"} or result.error is not None:
-        contents = [*([verbatim(told)] if told.strip() else []), *contents]
-    if shown is not None and not shown.all:
-        contents.append(text(f"There is more: `handrail diff {result.meta.undo}`"))
+        contents = [*([build_verbatim_content(told)] if told.strip() else []), *contents]
+    if shown is not None and not shown.is_complete:
+        contents.append(build_text_content(f"There is more: `handrail diff {result.meta.undo}`"))
     pictures = [one for one in result.attachments if one.type == "image" and one.content is not None]
     contents += [tool_content(image_block(one.content or "", one.mime)) for one in pictures]
-    return [*contents, *(verbatim(f"! {warning}") for warning in result.warnings)]
+    return [*contents, *(build_verbatim_content(f"! {warning}") for warning in result.warnings)]
 
 
-def raw_output(result: ToolResult[Any]) -> dict[str, Any]:
+def build_raw_output(result: ToolResult[Any]) -> dict[str, Any]:
     """The result in a few facts, for clients that show it as data."""
     facts: dict[str, Any] = {"ok": result.ok, "summary": result.summary}
     facts |= {"undo": result.meta.undo} if result.meta.undo is not None else {}
     return facts | ({"code": result.error.code} if result.error is not None else {})
 
 
-def _within(files: list[Piece]) -> list[Piece]:
-    kept: list[Piece] = []
-    room = _MOST_OF_DIFFS
+def _within(files: list[DiffSegment]) -> list[DiffSegment]:
+    kept: list[DiffSegment] = []
+    room = _MAX_DIFFS_CHARS
     for file in files:
         room -= len(file.old or "") + len(file.new)
         if room < 0:

@@ -16,7 +16,7 @@ _SIGNS = {" ", "-", "+"}
 _LEFT_OUT = "⋯ {} lines ⋯\n"
 
 
-class Piece(msgspec.Struct, frozen=True):
+class DiffSegment(msgspec.Struct, frozen=True):
     """One place in one file, or all places of it, one after the other."""
 
     path: str
@@ -32,15 +32,15 @@ class Piece(msgspec.Struct, frozen=True):
     """Which file of the diff it is, from 1 on. One path may be two of them: it went, and came again."""
 
 
-def files_of(diff: str) -> Iterator[Piece]:
+def parse_diff_files(diff: str) -> Iterator[DiffSegment]:
     """The files of a diff that handrail made, in order, each with all its hunks: some editors show of a call only the
     first difference, and nobody should take a part of a change for all of it. Where lines are left out between two
     hunks a line says how many, the same before and after."""
-    for _, hunks in groupby(hunks_of(diff), lambda hunk: hunk.file):
+    for _, hunks in groupby(parse_diff_hunks(diff), lambda hunk: hunk.file):
         yield _joined(list(hunks))
 
 
-def hunks_of(diff: str) -> Iterator[Piece]:
+def parse_diff_hunks(diff: str) -> Iterator[DiffSegment]:
     """The hunks one by one. What is none, such as a remark, is passed over; of one that was cut off, as much as there
     is."""
     lines = deque(diff.split("\n"))
@@ -54,10 +54,10 @@ def hunks_of(diff: str) -> Iterator[Piece]:
             old, new, same = _sides(lines, _count(found[1]), _count(found[3]))
             path, begin = source if target == _NOWHERE else target, int(found[2])
             changed = min(begin + same, begin + max(0, new.count("\n") - 1))
-            yield Piece(path.partition("/")[2], changed, None if source == _NOWHERE else old, new, begin, file)
+            yield DiffSegment(path.partition("/")[2], changed, None if source == _NOWHERE else old, new, begin, file)
 
 
-def _joined(hunks: list[Piece]) -> Piece:
+def _joined(hunks: list[DiffSegment]) -> DiffSegment:
     first = hunks[0]
     old, new = first.old or "", first.new
     for before, hunk in pairwise(hunks):

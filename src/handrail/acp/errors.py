@@ -9,8 +9,8 @@ from acp import RequestError
 
 from handrail.models.model import ModelError
 from handrail.protocol.error import HandrailError, StoreError, ToolError
-from handrail.runtime.crash import places, write_report
-from handrail.settings import state_folder
+from handrail.runtime.crash import list_frames, write_report
+from handrail.settings import resolve_state_folder
 from handrail.store.folder import StateFolder
 
 INVALID_REQUEST, INVALID_PARAMS, INTERNAL, NOT_FOUND = -32600, -32602, -32603, -32002
@@ -19,7 +19,7 @@ Returned = TypeVar("Returned")
 _Handler = Callable[Parameters, Coroutine[Any, Any, Returned]]
 
 
-def answered(handler: _Handler[Parameters, Returned]) -> _Handler[Parameters, Returned]:
+def answer_errors(handler: _Handler[Parameters, Returned]) -> _Handler[Parameters, Returned]:
     """The same, with every failure as an answer."""
 
     @wraps(handler)
@@ -34,29 +34,29 @@ def answered(handler: _Handler[Parameters, Returned]) -> _Handler[Parameters, Re
     return run
 
 
-def refused(words: str) -> RequestError:
+def build_refusal(words: str) -> RequestError:
     """What was asked for cannot be: nothing was done."""
     return RequestError(INVALID_PARAMS, words)
 
 
-def failed(code: str | None, words: str) -> RequestError:
+def build_failure(code: str | None, words: str) -> RequestError:
     """What was asked for did not come to its end."""
     return RequestError(INTERNAL, words, {"code": code} if code else None)
 
 
 def _told(error: Exception) -> RequestError:
     if isinstance(error, ModelError | ToolError):
-        return failed(error.code, str(error))
+        return build_failure(error.code, str(error))
     if isinstance(error, StoreError):
-        return failed("STORE", str(error))
+        return build_failure("STORE", str(error))
     if isinstance(error, HandrailError):
-        return refused(str(error))
-    where = (places(error) or ["an unknown place"])[-1]
-    return failed("INTERNAL", f"A defect stopped this ({type(error).__name__} at {where}). {_reported(error)}")
+        return build_refusal(str(error))
+    where = (list_frames(error) or ["an unknown place"])[-1]
+    return build_failure("INTERNAL", f"A defect stopped this ({type(error).__name__} at {where}). {_reported(error)}")
 
 
 def _reported(error: Exception) -> str:
     try:
-        return f"Report: {write_report(error, StateFolder(state_folder(os.environ)).crashes())}"
+        return f"Report: {write_report(error, StateFolder(resolve_state_folder(os.environ)).crashes())}"
     except (HandrailError, OSError) as reason:
         return f"No report could be written: {reason}"

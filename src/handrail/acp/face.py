@@ -20,51 +20,51 @@ from acp.schema import (
     SetSessionModeResponse,
 )
 
-from handrail.acp.choosing import choose, chosen, tell_options
-from handrail.acp.errors import answered, refused
-from handrail.acp.hosting import Host
-from handrail.acp.introduction import introduced
-from handrail.acp.listing import list_sessions, noted_workspaces
-from handrail.acp.opening import Servers, Wanted
+from handrail.acp.choosing import build_choices, choose, tell_options
+from handrail.acp.errors import answer_errors, build_refusal
+from handrail.acp.hosting import AgentHost
+from handrail.acp.introduction import build_initialize_response
+from handrail.acp.listing import list_noted_workspaces, list_sessions
+from handrail.acp.opening import Servers, SessionRequest
 from handrail.acp.questions import has_forms
-from handrail.acp.sessions import Sessions
+from handrail.acp.sessions import EditorSessions
 
 _NO_LOGIN = "There is nothing to log in to: a model's key is taken from its provider's environment variable."
 _Folders = Sequence[str] | None
 
 
-class Face:
+class HandrailAgent:
     """Serves one editor, with as many sessions as it opens."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: AgentHost) -> None:
         self._host = host
-        self._sessions = Sessions(host)
+        self._sessions = EditorSessions(host)
 
     def on_connect(self, conn: Client) -> None:
         """Whom to tell and to ask."""
         self._sessions.client = conn
 
-    @answered
+    @answer_errors
     async def initialize(self, client_capabilities: ClientCapabilities | None = None, **_: Any) -> InitializeResponse:
         """Says what this is, and what it can do."""
         self._sessions.forms = has_forms(client_capabilities)
-        return introduced(serves_http=self._host.serves_http)
+        return build_initialize_response(serves_http=self._host.serves_http)
 
-    @answered
+    @answer_errors
     async def authenticate(self, method_id: str, **_: Any) -> AuthenticateResponse:
         """Nobody logs in here."""
-        raise refused(f"{_NO_LOGIN} The method {method_id[:80]!r} is none of ours.")
+        raise build_refusal(f"{_NO_LOGIN} The method {method_id[:80]!r} is none of ours.")
 
-    @answered
+    @answer_errors
     async def new_session(
         self, cwd: str, mcp_servers: Servers | None = None, additional_directories: _Folders = None, **_: Any
     ) -> NewSessionResponse:
         """Begins a session in a folder."""
-        session = await self._sessions.open(Wanted(cwd, mcp_servers or (), additional_directories or ()))
+        session = await self._sessions.open(SessionRequest(cwd, mcp_servers or (), additional_directories or ()))
         await self._sessions.begin(session)
-        return NewSessionResponse(session_id=session.rail.session_id, **chosen(session))
+        return NewSessionResponse(session_id=session.rail.session_id, **build_choices(session))
 
-    @answered
+    @answer_errors
     async def load_session(
         self,
         cwd: str,
@@ -74,11 +74,13 @@ class Face:
         **_: Any,
     ) -> LoadSessionResponse:
         """Opens an older session, and tells the editor all that happened in it."""
-        session = await self._sessions.open(Wanted(cwd, mcp_servers or (), additional_directories or ()), session_id)
+        session = await self._sessions.open(
+            SessionRequest(cwd, mcp_servers or (), additional_directories or ()), session_id
+        )
         await self._sessions.begin(session, again=True)
-        return LoadSessionResponse(**chosen(session))
+        return LoadSessionResponse(**build_choices(session))
 
-    @answered
+    @answer_errors
     async def resume_session(
         self,
         session_id: str,
@@ -88,16 +90,18 @@ class Face:
         **_: Any,
     ) -> ResumeSessionResponse:
         """The same for an editor that knows what happened."""
-        session = await self._sessions.open(Wanted(cwd, mcp_servers or (), additional_directories or ()), session_id)
+        session = await self._sessions.open(
+            SessionRequest(cwd, mcp_servers or (), additional_directories or ()), session_id
+        )
         await self._sessions.begin(session)
-        return ResumeSessionResponse(**chosen(session))
+        return ResumeSessionResponse(**build_choices(session))
 
-    @answered
+    @answer_errors
     async def list_sessions(self, cwd: str | None = None, cursor: str | None = None, **_: Any) -> ListSessionsResponse:
         """The sessions of a folder; where none is named, of all that are known."""
         return await asyncio.to_thread(self._list, cwd, cursor)
 
-    @answered
+    @answer_errors
     async def set_session_mode(self, mode_id: str, session_id: str, **_: Any) -> SetSessionModeResponse:
         """Changes the mode from here on, also in the middle of a turn."""
         session = self._sessions.get(session_id)
@@ -105,7 +109,7 @@ class Face:
         await tell_options(session)
         return SetSessionModeResponse()
 
-    @answered
+    @answer_errors
     async def set_config_option(
         self, config_id: str, session_id: str, value: str | bool, **_: Any
     ) -> SetSessionConfigOptionResponse:
@@ -113,7 +117,7 @@ class Face:
         options = await choose(self._sessions.get(session_id), config_id, value)
         return SetSessionConfigOptionResponse(config_options=[*options])
 
-    @answered
+    @answer_errors
     async def prompt(self, session_id: str, prompt: list[ContentBlock], **_: Any) -> PromptResponse:
         """Does what the person says."""
         return await self._sessions.get(session_id).prompt(prompt)
@@ -123,7 +127,7 @@ class Face:
         if (session := self._sessions.find(session_id)) is not None:
             session.cancel()
 
-    @answered
+    @answer_errors
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         """Ends what is at work in a session. It can be loaded again."""
         await self._sessions.close(session_id)
@@ -135,4 +139,4 @@ class Face:
 
     def _list(self, cwd: str | None, cursor: str | None) -> ListSessionsResponse:
         only = self._host.workspace(cwd) if cwd is not None else self._host.only
-        return list_sessions(noted_workspaces() if only is None else [only], cursor)
+        return list_sessions(list_noted_workspaces() if only is None else [only], cursor)

@@ -7,7 +7,7 @@ import msgspec
 from handrail.agent.limits import TurnLimits
 from handrail.models.model import Model
 from handrail.runtime.sources import ToolSource
-from handrail.settings import Loaded
+from handrail.settings import LoadedSettings
 
 
 class EditorServer(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,21 +23,21 @@ class EditorServer(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
 
 
-class Host(msgspec.Struct, frozen=True, kw_only=True):
+class AgentHost(msgspec.Struct, frozen=True, kw_only=True):
     """Each of these may raise UsageError, with words for the person."""
 
     workspace: Callable[[str], str]
     """The folder for a session, by the one that the editor names."""
     only: str | None = None
     """The folder of all sessions, where the person named one."""
-    settings: Callable[[str], Loaded]
+    settings: Callable[[str], LoadedSettings]
     """What counts in a workspace."""
-    limits: Callable[[Loaded], TurnLimits]
-    models: Callable[[Loaded, str | None], tuple[str, ...]]
+    limits: Callable[[LoadedSettings], TurnLimits]
+    models: Callable[[LoadedSettings, str | None], tuple[str, ...]]
     """The names of the models that a session may talk to, by whom it talked to before; the one it does is the first."""
-    model: Callable[[Loaded, str | None], Model]
+    model: Callable[[LoadedSettings, str | None], Model]
     """The model of a name; None where there is no name, which is refused with words on how to choose one."""
-    sources: Callable[[Loaded, str, tuple[EditorServer, ...]], tuple[ToolSource, ...]]
+    sources: Callable[[LoadedSettings, str, tuple[EditorServer, ...]], tuple[ToolSource, ...]]
     """The tools of other servers: those of the settings, and those that the editor names."""
     serves_http: bool = False
     """Whether those may be servers with an address."""

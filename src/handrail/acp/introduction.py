@@ -17,7 +17,7 @@ from acp.schema import (
 from handrail.protocol.version import VERSION
 
 
-def introduced(*, serves_http: bool) -> InitializeResponse:
+def build_initialize_response(*, serves_http: bool) -> InitializeResponse:
     """The one version there is, whatever the client asks for: it goes where it cannot speak it."""
     return InitializeResponse(
         protocol_version=PROTOCOL_VERSION,

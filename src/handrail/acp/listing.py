@@ -6,29 +6,29 @@ from contextlib import suppress
 
 from acp.schema import ListSessionsResponse, SessionInfo
 
-from handrail.acp.cards import first_line
-from handrail.acp.errors import refused
+from handrail.acp.cards import build_session_title
+from handrail.acp.errors import build_refusal
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import Event
-from handrail.settings import state_folder
-from handrail.store.archive import reading
+from handrail.settings import resolve_state_folder
+from handrail.store.archive import open_journal
 from handrail.store.folder import StateFolder
 from handrail.store.messages import Messages
-from handrail.store.places import note_place, place_of
+from handrail.store.places import read_workspace_path, save_workspace_path
 
-_PAGE = 50
+_MAX_PAGE_SESSIONS = 50
 
 
 def note_workspace(workspace: str) -> None:
     """Notes where the sessions of a workspace work, so that they are listed where no folder is named."""
     real = os.path.realpath(workspace)
-    note_place(_state().home(real), real)
+    save_workspace_path(_state().home(real), real)
 
 
-def noted_workspaces() -> list[str]:
+def list_noted_workspaces() -> list[str]:
     """The folders that were noted, and are there."""
     homes = {os.path.dirname(folder) for folder in _state().sessions()}
-    return sorted(place for home in homes if (place := place_of(home)) is not None and os.path.isdir(place))
+    return sorted(place for home in homes if (place := read_workspace_path(home)) is not None and os.path.isdir(place))
 
 
 def list_sessions(workspaces: Sequence[str], cursor: str | None) -> ListSessionsResponse:
@@ -36,7 +36,7 @@ def list_sessions(workspaces: Sequence[str], cursor: str | None) -> ListSessions
     begin = _begin(cursor)
     found = [one for workspace in workspaces for one in _talks(workspace)]
     found.sort(key=lambda one: one.updated_at or "", reverse=True)
-    end = begin + _PAGE
+    end = begin + _MAX_PAGE_SESSIONS
     return ListSessionsResponse(sessions=found[begin:end], next_cursor=str(end) if len(found) > end else None)
 
 
@@ -49,11 +49,11 @@ def _talks(workspace: str) -> Iterator[SessionInfo]:
 
 def _info(folder: str, workspace: str) -> SessionInfo | None:
     """A session, called by what the person said first; None where nobody said anything."""
-    with reading(folder) as journal:
+    with open_journal(folder) as journal:
         messages = Messages(journal)
         if not messages.any():
             return None
-        title = first_line(messages.first_prompt() or "")
+        title = build_session_title(messages.first_prompt() or "")
         last = journal.event(journal.last_seq())
     at = last.time.isoformat() if isinstance(last, Event) else None
     return SessionInfo(session_id=os.path.basename(folder), cwd=workspace, title=title or None, updated_at=at)
@@ -61,9 +61,9 @@ def _info(folder: str, workspace: str) -> SessionInfo | None:
 
 def _begin(cursor: str | None) -> int:
     if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) < 10):
-        raise refused(f"The cursor {cursor[:80]!r} is none of ours. Begin without one.")
+        raise build_refusal(f"The cursor {cursor[:80]!r} is none of ours. Begin without one.")
     return int(cursor or 0)
 
 
 def _state() -> StateFolder:
-    return StateFolder(state_folder(os.environ))
+    return StateFolder(resolve_state_folder(os.environ))

@@ -5,13 +5,13 @@ from typing import Any, cast
 
 import msgspec
 
-LONGEST = 64 << 20
+MAX_MESSAGE_BYTES = 64 << 20
 """Bytes of one message: an editor may put whole files into a prompt."""
 _HALF = b"\\ud"
 _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class InvalidMessage(msgspec.Struct, frozen=True):
     """Why a line is no message."""
 
     code: int
@@ -20,12 +20,12 @@ class Refusal(msgspec.Struct, frozen=True):
     """The id to answer with, where one can be made out."""
 
 
-def message_in(line: bytearray) -> dict[str, Any] | Refusal | None:
+def parse_message(line: bytearray) -> dict[str, Any] | InvalidMessage | None:
     """A message as the connection can take it."""
     if not line.strip():
         return None
-    if len(line) > LONGEST:
-        return _refusal(_INVALID_REQUEST, f"a message has at most {LONGEST:,} bytes")
+    if len(line) > MAX_MESSAGE_BYTES:
+        return _refusal(_INVALID_REQUEST, f"a message has at most {MAX_MESSAGE_BYTES:,} bytes")
     try:
         read = _decoded(line)
     except (ValueError, RecursionError):
@@ -46,7 +46,7 @@ def _decoded(line: bytearray) -> Any:
         return msgspec.json.decode(json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace"))
 
 
-def _checked(message: dict[str, Any]) -> dict[str, Any] | Refusal:
+def _checked(message: dict[str, Any]) -> dict[str, Any] | InvalidMessage:
     request = message.get("id")
     if "id" in message and not _is_id(request):
         return _refusal(_INVALID_REQUEST, "an id is a text or a whole number")
@@ -61,8 +61,8 @@ def _checked(message: dict[str, Any]) -> dict[str, Any] | Refusal:
     return message
 
 
-def _refusal(code: int, words: str, request: Any = None) -> Refusal:
-    return Refusal(code, words, request if _is_id(request) else None)
+def _refusal(code: int, words: str, request: Any = None) -> InvalidMessage:
+    return InvalidMessage(code, words, request if _is_id(request) else None)
 
 
 def _is_id(value: object) -> bool:

@@ -10,25 +10,25 @@ from acp import RequestError
 from acp.interfaces import Client
 from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
-from handrail.acp.errors import NOT_FOUND, refused
-from handrail.acp.hosting import EditorServer, Host
+from handrail.acp.errors import NOT_FOUND, build_refusal
+from handrail.acp.hosting import AgentHost, EditorServer
 from handrail.acp.listing import note_workspace
-from handrail.acp.reached import Reached
-from handrail.acp.session import Session
+from handrail.acp.reached import EditorLink
+from handrail.acp.session import EditorSession
 from handrail.async_rail import AsyncHandrail
 from handrail.protocol.decision import Mode
 from handrail.protocol.event import Mode as ModeEvent
 from handrail.protocol.permission import PermissionRequest
 from handrail.runtime.sources import ToolSource
-from handrail.settings import Loaded, state_folder
-from handrail.settings.policy import stricter_mode
+from handrail.settings import LoadedSettings, resolve_state_folder
+from handrail.settings.policy import pick_stricter_mode
 from handrail.store.folder import StateFolder
-from handrail.store.identity import new_id
+from handrail.store.identity import make_id
 
 Servers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class SessionRequest(msgspec.Struct, frozen=True):
     """What an editor wants for a session."""
 
     cwd: str
@@ -38,24 +38,24 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 async def open_session(
-    host: Host, client: Client, wanted: Wanted, session: str | None = None, *, forms: bool
-) -> Session:
+    host: AgentHost, client: Client, wanted: SessionRequest, session: str | None = None, *, forms: bool
+) -> EditorSession:
     """The session by this id, or a new one. It tells the editor nothing yet. A session that the person made stricter
     stays so: a restart must not loosen it."""
     workspace = host.workspace(wanted.cwd)
     folders = [_folder(path) for path in wanted.folders]
-    if session is not None and session not in sessions_of(workspace):
+    if session is not None and session not in list_session_ids(workspace):
         raise _no_session(session, workspace)
     loaded = await asyncio.to_thread(host.settings, workspace)
     given = tuple(map(_server, wanted.servers))
     sources = await asyncio.to_thread(host.sources, loaded, workspace, given)
-    rail = await asyncio.to_thread(_rail, workspace, session or new_id("s"), loaded, sources)
+    rail = await asyncio.to_thread(_rail, workspace, session or make_id("s"), loaded, sources)
     try:
         await rail.in_pool(lambda: note_workspace(workspace))
         await keep_mode(rail, await rail.in_pool(lambda: _last_mode(rail)))
-        opened = Session(rail, loaded, host, Reached(client, workspace, forms))
+        opened = EditorSession(rail, loaded, host, EditorLink(client, workspace, forms))
         await opened.work.look_for_models()
-        opened.notes = await rail.honour_roots(folders)
+        opened.notes = await rail.set_client_roots(folders)
     except BaseException:
         await rail.close()
         raise
@@ -64,17 +64,17 @@ async def open_session(
 
 async def keep_mode(rail: AsyncHandrail, mode: Mode) -> None:
     """Sets a mode that the person chose before, where it is the stricter one."""
-    if stricter_mode(mode, rail.mode) != rail.mode:
+    if pick_stricter_mode(mode, rail.mode) != rail.mode:
         await rail.set_mode(mode)
 
 
-def sessions_of(workspace: str) -> set[str]:
+def list_session_ids(workspace: str) -> set[str]:
     """The ids of the sessions of a workspace."""
-    state = StateFolder(state_folder(os.environ))
+    state = StateFolder(resolve_state_folder(os.environ))
     return {os.path.basename(folder) for folder in state.sessions(os.path.realpath(workspace))}
 
 
-def _rail(workspace: str, session: str, loaded: Loaded, sources: tuple[ToolSource, ...]) -> AsyncHandrail:
+def _rail(workspace: str, session: str, loaded: LoadedSettings, sources: tuple[ToolSource, ...]) -> AsyncHandrail:
     options: dict[str, Any] = {"sources": sources} if sources else {}
     return AsyncHandrail(workspace, session=session, settings=loaded, on_permission=_later, **options)
 
@@ -95,7 +95,7 @@ def _no_session(session: str, workspace: str) -> RequestError:
 
 def _folder(path: str) -> str:
     if not path.startswith("/") or "\0" in path:
-        raise refused(f"additionalDirectories are absolute paths: {path[:200]!r} is none. Nothing was opened.")
+        raise build_refusal(f"additionalDirectories are absolute paths: {path[:200]!r} is none. Nothing was opened.")
     return path
 
 

@@ -11,11 +11,11 @@ from acp.schema import (
 )
 from msgspec.structs import replace
 
-from handrail.acp.cards import absolute, kind_of, titled
-from handrail.acp.contents import Shown, text, verbatim
+from handrail.acp.cards import format_title, get_tool_kind, to_absolute
+from handrail.acp.contents import DiffContent, build_text_content, build_verbatim_content
 from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest
-from handrail.terminal.choices import KEYS, choices
-from handrail.terminal.request import request_lines, subject
+from handrail.terminal.choices import KEYS, list_choices
+from handrail.terminal.request import describe_subject, render_request
 
 _KINDS: dict[AnswerKind, PermissionOptionKind] = {
     "once": "allow_once",
@@ -31,15 +31,15 @@ _NO_REASON = " and say why"
 """Buttons take no words."""
 
 
-def card_of(request: PermissionRequest, workspace: str) -> ToolCallUpdate:
+def build_card(request: PermissionRequest, workspace: str) -> ToolCallUpdate:
     """The call with all that a person has to know before they answer."""
-    shown, kind = _shown(request, workspace), kind_of(request.called)
+    shown, kind = _shown(request, workspace), get_tool_kind(request.called)
     # What a command is judged by may be no files: words of a script, addresses.
     paths = request.paths if request.command is None else ()
-    named = [ToolCallLocation(path=absolute(path, workspace)) for path in paths]
+    named = [ToolCallLocation(path=to_absolute(path, workspace)) for path in paths]
     return ToolCallUpdate(
         tool_call_id=request.tool_call_id,
-        title=titled(kind, subject(request)),
+        title=format_title(kind, describe_subject(request)),
         kind=kind,
         status="pending",
         content=_contents(request, shown),
@@ -47,9 +47,9 @@ def card_of(request: PermissionRequest, workspace: str) -> ToolCallUpdate:
     )
 
 
-def options_of(request: PermissionRequest) -> list[PermissionOption]:
+def build_options(request: PermissionRequest) -> list[PermissionOption]:
     """The answers that are possible, in the words of the terminal."""
-    words = {KEYS[one.key]: one.words.removesuffix(_NO_REASON) for one in choices(request)}
+    words = {KEYS[one.key]: one.words.removesuffix(_NO_REASON) for one in list_choices(request)}
     return [
         PermissionOption(option_id=kind, name=words[kind][0].upper() + words[kind][1:], kind=_KINDS[kind])
         for kind in _KINDS
@@ -57,7 +57,7 @@ def options_of(request: PermissionRequest) -> list[PermissionOption]:
     ]
 
 
-def answer_in(response: RequestPermissionResponse, request: PermissionRequest) -> Answer | None:
+def parse_answer(response: RequestPermissionResponse, request: PermissionRequest) -> Answer | None:
     """What the person said; None where the client says that the turn is over. What is none of the options is a no."""
     outcome = response.outcome
     if not isinstance(outcome, AllowedOutcome):
@@ -66,23 +66,25 @@ def answer_in(response: RequestPermissionResponse, request: PermissionRequest) -
     return Answer(kind=offered.get(outcome.option_id, "deny"))
 
 
-def _shown(request: PermissionRequest, workspace: str) -> Shown | None:
+def _shown(request: PermissionRequest, workspace: str) -> DiffContent | None:
     """What would change. What a program would be sent, or a server says otherwise of its tool, is no difference of
     files, however much it looks like one."""
     preview = request.preview if request.fingerprint is None else None
-    return Shown(preview.text, workspace) if preview is not None and preview.kind in {"diff", "run"} else None
+    return DiffContent(preview.text, workspace) if preview is not None and preview.kind in {"diff", "run"} else None
 
 
-def _contents(request: PermissionRequest, shown: Shown | None) -> list[ToolCallContentVariant]:
+def _contents(request: PermissionRequest, shown: DiffContent | None) -> list[ToolCallContentVariant]:
     """What a file would become is first: some clients show a difference only there. Of a command they show what is
     first, too, and that is not a part of what it would change."""
-    told = verbatim("\n".join(request_lines(_without_diff(request), width=None)).rstrip("\n").removesuffix(":"))
+    told = build_verbatim_content(
+        "\n".join(render_request(_without_diff(request), width=None)).rstrip("\n").removesuffix(":")
+    )
     differences = shown.contents if shown is not None else []
     contents = [told, *differences] if request.command is not None else [*differences, told]
-    if shown is not None and (not shown.all or (request.preview is not None and request.preview.truncated)):
-        contents.append(text(f"There is more: `handrail approvals show {request.id} --diff`"))
+    if shown is not None and (not shown.is_complete or (request.preview is not None and request.preview.truncated)):
+        contents.append(build_text_content(f"There is more: `handrail approvals show {request.id} --diff`"))
     if request.preview is not None and request.preview.output.strip():
-        contents.append(verbatim(request.preview.output))
+        contents.append(build_verbatim_content(request.preview.output))
     return contents
 
 

@@ -15,37 +15,37 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from handrail.acp.errors import refused
-from handrail.agent.prompt.fences import fenced
+from handrail.acp.errors import build_refusal
+from handrail.agent.prompt.fences import fence_text
 from handrail.protocol.result import Attachment
-from handrail.runtime.foreign.pictures import picture_kind
-from handrail.terminal.visible import one_line
-from handrail.tools.read import IMAGE_LIMIT
+from handrail.protocol.text import to_one_line
+from handrail.runtime.foreign.pictures import detect_image_type
+from handrail.tools.read import MAX_IMAGE_BYTES
 
-_LARGEST = 1_000_000
-_MOST_PICTURES = 20
+_MAX_PROMPT_CHARS = 1_000_000
+_MAX_PICTURES = 20
 """Like the bytes of all together: a provider that refuses a question for its size refuses every one after it, too."""
 
 
-class Said(msgspec.Struct, frozen=True):
+class PromptContent(msgspec.Struct, frozen=True):
     """What the model is sent. Pictures are named in the text, in their places: so logs and summaries know of them."""
 
     text: str
     pictures: tuple[Attachment, ...] = ()
 
 
-def prompt_of(blocks: Sequence[ContentBlock], workspace: str) -> Said:
+def parse_prompt(blocks: Sequence[ContentBlock], workspace: str) -> PromptContent:
     """The prompt as the model reads it; refused where it says nothing, or in a way that models are not sent."""
     gathered = _Gathered(workspace)
     for block in blocks:
         gathered.add(block)
     prompt = "\n\n".join(("".join(gathered.words), *gathered.material))
     if not prompt.strip():
-        raise refused("The prompt is empty. Nothing was done.")
-    if len(prompt) > _LARGEST:
-        told = f"The prompt has {len(prompt):,} characters, and a model reads at most {_LARGEST:,} at once."
-        raise refused(f"{told} Nothing was done. Point at files instead of putting them in.")
-    return Said(prompt, tuple(gathered.pictures))
+        raise build_refusal("The prompt is empty. Nothing was done.")
+    if len(prompt) > _MAX_PROMPT_CHARS:
+        told = f"The prompt has {len(prompt):,} characters, and a model reads at most {_MAX_PROMPT_CHARS:,} at once."
+        raise build_refusal(f"{told} Nothing was done. Point at files instead of putting them in.")
+    return PromptContent(prompt, tuple(gathered.pictures))
 
 
 class _Gathered:
@@ -69,28 +69,30 @@ class _Gathered:
                 self._show(block.data, f"@{_place(block.uri, self._workspace)}" if block.uri else "")
             case _:
                 told = f"A prompt of this agent has text, files and pictures, and no {block.type}."
-                raise refused(f"{told} Nothing was done.")
+                raise build_refusal(f"{told} Nothing was done.")
 
     def _embed(self, resource: TextResourceContents | BlobResourceContents) -> None:
         place = _place(resource.uri, self._workspace)
         if isinstance(resource, TextResourceContents):
             self.words.append(f"@{place}")
-            self.material.append(fenced("file", resource.text, path=place.replace('"', "'")))
-        elif picture_kind(resource.blob) is not None:
+            self.material.append(fence_text("file", resource.text, path=place.replace('"', "'")))
+        elif detect_image_type(resource.blob) is not None:
             self._show(resource.blob, f"@{place}")
         else:
             self.words.append(f"@{place}")
             self.material.append(f"(@{place} is no text; it was not put in)")
 
     def _show(self, data: str, name: str) -> None:
-        kind, size = picture_kind(data), _size(data)
+        kind, size = detect_image_type(data), _size(data)
         together = size + sum(_size(one.content or "") for one in self.pictures)
         number = len(self.pictures) + 1
         if kind is None:
-            raise refused(f"Picture {number} is no PNG, JPEG, GIF or WebP, which models are sent. Nothing was done.")
-        if size > IMAGE_LIMIT or number > _MOST_PICTURES or together > 2 * IMAGE_LIMIT:
-            most = f"{_MOST_PICTURES} pictures of {IMAGE_LIMIT:,} bytes each, and {2 * IMAGE_LIMIT:,} together"
-            raise refused(f"A prompt has at most {most}; picture {number} has {size:,}. Nothing was done.")
+            raise build_refusal(
+                f"Picture {number} is no PNG, JPEG, GIF or WebP, which models are sent. Nothing was done."
+            )
+        if size > MAX_IMAGE_BYTES or number > _MAX_PICTURES or together > 2 * MAX_IMAGE_BYTES:
+            most = f"{_MAX_PICTURES} pictures of {MAX_IMAGE_BYTES:,} bytes each, and {2 * MAX_IMAGE_BYTES:,} together"
+            raise build_refusal(f"A prompt has at most {most}; picture {number} has {size:,}. Nothing was done.")
         self.words.append(f"[picture {number}{f': {name}' if name else ''}]")
         self.pictures.append(Attachment(type="image", path=name[1:] or f"picture {number}", mime=kind, content=data))
 
@@ -105,10 +107,10 @@ def _place(uri: str, workspace: str) -> str:
     try:
         parts = urlsplit(uri)
     except ValueError:  # a bracket that is not closed
-        return one_line(uri)
+        return to_one_line(uri)
     path = unquote(parts.path)
     if parts.scheme != "file" or not path.startswith("/"):
-        return one_line(uri)
+        return to_one_line(uri)
     inside = os.path.relpath(path, workspace)
     shown = path if inside == ".." or inside.startswith("../") else inside
-    return one_line(f"{shown}#{parts.fragment}" if parts.fragment else shown)
+    return to_one_line(f"{shown}#{parts.fragment}" if parts.fragment else shown)

@@ -15,7 +15,7 @@ from acp.schema import (
 )
 
 from handrail.protocol.question import Question, Reply
-from handrail.terminal.visible import one_line
+from handrail.protocol.text import to_one_line
 
 _CHOSEN, _WORDS = "choice", "text"
 _Property = ElicitationStringPropertySchema | ElicitationMultiSelectPropertySchema
@@ -26,7 +26,7 @@ def has_forms(client: ClientCapabilities | None) -> bool:
     return client is not None and client.elicitation is not None and client.elicitation.form is not None
 
 
-def form_of(question: Question, session_id: str) -> ElicitationFormSessionMode:
+def build_question_form(question: Question, session_id: str) -> ElicitationFormSessionMode:
     """The form for a question."""
     properties: dict[str, Any] = {}
     if question.options:
@@ -40,7 +40,7 @@ def form_of(question: Question, session_id: str) -> ElicitationFormSessionMode:
     )
 
 
-def reply_in(response: CreateElicitationResponse) -> Reply | None:
+def parse_form_reply(response: CreateElicitationResponse) -> Reply | None:
     """What the person said; None where they put the question aside."""
     if not isinstance(response, AcceptElicitationResponse):
         return None
@@ -52,9 +52,9 @@ def reply_in(response: CreateElicitationResponse) -> Reply | None:
     return reply if reply.chosen or reply.text else None
 
 
-def in_words(question: Question) -> str:
+def render_question(question: Question) -> str:
     """The question for a person who replies with their next prompt."""
-    rows = [f"{number}. {one_line(option)}" for number, option in enumerate(question.options, start=1)]
+    rows = [f"{number}. {to_one_line(option)}" for number, option in enumerate(question.options, start=1)]
     how = "Reply with a number or in words." if rows else "Reply in your own words."
     return "\n".join(("", "", question.question.rstrip(), "", *rows, "", f"*{how}*", ""))
 

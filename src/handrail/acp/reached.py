@@ -5,7 +5,7 @@ from typing import NamedTuple
 from acp.interfaces import Client
 
 
-class Reached(NamedTuple):
+class EditorLink(NamedTuple):
     """Whom to tell and to ask, and how."""
 
     client: Client

@@ -9,35 +9,35 @@ from acp import RequestError
 from acp.helpers import ContentBlock
 from acp.schema import AvailableCommandsUpdate, ConfigOptionUpdate, PromptResponse, StopReason
 
-from handrail.acp.asking import Asker
-from handrail.acp.commands import CONTINUE, available_commands, command_in, run_command
-from handrail.acp.ending import left_to_say, stop_reason
+from handrail.acp.asking import EditorApprover
+from handrail.acp.commands import CONTINUE, build_commands_update, parse_command, run_command
+from handrail.acp.ending import list_closing_messages, resolve_stop_reason
 from handrail.acp.errors import INVALID_REQUEST
-from handrail.acp.hosting import Host
-from handrail.acp.prompts import Said, prompt_of
-from handrail.acp.reached import Reached
-from handrail.acp.showing import Showing, Update
-from handrail.acp.telling import Telling, tell_again
-from handrail.acp.wording import remark, words
-from handrail.acp.working import Working
+from handrail.acp.hosting import AgentHost
+from handrail.acp.prompts import PromptContent, parse_prompt
+from handrail.acp.reached import EditorLink
+from handrail.acp.showing import Update, UpdateBuilder
+from handrail.acp.telling import JournalFollower, replay_session
+from handrail.acp.wording import build_message_chunk, format_remark
+from handrail.acp.working import SessionModel
 from handrail.agent.turn import Turn
 from handrail.async_rail import AsyncHandrail
 from handrail.protocol.error import UsageError
-from handrail.settings import Loaded
+from handrail.settings import LoadedSettings
 from handrail.terminal.replying import spell_out
 
 
-class Session:
+class EditorSession:
     """Opened by `opening`. Everything of it happens in one event loop; calls run in threads of the rail."""
 
-    def __init__(self, rail: AsyncHandrail, loaded: Loaded, host: Host, editor: Reached) -> None:
+    def __init__(self, rail: AsyncHandrail, loaded: LoadedSettings, host: AgentHost, editor: EditorLink) -> None:
         self.rail, self.loaded = rail, loaded
         self._editor = editor
-        self._asker = Asker(rail, editor)
+        self._asker = EditorApprover(rail, editor)
         self._asker.cancel = self.cancel
-        self.work = Working(rail, loaded, host, self._asker)
-        self._showing = Showing(rail, editor.folder, self.work.window)
-        self._telling: Telling | None = None
+        self.work = SessionModel(rail, loaded, host, self._asker)
+        self._showing = UpdateBuilder(rail, editor.folder, self.work.window)
+        self._telling: JournalFollower | None = None
         self.notes: tuple[str, ...] = ()
         """What is not as the editor wanted it."""
         self._idle = asyncio.Event()
@@ -51,11 +51,11 @@ class Session:
         """Tells the editor from now on what happens. `again`: first all that happened, which it does not know."""
         with self._at_work():
             last = await self._tell_again() if again else await self._last_event()
-            self._telling = Telling(self.rail, self._showing, self.send, last)
+            self._telling = JournalFollower(self.rail, self._showing, self.send, last)
             self._asker.tell = self._telling.catch_up
 
     async def _tell_again(self) -> int:
-        last = await tell_again(self.rail, self._showing, self.send)
+        last = await replay_session(self.rail, self._showing, self.send)
         for update in await self._showing.plan():
             await self.send(update)
         return last
@@ -70,9 +70,9 @@ class Session:
 
     async def greet(self) -> None:
         """Says what can be typed behind a slash, and what the person should know."""
-        await self.send(available_commands())
+        await self.send(build_commands_update())
         for note in self.notes:
-            await self.send(words(remark(note)))
+            await self.send(build_message_chunk(format_remark(note)))
 
     async def prompt(self, blocks: Sequence[ContentBlock]) -> PromptResponse:
         """Does what the person says, to where nothing is left to do, or somebody has to answer."""
@@ -81,7 +81,7 @@ class Session:
         with self._at_work():
             self._cancelled = False
             try:
-                return PromptResponse(stop_reason=await self._do(prompt_of(blocks, self._editor.folder)))
+                return PromptResponse(stop_reason=await self._do(parse_prompt(blocks, self._editor.folder)))
             finally:
                 await self._catch_up()
 
@@ -130,14 +130,14 @@ class Session:
         await self._idle.wait()
         if self._telling is not None:
             await self._telling.close()
-        await self.work.let_go()
+        await self.work.close()
 
-    async def _do(self, prompt: Said) -> StopReason:
-        command = command_in(prompt.text)
+    async def _do(self, prompt: PromptContent) -> StopReason:
+        command = parse_command(prompt.text)
         if command is not None and command[0] != CONTINUE:
             told = await run_command(self.rail, *command)
             await self._catch_up()
-            await self.send(words(told))
+            await self.send(build_message_chunk(told))
             return "end_turn"
         agent = await self.work.agent()
         await self.rail.in_pool(self.rail.specs)  # other servers may take their time, which nobody else waits for here
@@ -147,9 +147,9 @@ class Session:
         said = spell_out(asked[0], prompt.text) if asked else prompt.text
         turn = await self._turn(agent.go_on() if command is not None else agent.run(said, prompt.pictures))
         await self._catch_up()
-        for left in left_to_say(turn):
-            await self.send(words(left))
-        return await stop_reason(turn, self.work)
+        for left in list_closing_messages(turn):
+            await self.send(build_message_chunk(left))
+        return await resolve_stop_reason(turn, self.work)
 
     async def _turn(self, work: Coroutine[Any, Any, Turn]) -> Turn:
         worked, self._worked = self._worked, True

@@ -6,26 +6,26 @@ from acp import RequestError
 from acp.interfaces import Client
 
 from handrail.acp.errors import INVALID_REQUEST, NOT_FOUND
-from handrail.acp.hosting import Host
-from handrail.acp.opening import Wanted, open_session
-from handrail.acp.session import Session
+from handrail.acp.hosting import AgentHost
+from handrail.acp.opening import SessionRequest, open_session
+from handrail.acp.session import EditorSession
 
 
-class Sessions:
+class EditorSessions:
     """Opens them one after the other, each at most once, and closes them all."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: AgentHost) -> None:
         self._host = host
         self.client: Client | None = None
         """Whom to tell and to ask."""
         self.forms = False
         """Whether it has forms."""
-        self._open: dict[str, Session] = {}
+        self._open: dict[str, EditorSession] = {}
         self._opening = asyncio.Lock()
         self._closed = False
         self._greetings: set[asyncio.Task[None]] = set()
 
-    async def open(self, wanted: Wanted, session_id: str | None = None) -> Session:
+    async def open(self, wanted: SessionRequest, session_id: str | None = None) -> EditorSession:
         """The session by this id, or a new one. One that is open here is opened anew."""
         if self.client is None:
             raise AssertionError("the connection says so first")
@@ -41,18 +41,18 @@ class Sessions:
             self._open[session.rail.session_id] = session
             return session
 
-    async def begin(self, session: Session, *, again: bool = False) -> None:
+    async def begin(self, session: EditorSession, *, again: bool = False) -> None:
         """Tells the editor of a session, and what it offers once the editor knows that there is one."""
         await session.begin(again=again)
         task = asyncio.get_running_loop().create_task(session.greet())
         self._greetings.add(task)
         task.add_done_callback(self._greetings.discard)
 
-    def find(self, session_id: str) -> Session | None:
+    def find(self, session_id: str) -> EditorSession | None:
         """The session, if it is open."""
         return self._open.get(session_id)
 
-    def get(self, session_id: str) -> Session:
+    def get(self, session_id: str) -> EditorSession:
         """The session; refused where it is not open."""
         if (session := self._open.get(session_id)) is None:
             told = f"There is no session {session_id[:80]!r} here. session/new begins one, session/load opens an older."

@@ -16,9 +16,9 @@ from acp.schema import (
     UserMessageChunk,
 )
 
-from handrail.acp.calls import Calls, Card
-from handrail.acp.cards import first_line
-from handrail.acp.wording import thought, told, words
+from handrail.acp.calls import CallUpdates, Card
+from handrail.acp.cards import build_session_title
+from handrail.acp.wording import build_message_chunk, build_thought_chunk, render_event
 from handrail.async_rail import AsyncHandrail
 from handrail.protocol import event as events
 from handrail.protocol.event import AnyEvent
@@ -39,23 +39,23 @@ Update = (
 _STATUS: dict[str, PlanEntryStatus] = {"pending": "pending", "active": "in_progress", "done": "completed"}
 
 
-class Showing:
+class UpdateBuilder:
     """Turns events into updates. It remembers what later events do not say again."""
 
     def __init__(self, rail: AsyncHandrail, folder: str, window: Callable[[], int | None]) -> None:
         """`folder`: the workspace as the editor calls it. `window`: how many tokens the model takes, if known."""
         self._rail, self._window = rail, window
-        self._calls = Calls(rail, folder)
+        self._calls = CallUpdates(rail, folder)
         self._cost: float | None = None
         self._titled = False
         self._pictured: dict[str, tuple[Attachment, ...]] | None = None
         """The pictures of the person, by their messages, where somebody asked for them."""
 
-    async def of(self, event: AnyEvent, *, again: bool) -> Sequence[Update]:
+    async def build_updates(self, event: AnyEvent, *, again: bool) -> Sequence[Update]:
         """The updates for an event. `again`: it is an older one, and the editor does not know what the person said."""
         match event:
             case events.ToolCallStart() | events.ToolCallRunning() | events.ToolCallUpdate():
-                return self._calls.under_way(event)
+                return self._calls.render_progress(event)
             case events.ToolCallEnd() | events.ToolCallError():
                 return await self._ended(event.result)
             case events.User():
@@ -70,14 +70,14 @@ class Showing:
         return [update_plan(map(_entry, items))] if (items := await self._rail.todo()) else []
 
     async def _ended(self, result: ToolResult[Any]) -> Sequence[Update]:
-        return await self.plan() if result.name == "todo" and result.ok else await self._calls.ended(result)
+        return await self.plan() if result.name == "todo" and result.ok else await self._calls.render_end(result)
 
     def _named(self, event: events.User) -> list[Update]:
         """A session is called by what the person said first."""
         if self._titled or not event.text.strip():
             return []
         self._titled = True
-        title, at = first_line(event.text), event.time.isoformat()
+        title, at = build_session_title(event.text), event.time.isoformat()
         return [SessionInfoUpdate(session_update="session_info_update", title=title, updated_at=at)]
 
     async def _said(self, event: events.User) -> list[Update]:
@@ -89,10 +89,10 @@ class Showing:
         ]
 
     def _pictures(self, event: events.User) -> tuple[Attachment, ...]:
-        """Which the person put beside their words; the talk has them, and words that name them."""
+        """Which the person put beside their words; the transcript has them, and words that name them."""
         if "[picture " not in event.text:
             return ()
-        if self._pictured is None:  # looked for once: a talk may be long
+        if self._pictured is None:  # looked for once: a transcript may be long
             said = (one.message for one in self._rail.conversation.messages())
             users = (one for one in said if isinstance(one, UserMessage))
             self._pictured = {one.message_id: one.attachments for one in users if one.attachments}
@@ -113,14 +113,14 @@ def _spoken(event: AnyEvent, *, again: bool) -> list[Update]:
     """What is said, by the model or by handrail, and the mode."""
     match event:
         case events.Text():
-            return [words(event.text, event.message_id)]
+            return [build_message_chunk(event.text, event.message_id)]
         case events.Reasoning():
-            return [thought(event)]
+            return [build_thought_chunk(event)]
         case events.Mode():
             return [update_current_mode(event.mode)]
         case _:
-            said = told(event, again=again)
-            return [words(said)] if said else []
+            said = render_event(event, again=again)
+            return [build_message_chunk(said)] if said else []
 
 
 def _entry(item: TodoItem) -> Any:

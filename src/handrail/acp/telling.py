@@ -6,18 +6,18 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from handrail.acp.showing import Showing, Update
+from handrail.acp.showing import Update, UpdateBuilder
 from handrail.async_rail import AsyncHandrail
 from handrail.protocol.event import AnyEvent, Event, Reasoning, Text, ToolCallUpdate
 
 Send = Callable[[Update], Awaitable[None]]
 
 
-class Telling:
+class JournalFollower:
     """A listener only says that there is something; what it is is read from the journal. So what another process
     wrote, which answered a request of this session, is told as well, and in its place."""
 
-    def __init__(self, rail: AsyncHandrail, showing: Showing, send: Send, after: int) -> None:
+    def __init__(self, rail: AsyncHandrail, showing: UpdateBuilder, send: Send, after: int) -> None:
         """`after`: the last event that the editor knows."""
         self._rail, self._showing, self._send = rail, showing, send
         self._last = after
@@ -33,7 +33,7 @@ class Telling:
             for event in await self._rail.in_pool(lambda: list(self._rail.events(self._last))):
                 self._last = event.seq
                 if isinstance(event, Event):
-                    for update in await self._showing.of(event, again=False):
+                    for update in await self._showing.build_updates(event, again=False):
                         await self._send(update)
 
     async def close(self) -> None:
@@ -49,11 +49,11 @@ class Telling:
             await self.catch_up()
 
 
-async def tell_again(rail: AsyncHandrail, showing: Showing, send: Send) -> int:
+async def replay_session(rail: AsyncHandrail, showing: UpdateBuilder, send: Send) -> int:
     """Tells all that happened in a session; the number of the last event."""
     stored = await rail.in_pool(lambda: list(rail.events()))
     for event in _joined(one for one in stored if isinstance(one, Event)):
-        for update in await showing.of(event, again=True):
+        for update in await showing.build_updates(event, again=True):
             await send(update)
     return stored[-1].seq if stored else 0
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import msgspec
 
-from handrail.acp.messages import LONGEST, Refusal, message_in
+from handrail.acp.messages import MAX_MESSAGE_BYTES, InvalidMessage, parse_message
 
-_AT_ONCE = 1 << 16
-_GRACE = 2.0
+_READ_BYTES = 1 << 16
+_GRACE_SECONDS = 2.0
 """Seconds in which a client may still read once no message comes any more."""
 _Writing = tuple[bytes, "asyncio.Future[None]"]
 
 
-class Wire:
+class AcpTransport:
     """What the SDK's connection reads from and writes to. Each descriptor has a thread of its own, so that a client
     that does not read holds up only what is sent to it; neither keeps the process from ending."""
 
@@ -62,10 +62,10 @@ class Wire:
         self._unsent.put((msgspec.json.encode(message, enc_hook=str) + b"\n", sent))
         return sent
 
-    async def answered(self) -> None:
+    async def wait_until_answered(self) -> None:
         """Waits until every request has its answer, but for one whose client does not read it."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._answered.wait(), _GRACE)
+            await asyncio.wait_for(self._answered.wait(), _GRACE_SECONDS)
 
     async def close(self) -> None:
         """Ends reading. What was sent is written by then, since whoever sends waits for it."""
@@ -75,7 +75,7 @@ class Wire:
         """No message comes any more, whatever the client does; from the loop's own thread. One that does not read
         either is not waited for much longer."""
         self._received.put_nowait(None)
-        self._loop.call_later(_GRACE, self._give_up)
+        self._loop.call_later(_GRACE_SECONDS, self._give_up)
 
     def _give_up(self) -> None:
         self._over = True
@@ -85,22 +85,22 @@ class Wire:
     def _read(self) -> None:
         line = bytearray()
         with suppress(OSError):  # nobody is there any more
-            while data := os.read(self._source, _AT_ONCE):
+            while data := os.read(self._source, _READ_BYTES):
                 *ends, rest = data.split(b"\n")
                 for end in ends:
                     _take(line, end)
-                    self._hand_over(message_in(line))
+                    self._hand_over(parse_message(line))
                     line.clear()
                 _take(line, rest)
         self._in_loop(self.end)
 
-    def _hand_over(self, read: dict[str, Any] | Refusal | None) -> None:
-        if isinstance(read, Refusal):
+    def _hand_over(self, read: dict[str, Any] | InvalidMessage | None) -> None:
+        if isinstance(read, InvalidMessage):
             self._in_loop(self._answer, read)
         elif read is not None:
             self._in_loop(self._received.put_nowait, read)
 
-    def _answer(self, refusal: Refusal) -> None:
+    def _answer(self, refusal: InvalidMessage) -> None:
         error = {"code": refusal.code, "message": refusal.words}
         sent = self._put({"jsonrpc": "2.0", "id": refusal.request, "error": error})
         sent.add_done_callback(lambda future: future.cancelled() or future.exception())  # nobody waits for it
@@ -125,7 +125,7 @@ class Wire:
 
 def _take(line: bytearray, more: bytes) -> None:
     """Adds to a line; of one that is too long no more is kept than shows that it is."""
-    if len(line) <= LONGEST:
+    if len(line) <= MAX_MESSAGE_BYTES:
         line += more
 
 

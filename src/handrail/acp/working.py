@@ -2,19 +2,19 @@
 
 from contextlib import suppress
 
-from handrail.acp.hosting import Host
+from handrail.acp.hosting import AgentHost
 from handrail.agent.loop import Agent, Person
 from handrail.agent.turn import Turn
 from handrail.async_rail import AsyncHandrail
 from handrail.models.model import Model, ModelError
 from handrail.protocol.message import AssistantMessage
-from handrail.settings import Loaded
+from handrail.settings import LoadedSettings
 
 
-class Working:
+class SessionModel:
     """Looks for the model at the first prompt: a session can be opened that has none yet."""
 
-    def __init__(self, rail: AsyncHandrail, loaded: Loaded, host: Host, person: Person) -> None:
+    def __init__(self, rail: AsyncHandrail, loaded: LoadedSettings, host: AgentHost, person: Person) -> None:
         self._rail, self._loaded, self._host, self._person = rail, loaded, host, person
         self.models: tuple[str, ...] = ()
         """The names of those that may be chosen."""
@@ -33,7 +33,7 @@ class Working:
         """The loop with the model that is chosen now."""
         if self._agent is None or self._model is None or self._model[0] != self.model:
             model = self._host.model(self._loaded, self.model)
-            await self.let_go()
+            await self.close()
             self._agent = Agent(self._rail, model, limits=self._host.limits(self._loaded), person=self._person)
             self._model = self.model, model
         return self._agent
@@ -43,13 +43,13 @@ class Working:
         if self._agent is not None:
             self._agent.cancel()
 
-    async def let_go(self) -> None:
+    async def close(self) -> None:
         """Lets go of the model's connections."""
         if self._model is not None:
             with suppress(ModelError):
                 await self._model[1].close()
 
-    async def finish(self) -> str | None:
+    async def find_finish_reason(self) -> str | None:
         """How the last answer ended."""
         last = await self._rail.in_pool(self._last_answer)
         return last.finish if last is not None else None

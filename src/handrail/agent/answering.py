@@ -5,57 +5,59 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.agent.completing import completed
+from handrail.agent.completing import normalize_answer
 from handrail.agent.limits import TurnLimits
-from handrail.agent.saying import Saying
-from handrail.agent.talk import Talk, note
+from handrail.agent.saying import EventBuffer
+from handrail.agent.talk import Transcript, build_note
 from handrail.async_rail import AsyncHandrail
-from handrail.models.listening import listening
+from handrail.models.listening import open_stream
 from handrail.models.model import (
-    Answered,
     CallPiece,
+    Completion,
     Model,
     ModelError,
     ModelRequest,
-    Offered,
-    Piece,
     ReasoningPiece,
+    StreamPiece,
     TextPiece,
+    ToolOffer,
 )
 from handrail.protocol.event import Usage
 from handrail.protocol.message import AssistantMessage, CallPart, Part, TextPart
-from handrail.protocol.tool import input_schema
-from handrail.store.identity import new_id
+from handrail.protocol.tool import get_input_schema
+from handrail.store.identity import make_id
 
-OnPiece = Callable[[Piece], None]
+OnPiece = Callable[[StreamPiece], None]
 """Is told of every piece as it comes, calls that only take shape included."""
 _STOPPED = "The person stopped you here: your last words may be cut off."
 
 
 async def ask_model(
-    rail: AsyncHandrail, model: Model, talk: Talk, limits: TurnLimits, on_piece: OnPiece | None = None
+    rail: AsyncHandrail, model: Model, transcript: Transcript, limits: TurnLimits, on_piece: OnPiece | None = None
 ) -> AssistantMessage | None:
     """Asks the model to go on; its whole answer, or None where that was none and it is to be asked once more.
     ModelError where nothing came, or not all of it."""
     from asyncio import CancelledError  # noqa: PLC0415  who is here has it
 
-    message_id = new_id("m")
-    saying = Saying(rail.conversation, message_id)
+    message_id = make_id("m")
+    saying = EventBuffer(rail.conversation, message_id)
     try:
-        async with listening(model, _request(rail, talk)) as pieces:
+        async with open_stream(model, _request(rail, transcript)) as pieces:
             answer = await _listen(pieces, saying, on_piece)
     except CancelledError:
         saying.flush()
-        _keep_words(model, talk, message_id, saying.text)
+        _keep_words(model, transcript, message_id, saying.text)
         raise
     finally:
         saying.flush()
     if answer is None:
         raise ModelError("UNAVAILABLE", f"{model.name} ended its answer in the middle.", retryable=True)
-    return _write_down(rail, model, talk, message_id, answer, limits)
+    return _write_down(rail, model, transcript, message_id, answer, limits)
 
 
-async def _listen(pieces: AsyncIterator[Piece], saying: Saying, on_piece: OnPiece | None) -> Answered | None:
+async def _listen(
+    pieces: AsyncIterator[StreamPiece], saying: EventBuffer, on_piece: OnPiece | None
+) -> Completion | None:
     async for piece in pieces:
         if isinstance(piece, CallPiece):
             saying.flush()  # whoever hears of the call has been told what was said before it
@@ -63,23 +65,24 @@ async def _listen(pieces: AsyncIterator[Piece], saying: Saying, on_piece: OnPiec
             on_piece(piece)
         if isinstance(piece, TextPiece | ReasoningPiece):
             saying.add(piece)
-        elif isinstance(piece, Answered):
+        elif isinstance(piece, Completion):
             return piece
     return None
 
 
-def _request(rail: AsyncHandrail, talk: Talk) -> ModelRequest:
+def _request(rail: AsyncHandrail, transcript: Transcript) -> ModelRequest:
     return ModelRequest(
-        system=talk.system.text if talk.system else "",
-        messages=talk.shown(),
+        system=transcript.system.text if transcript.system else "",
+        messages=transcript.context_messages(),
         tools=tuple(
-            Offered(name=spec.name, description=spec.description, schema=input_schema(spec)) for spec in rail.specs()
+            ToolOffer(name=spec.name, description=spec.description, schema=get_input_schema(spec))
+            for spec in rail.specs()
         ),
     )
 
 
 def _write_down(
-    rail: AsyncHandrail, model: Model, talk: Talk, message_id: str, answer: Answered, limits: TurnLimits
+    rail: AsyncHandrail, model: Model, transcript: Transcript, message_id: str, answer: Completion, limits: TurnLimits
 ) -> AssistantMessage | None:
     spent = answer.spent
     used: dict[str, Any] = {
@@ -90,7 +93,7 @@ def _write_down(
         "cost": spent.cost,
     }
     try:
-        whole = completed(answer, talk, limits, model.name)
+        whole = normalize_answer(answer, transcript, limits, model.name)
     except ModelError:
         rail.conversation.tell((Usage, used))
         raise
@@ -102,7 +105,7 @@ def _write_down(
         input_tokens=spent.input_tokens,
         output_tokens=spent.output_tokens,
     )
-    talk.add_all((message, *whole.notes), (Usage, used), *whole.drafts)
+    transcript.add_all((message, *whole.notes), (Usage, used), *whole.drafts)
     return None if whole.notes else message
 
 
@@ -110,9 +113,9 @@ def _with_id(rail: AsyncHandrail, part: Part) -> Part:
     return replace(part, tool_call_id=rail.conversation.new_call_id()) if isinstance(part, CallPart) else part
 
 
-def _keep_words(model: Model, talk: Talk, message_id: str, text: str) -> None:
+def _keep_words(model: Model, transcript: Transcript, message_id: str, text: str) -> None:
     """What the person heard stays said. Thoughts and calls that were not whole do not: no provider takes them back."""
     if text.strip():
         parts = (TextPart(text=text.rstrip()),)
         said = AssistantMessage(message_id=message_id, model=model.name, parts=parts, finish="other")
-        talk.add_all((said, note(_STOPPED)))
+        transcript.add_all((said, build_note(_STOPPED)))

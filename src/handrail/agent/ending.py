@@ -1,6 +1,6 @@
 """The end of a turn, told once: however often somebody asks for it, and whatever process does."""
 
-from handrail.agent.talk import Talk
+from handrail.agent.talk import Transcript
 from handrail.agent.turn import Reason, Turn
 from handrail.models.model import ModelError
 from handrail.protocol.batch import Parked
@@ -8,14 +8,14 @@ from handrail.protocol.error import UsageError
 from handrail.protocol.event import End, Error, Notice
 from handrail.protocol.message import AssistantMessage
 from handrail.runtime.conversation import Conversation
-from handrail.store.journal import Draft
+from handrail.store.journal import PendingEvent
 
 _WAITS = {"parked", "question"}
 
 
-def ended_before(talk: Talk) -> Turn | None:
+def find_ended_turn(transcript: Transcript) -> Turn | None:
     """The last turn, where it is over; None where there is something to go on with."""
-    mark, so_far = talk.mark, talk.so_far
+    mark, so_far = transcript.last_turn_event, transcript.usage
     if isinstance(mark, End) and mark.reason not in _WAITS:
         return Turn(
             reason=mark.reason,
@@ -24,51 +24,58 @@ def ended_before(talk: Talk) -> Turn | None:
             files_changed=mark.files_changed,
             tokens=so_far.tokens,
         )
-    if talk.last is None:
+    if transcript.last is None:
         raise UsageError("this session has nothing to go on with; give it a prompt")
-    if mark is None and isinstance(talk.last, AssistantMessage) and not talk.last.calls:
+    if mark is None and isinstance(transcript.last, AssistantMessage) and not transcript.last.calls:
         # A fork of a session whose turn was over: in this one nothing began.
-        return Turn(reason="done", text=talk.last.text, calls=so_far.calls, files_changed=so_far.files_changed)
+        return Turn(reason="done", text=transcript.last.text, calls=so_far.calls, files_changed=so_far.files_changed)
     return None
 
 
-def end(conversation: Conversation, talk: Talk, reason: Reason, why: str | None = None) -> Turn:
+def end_turn(conversation: Conversation, transcript: Transcript, reason: Reason, why: str | None = None) -> Turn:
     """Ends the turn; `why`: what ended it early, in words for a person."""
-    turn = _turn(talk, reason, code="LIMIT_EXCEEDED" if why else None, message=why)
-    told: Draft = (End, {"reason": reason, "calls": turn.calls, "files_changed": turn.files_changed, "text": turn.text})
-    warning: tuple[Draft, ...] = ((Notice, {"code": "LIMIT_EXCEEDED", "text": why}),) if why else ()
+    turn = _turn(transcript, reason, code="LIMIT_EXCEEDED" if why else None, message=why)
+    told: PendingEvent = (
+        End,
+        {"reason": reason, "calls": turn.calls, "files_changed": turn.files_changed, "text": turn.text},
+    )
+    warning: tuple[PendingEvent, ...] = ((Notice, {"code": "LIMIT_EXCEEDED", "text": why}),) if why else ()
     conversation.tell(*warning, told)
     return turn
 
 
-def wait(conversation: Conversation, talk: Talk, parked: Parked) -> Turn:
+def park_turn(conversation: Conversation, transcript: Transcript, parked: Parked) -> Turn:
     """Ends the turn until somebody has answered. Who only looks whether they have is not told of it anew."""
     reason: Reason = "question" if parked.questions else "parked"
-    turn = _turn(talk, reason, parked)
-    if not (isinstance(talk.mark, End) and talk.mark.reason == reason):
+    turn = _turn(transcript, reason, parked)
+    if not (isinstance(transcript.last_turn_event, End) and transcript.last_turn_event.reason == reason):
         told = {"reason": reason, "calls": turn.calls, "files_changed": turn.files_changed, "text": turn.text}
         conversation.tell((End, told))
     return turn
 
 
-def fail(conversation: Conversation, talk: Talk, error: ModelError) -> Turn:
+def fail_turn(conversation: Conversation, transcript: Transcript, error: ModelError) -> Turn:
     """Ends the turn with what went wrong; `go_on` goes on from where it was."""
     conversation.tell((Error, {"code": error.code, "message": error.message, "retryable": error.retryable}))
-    return _turn(talk, "error", code=error.code, message=error.message)
+    return _turn(transcript, "error", code=error.code, message=error.message)
 
 
-def defect(error: Exception) -> ModelError:
+def build_defect_error(error: Exception) -> ModelError:
     """What is told of an error that nobody foresaw: not its words, which may quote anything."""
     return ModelError("INTERNAL", f"The turn failed ({type(error).__name__}). It can go on from where it was.")
 
 
 def _turn(
-    talk: Talk, reason: Reason, parked: Parked | None = None, code: str | None = None, message: str | None = None
+    transcript: Transcript,
+    reason: Reason,
+    parked: Parked | None = None,
+    code: str | None = None,
+    message: str | None = None,
 ) -> Turn:
-    so_far = talk.so_far
+    so_far = transcript.usage
     return Turn(
         reason=reason,
-        text=talk.last_words,
+        text=transcript.last_text,
         calls=so_far.calls,
         files_changed=so_far.files_changed,
         tokens=so_far.tokens,

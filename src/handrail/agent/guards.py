@@ -4,7 +4,7 @@ from itertools import pairwise
 
 from handrail.agent.completing import CUT_OFF
 from handrail.agent.limits import TurnLimits
-from handrail.agent.talk import Talk, note, results_message
+from handrail.agent.talk import Transcript, build_note, build_results_message
 from handrail.protocol.batch import Done
 from handrail.protocol.message import AssistantMessage, Message, ResultsMessage, UserMessage
 from handrail.protocol.wire import encode
@@ -15,9 +15,9 @@ _REPEATED = (
 )
 
 
-def used_up(talk: Talk, limits: TurnLimits, more: int) -> str | None:
+def find_exceeded_limit(transcript: Transcript, limits: TurnLimits, more: int) -> str | None:
     """Why the turn must not make so many calls more, in words for a person; None where it may."""
-    so_far = talk.so_far
+    so_far = transcript.usage
     if so_far.calls + more > limits.calls:
         return f"The turn was ended: it may make {limits.calls} calls. Say so if it shall go on."
     if limits.tokens is not None and so_far.tokens >= limits.tokens:
@@ -26,7 +26,7 @@ def used_up(talk: Talk, limits: TurnLimits, more: int) -> str | None:
     return None
 
 
-def cut_off(message: AssistantMessage, limits: TurnLimits) -> str | None:
+def find_cut_off_reason(message: AssistantMessage, limits: TurnLimits) -> str | None:
     """Why a turn ends with words that are not whole, in words for a person; None where they are."""
     if message.finish != "length":
         return None
@@ -34,18 +34,20 @@ def cut_off(message: AssistantMessage, limits: TurnLimits) -> str | None:
     return f"The turn was ended: the model's answer was cut off by its length{often}. Say so if it shall go on."
 
 
-def notes_to(talk: Talk, message: AssistantMessage, done: Done, limits: TurnLimits) -> tuple[UserMessage, ...]:
+def build_loop_notes(
+    transcript: Transcript, message: AssistantMessage, done: Done, limits: TurnLimits
+) -> tuple[UserMessage, ...]:
     """What the model is told beside these results of its calls."""
-    notes = [note(CUT_OFF)] if message.finish == "length" else []
-    count = _repeats([*talk.of_turn, results_message(done.results)])
+    notes = [build_note(CUT_OFF)] if message.finish == "length" else []
+    count = _repeats([*transcript.turn_messages, build_results_message(done.results)])
     if count == limits.repeats:
-        notes.append(note(_REPEATED.format(count=count)))
+        notes.append(build_note(_REPEATED.format(count=count)))
     return tuple(notes)
 
 
-def stuck(talk: Talk, limits: TurnLimits) -> str | None:
+def find_stuck_reason(transcript: Transcript, limits: TurnLimits) -> str | None:
     """Why the turn gets nowhere although the model was told, in words for a person."""
-    count = _repeats(talk.of_turn)
+    count = _repeats(transcript.turn_messages)
     if count <= limits.repeats:
         return None
     return f"The turn was ended: the model made the same calls {count} times, and they came to the same results."

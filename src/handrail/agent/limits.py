@@ -20,4 +20,4 @@ class TurnLimits(msgspec.Struct, frozen=True, kw_only=True):
     patience: float = 120.0
     """Seconds: a provider that wants to be left alone for longer is not waited for."""
     full: float = 0.8
-    """From which part of the model's window on the talk is made shorter."""
+    """From which part of the model's window on the transcript is made shorter."""

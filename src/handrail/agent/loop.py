@@ -5,14 +5,14 @@ from collections.abc import Awaitable, Callable
 
 from handrail.agent.answering import OnPiece, ask_model
 from handrail.agent.compacting import compact_after_refusal, compact_if_full
-from handrail.agent.ending import defect, end, ended_before, fail, wait
-from handrail.agent.guards import cut_off, notes_to, stuck, used_up
+from handrail.agent.ending import build_defect_error, end_turn, fail_turn, find_ended_turn, park_turn
+from handrail.agent.guards import build_loop_notes, find_cut_off_reason, find_exceeded_limit, find_stuck_reason
 from handrail.agent.limits import TurnLimits
 from handrail.agent.prompting import prepare_system
-from handrail.agent.retrying import Sleep, patiently
-from handrail.agent.settling import hear, refused, settle
-from handrail.agent.stopping import Stopping, to_its_end
-from handrail.agent.talk import Talk, calls_of
+from handrail.agent.retrying import Sleep, ask_with_retries
+from handrail.agent.settling import close_open_calls, refuse_calls, start_turn
+from handrail.agent.stopping import TurnCanceller, finish_despite_cancel
+from handrail.agent.talk import Transcript, build_calls
 from handrail.agent.turn import Reason, Turn
 from handrail.async_rail import AsyncHandrail
 from handrail.models.model import Model, ModelError
@@ -20,7 +20,7 @@ from handrail.protocol.batch import Done, Parked
 from handrail.protocol.error import HandrailError, UsageError
 from handrail.protocol.message import AssistantMessage
 from handrail.protocol.result import Attachment
-from handrail.protocol.wording import shown
+from handrail.protocol.wording import render_value
 from handrail.rail import Handrail
 
 Person = Callable[[Parked], Awaitable[Done | Parked]]
@@ -49,26 +49,28 @@ class Agent:
         self._limits = limits or TurnLimits()
         self._person, self._on_piece, self._sleep = person, on_piece, sleep
         self._conversation = self._rail.conversation
-        self._talk = Talk(self._conversation)
-        self._stopping = Stopping(self._rail)
+        self._transcript = Transcript(self._conversation)
+        self._stopping = TurnCanceller(self._rail)
 
     async def run(self, prompt: str, pictures: tuple[Attachment, ...] = ()) -> Turn:
         """A turn: from what the person says to where nothing is left to do, or somebody has to answer."""
         with self._conversation.lease():
-            self._talk.refresh()
-            return await self._stopping.watched(self._turn(prompt, pictures), self._cancelled)
+            self._transcript.refresh()
+            return await self._stopping.run_cancellable(self._turn(prompt, pictures), self._cancelled)
 
     async def go_on(self) -> Turn:
         """Goes on with the last turn, wherever it is; one that is over is not begun again."""
         with self._conversation.lease():
-            self._talk.refresh()
-            return ended_before(self._talk) or await self._stopping.watched(self._turn(), self._cancelled)
+            self._transcript.refresh()
+            return find_ended_turn(self._transcript) or await self._stopping.run_cancellable(
+                self._turn(), self._cancelled
+            )
 
     def run_sync(self, prompt: str) -> Turn:
         """The same as `run`, for a program that knows nothing of asyncio. Ctrl-C ends the turn."""
-        from handrail.agent.waiting import wait_for  # noqa: PLC0415  who is in a loop does not need it
+        from handrail.agent.waiting import run_in_thread  # noqa: PLC0415  who is in a loop does not need it
 
-        return wait_for(self._rail, lambda: self._run_alone(prompt), self.cancel)
+        return run_in_thread(self._rail, lambda: self._run_alone(prompt), self.cancel)
 
     def cancel(self) -> bool:
         """Ends the turn that is at work, from any thread; whether there was one. The next prompt works as ever."""
@@ -87,69 +89,71 @@ class Agent:
     async def _turn(self, prompt: str | None = None, pictures: tuple[Attachment, ...] = ()) -> Turn:
         try:
             if prompt is not None:
-                await hear(self._rail, self._talk, prompt, pictures)
-            self._conversation.begin_turn(self._talk.turn)
+                await start_turn(self._rail, self._transcript, prompt, pictures)
+            self._conversation.begin_turn(self._transcript.turn)
             return await self._work()
         except ModelError as error:
-            return fail(self._conversation, self._talk, error)
+            return fail_turn(self._conversation, self._transcript, error)
         except HandrailError:
             raise
         except Exception as error:  # a defect, of ours or of the model's adapter: whoever runs the turn hears of it
-            fail(self._conversation, self._talk, defect(error))
+            fail_turn(self._conversation, self._transcript, build_defect_error(error))
             raise
 
     async def _work(self) -> Turn:
         while True:
-            message = self._talk.open_message or await self._ask_model()
+            message = self._transcript.open_message or await self._ask_model()
             if not message.calls:
-                why = cut_off(message, self._limits)
+                why = find_cut_off_reason(message, self._limits)
                 return self._end("limit" if why else "done", why)
-            if why := used_up(self._talk, self._limits, len(message.calls)):
-                self._talk.add_results(await refused(self._rail, self._talk, message, why))
+            if why := find_exceeded_limit(self._transcript, self._limits, len(message.calls)):
+                self._transcript.add_results(await refuse_calls(self._rail, self._transcript, message, why))
                 return self._end("limit", why)
             outcome = await self._run_batch(message)
             if isinstance(outcome, Parked):
-                return wait(self._conversation, self._talk, outcome)
-            self._talk.add_results(outcome.results, *notes_to(self._talk, message, outcome, self._limits))
+                return park_turn(self._conversation, self._transcript, outcome)
+            self._transcript.add_results(
+                outcome.results, *build_loop_notes(self._transcript, message, outcome, self._limits)
+            )
             if self._conversation.cancelled:
                 return self._end("cancelled")
-            if why := stuck(self._talk, self._limits):
+            if why := find_stuck_reason(self._transcript, self._limits):
                 return self._end("limit", why)
 
     async def _ask_model(self) -> AssistantMessage:
         message = None
         while message is None:
-            await prepare_system(self._rail, self._talk)
-            await compact_if_full(self._rail, self._model, self._talk, self._limits)
-            message = await patiently(self._ask_once, self._conversation, self._limits, self._sleep)
+            await prepare_system(self._rail, self._transcript)
+            await compact_if_full(self._rail, self._model, self._transcript, self._limits)
+            message = await ask_with_retries(self._ask_once, self._conversation, self._limits, self._sleep)
         return message
 
     async def _ask_once(self) -> AssistantMessage | None:
         try:
-            return await ask_model(self._rail, self._model, self._talk, self._limits, self._on_piece)
+            return await ask_model(self._rail, self._model, self._transcript, self._limits, self._on_piece)
         except ModelError as error:
             shorter = error.code == "LIMIT_EXCEEDED" and await compact_after_refusal(
-                self._rail, self._model, self._talk, self._limits
+                self._rail, self._model, self._transcript, self._limits
             )
             if not shorter:
                 raise
-            return None  # asked again, with what is left of the talk
+            return None  # asked again, with what is left of the transcript
 
     async def _run_batch(self, message: AssistantMessage) -> Done | Parked:
         """Runs the calls, each once however often this is asked for, and puts what waits to the person."""
-        calls = calls_of(message, self._talk.turn)
+        calls = build_calls(message, self._transcript.turn)
         while True:
-            outcome = await to_its_end(self._rail.batch(calls), self._rail.cancel)
+            outcome = await finish_despite_cancel(self._rail.batch(calls), self._rail.cancel)
             if isinstance(outcome, Done) or self._person is None:
                 return outcome
             if isinstance(left := await self._person(outcome), Parked):
                 return left
 
     def _end(self, reason: Reason, why: str | None = None) -> Turn:
-        return end(self._conversation, self._talk, reason, why)
+        return end_turn(self._conversation, self._transcript, reason, why)
 
     async def _cancelled(self) -> Turn:
-        await settle(self._rail, self._talk)
+        await close_open_calls(self._rail, self._transcript)
         return self._end("cancelled")
 
 
@@ -159,5 +163,7 @@ def _found(model: Model | str) -> Model:
 
         return find_model(model)
     if not callable(getattr(model, "stream", None)):
-        raise UsageError(f"a model is a name such as anthropic:…, or has name, window and stream: {shown(model)}")
+        raise UsageError(
+            f"a model is a name such as anthropic:…, or has name, window and stream: {render_value(model)}"
+        )
     return model

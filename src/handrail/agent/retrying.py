@@ -11,10 +11,10 @@ from handrail.runtime.conversation import Conversation
 
 Answer = TypeVar("Answer")
 Sleep = Callable[[float], Awaitable[object]]
-_FIRST, _LONGEST = 1.0, 60.0
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 60.0
 
 
-async def patiently(
+async def ask_with_retries(
     ask: Callable[[], Awaitable[Answer]], conversation: Conversation, limits: TurnLimits, sleep: Sleep | None = None
 ) -> Answer:
     """Asks until there is an answer; ModelError where waiting does not help, or did not. `sleep`: how to wait."""
@@ -27,7 +27,7 @@ async def patiently(
             if not error.retryable or attempt >= limits.attempts or seconds > limits.patience:
                 raise
             attempt += 1
-            told = f"{_trying_again(error.message)} in {_shown(seconds)} ({attempt} of {limits.attempts})"
+            told = f"{_trying_again(error.message)} in {_format_pause(seconds)} ({attempt} of {limits.attempts})"
             conversation.tell((Notice, {"code": error.code, "text": told}))
         await (sleep or _sleep)(seconds)
 
@@ -36,7 +36,7 @@ def _pause(error: ModelError, attempt: int) -> float:
     """What the provider said, else longer each time; with chance in it, so that many do not come back together."""
     if error.after is not None:
         return max(0.0, error.after)
-    return min(_LONGEST, _FIRST * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
+    return min(_MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
 
 
 def _trying_again(message: str) -> str:
@@ -44,7 +44,7 @@ def _trying_again(message: str) -> str:
     return f"{told} Trying again" if told.endswith("?") else f"{told}; trying again"
 
 
-def _shown(seconds: float) -> str:
+def _format_pause(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds >= 1 else "a moment"
 
 

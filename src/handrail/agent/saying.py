@@ -5,14 +5,14 @@ from collections.abc import Callable
 
 from handrail.models.model import ReasoningPiece, TextPiece
 from handrail.protocol.event import Event, Reasoning, Text
-from handrail.protocol.plain import readable
+from handrail.protocol.plain import escape_surrogates
 from handrail.runtime.conversation import Conversation
 
-_GATHERED = 0.025
+_GATHER_SECONDS = 0.025
 """Seconds: nobody reads faster."""
 
 
-class Saying:
+class EventBuffer:
     """The words of one message on their way to the journal and its listeners."""
 
     def __init__(self, conversation: Conversation, message_id: str) -> None:
@@ -35,7 +35,7 @@ class Saying:
 
     def add(self, piece: TextPiece | ReasoningPiece) -> None:
         """Takes a piece."""
-        kind, text = (Text if isinstance(piece, TextPiece) else Reasoning), readable(piece.text)
+        kind, text = (Text if isinstance(piece, TextPiece) else Reasoning), escape_surrogates(piece.text)
         if not text:
             return
         if kind is Text:
@@ -45,11 +45,11 @@ class Saying:
             self.flush()
             self._kind = kind
         self._gathered.append(text)
-        if first or "\n" in text or (len(self._gathered) > 1 and self._loop.time() - self._since >= _GATHERED):
+        if first or "\n" in text or (len(self._gathered) > 1 and self._loop.time() - self._since >= _GATHER_SECONDS):
             self.flush()
         elif self._timer is None:
             self._since = self._loop.time()
-            self._timer = self._loop.call_later(_GATHERED, self._flush_later).cancel
+            self._timer = self._loop.call_later(_GATHER_SECONDS, self._flush_later).cancel
 
     def flush(self) -> None:
         """Tells what was gathered. Nothing is left behind."""

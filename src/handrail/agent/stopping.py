@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-class Stopping:
+class TurnCanceller:
     """Watches over one turn at a time."""
 
     def __init__(self, rail: AsyncHandrail) -> None:
@@ -38,7 +38,7 @@ class Stopping:
             self._ours = True
             asked[1].cancel()
 
-    async def watched(
+    async def run_cancellable(
         self, work: Coroutine[Any, Any, Result], settle: Callable[[], Coroutine[Any, Any, Result]]
     ) -> Result:
         """What comes of the work; where it is cancelled, what comes of `settle`. A cancellation that is not ours goes
@@ -51,7 +51,7 @@ class Stopping:
             return await work
         except CancelledError:
             self._settling = True
-            settled = await to_its_end(settle())
+            settled = await finish_despite_cancel(settle())
             if self._ours and task.uncancel() == 0:
                 return settled
             raise
@@ -72,7 +72,7 @@ class Stopping:
         return task
 
 
-async def to_its_end(work: Awaitable[Result], stop: Callable[[], object] = lambda: None) -> Result:
+async def finish_despite_cancel(work: Awaitable[Result], stop: Callable[[], object] = lambda: None) -> Result:
     """Waits for work that must not be left alone. Cancelled meanwhile, it is told to stop, and waited for all the
     same."""
     import asyncio  # noqa: PLC0415  as above

@@ -1,12 +1,12 @@
-"""The talk with the model: what was said, what is still open, and what the model is sent of it."""
+"""The transcript of the session: what was said, what is still open, and what the model is sent of it."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from handrail.agent.compaction.measuring import Guesses
-from handrail.agent.compaction.sending import sent
+from handrail.agent.compaction.measuring import TokenEstimates
+from handrail.agent.compaction.sending import select_context_messages
 from handrail.protocol.call import ToolCall
 from handrail.protocol.event import End, Error, User
 from handrail.protocol.message import (
@@ -17,16 +17,16 @@ from handrail.protocol.message import (
     SystemMessage,
     UserMessage,
 )
-from handrail.protocol.plain import readable
+from handrail.protocol.plain import escape_surrogates
 from handrail.protocol.result import Attachment, ToolResult
-from handrail.protocol.told import told
+from handrail.protocol.told import render_for_model
 from handrail.runtime.conversation import Conversation
-from handrail.store.identity import new_id
-from handrail.store.journal import Draft
-from handrail.store.messages import Numbered
+from handrail.store.identity import make_id
+from handrail.store.journal import PendingEvent
+from handrail.store.messages import NumberedMessage
 
 
-class SoFar(msgspec.Struct, frozen=True):
+class TurnUsage(msgspec.Struct, frozen=True):
     """What a turn has used and left up to now."""
 
     calls: int
@@ -34,61 +34,61 @@ class SoFar(msgspec.Struct, frozen=True):
     tokens: int
 
 
-class Talk:
+class Transcript:
     """The messages of one session, as the journal has them."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
-        self.messages: list[Numbered] = []
+        self.messages: list[NumberedMessage] = []
         self.system: SystemMessage | None = None
         """The system prompt in force."""
         self.turn = ""
         """The id of the prompt that everything since belongs to."""
         self._begin = 0
         """How many messages there are up to that prompt."""
-        self.guesses = Guesses()
-        self.mark: User | End | Error | None = None
-        """Where the last turn was when the talk was last read; None once something was added."""
+        self.token_estimates = TokenEstimates()
+        self.last_turn_event: User | End | Error | None = None
+        """Where the last turn was when the transcript was last read; None once something was added."""
         self.refresh()
 
     def refresh(self) -> None:
         """Reads what others have added."""
         self._read_on()
-        self.mark = self._conversation.last_mark()
+        self.last_turn_event = self._conversation.last_turn_event()
 
-    def add(self, message: Message, *drafts: Draft) -> None:
+    def add(self, message: Message, *drafts: PendingEvent) -> None:
         """Writes a message down, with the events that belong to it."""
         self.add_all((message,), *drafts)
 
-    def add_all(self, messages: tuple[Message, ...], *drafts: Draft) -> None:
+    def add_all(self, messages: tuple[Message, ...], *drafts: PendingEvent) -> None:
         """Writes messages down that stand or fall together."""
         self._conversation.add(messages, *drafts)
         self._read_on()
-        self.mark = None
+        self.last_turn_event = None
 
     def add_prompt(self, text: str, *before: Message, pictures: tuple[Attachment, ...] = ()) -> None:
         """Begins a turn with what the person says; `before`: what closes the last one."""
-        said = UserMessage(message_id=new_id("m"), text=readable(text), attachments=pictures)
+        said = UserMessage(message_id=make_id("m"), text=escape_surrogates(text), attachments=pictures)
         self.add_all((*before, said), (User, {"message_id": said.message_id, "text": said.text}))
 
     def add_results(self, results: tuple[ToolResult[Any], ...], *notes: UserMessage) -> None:
         """Writes down what the model is told of the results of its calls, and what the loop has to say to them."""
-        self.add_all((results_message(results), *notes))
+        self.add_all((build_results_message(results), *notes))
 
     @property
-    def of_turn(self) -> list[Message]:
+    def turn_messages(self) -> list[Message]:
         """What was said since the person's last prompt."""
         return [one.message for one in self.messages[self._begin :]]
 
     @property
-    def so_far(self) -> SoFar:
+    def usage(self) -> TurnUsage:
         """What the turn has used and left."""
-        said = self.of_turn
+        said = self.turn_messages
         results = [one for message in said if isinstance(message, ResultsMessage) for one in message.results]
         files = dict.fromkeys(path for one in results for path in one.files_changed)
         answers = [message for message in said if isinstance(message, AssistantMessage)]
         tokens = sum(message.input_tokens + message.output_tokens for message in answers)
-        return SoFar(len(results), tuple(files), tokens)
+        return TurnUsage(len(results), tuple(files), tokens)
 
     @property
     def last(self) -> Message | None:
@@ -96,9 +96,9 @@ class Talk:
         return self.messages[-1].message if self.messages else None
 
     @property
-    def last_words(self) -> str:
+    def last_text(self) -> str:
         """What the model last said in this turn."""
-        said = (one.text for one in reversed(self.of_turn) if isinstance(one, AssistantMessage))
+        said = (one.text for one in reversed(self.turn_messages) if isinstance(one, AssistantMessage))
         return next(filter(None, said), "")
 
     @property
@@ -107,9 +107,9 @@ class Talk:
         last = self.last
         return last if isinstance(last, AssistantMessage) else None
 
-    def shown(self) -> tuple[Message, ...]:
+    def context_messages(self) -> tuple[Message, ...]:
         """What the model is sent: all of it, or the last summary and what came after."""
-        return tuple(one for one in sent(self.messages) if not _is_nothing(one))
+        return tuple(one for one in select_context_messages(self.messages) if not _is_nothing(one))
 
     def _read_on(self) -> None:
         for one in self._conversation.messages(self.messages[-1].number if self.messages else 0):
@@ -120,12 +120,12 @@ class Talk:
                 self.turn, self._begin = one.message.message_id, len(self.messages)
 
 
-def note(text: str) -> UserMessage:
+def build_note(text: str) -> UserMessage:
     """What the loop tells the model in the person's place."""
-    return UserMessage(message_id=new_id("m"), text=text, by_loop=True)
+    return UserMessage(message_id=make_id("m"), text=text, by_loop=True)
 
 
-def calls_of(message: AssistantMessage, turn: str) -> tuple[ToolCall, ...]:
+def build_calls(message: AssistantMessage, turn: str) -> tuple[ToolCall, ...]:
     """The calls of a message as the runtime takes them: always the same for the same message."""
     return tuple(
         ToolCall(
@@ -141,8 +141,8 @@ def calls_of(message: AssistantMessage, turn: str) -> tuple[ToolCall, ...]:
     )
 
 
-def results_message(results: tuple[ToolResult[Any], ...]) -> ResultsMessage:
-    """As much of results as belongs into the talk."""
+def build_results_message(results: tuple[ToolResult[Any], ...]) -> ResultsMessage:
+    """As much of the results as belongs in the transcript."""
     return ResultsMessage(results=tuple(map(_told, results)))
 
 
@@ -151,7 +151,7 @@ def _told(result: ToolResult[Any]) -> CallResult:
         tool_call_id=result.tool_call_id,
         name=result.name,
         ok=result.ok,
-        content=told(result),
+        content=render_for_model(result),
         attachments=result.attachments,
         files_changed=result.artifacts.files_changed,
     )

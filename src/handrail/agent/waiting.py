@@ -20,7 +20,7 @@ class _InterruptedError(Exception):
     """What the loop sees of a Ctrl-C: the real one would end its thread."""
 
 
-class _Work:
+class _CallerThreadTask:
     """Something to be done once, whatever it is interrupted by."""
 
     def __init__(self, do: Callable[[], Any]) -> None:
@@ -48,18 +48,18 @@ class _Here(Executor):
     """A pool whose only thread is the one that serves it."""
 
     def __init__(self) -> None:
-        self._todo: deque[_Work | None] = deque()
+        self._todo: deque[_CallerThreadTask | None] = deque()
         self._more: SimpleQueue[None] = SimpleQueue()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        work = _Work(lambda: fn(*args, **kwargs))
+        work = _CallerThreadTask(lambda: fn(*args, **kwargs))
         self._put(work)
         return work.future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002  as Executor has it
         self._put(None)
 
-    def _put(self, work: _Work | None) -> None:
+    def _put(self, work: _CallerThreadTask | None) -> None:
         self._todo.append(work)
         self._more.put(None)
 
@@ -93,7 +93,7 @@ class _Here(Executor):
         return work is not None
 
 
-def wait_for(
+def run_in_thread(
     rail: AsyncHandrail, work: Callable[[], Coroutine[Any, Any, Result]], cancel: Callable[[], object]
 ) -> Result:
     """What comes of the work, which runs in an event loop of its own; `cancel` ends it."""

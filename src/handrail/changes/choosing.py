@@ -3,15 +3,15 @@
 from collections.abc import Callable
 
 from handrail.protocol.error import ToolError
-from handrail.store.change_log import ChangeLog, Entry
+from handrail.store.change_log import ChangeLog, LoggedChangeSet
 
-Within = Callable[[Entry], bool]
+Within = Callable[[LoggedChangeSet], bool]
 """Whether the files of a change set are in reach: those in another session's own folder are not."""
 
 _NOTHING_OF_IT = "Session {} has changed nothing that is in effect. `handrail log --changes` says which sessions have."
 
 
-def last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
+def select_last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """The last change of the workspace that is in effect, whoever made it."""
     for entry in log.latest():
         if _counts(entry) and within(entry):
@@ -19,7 +19,7 @@ def last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
     raise _nothing("undo")
 
 
-def known(log: ChangeLog, number: int) -> Entry:
+def load_change_set(log: ChangeLog, number: int) -> LoggedChangeSet:
     """The change set of a number."""
     entry = log.entry(number)
     if entry is None or entry.state != "done":
@@ -27,17 +27,17 @@ def known(log: ChangeLog, number: int) -> Entry:
     return entry
 
 
-def one_change(log: ChangeLog, number: int) -> tuple[int, ...]:
-    """A change set that can be taken back, by its number."""
-    entry = known(log, number)
+def select_change(log: ChangeLog, number: int) -> tuple[int, ...]:
+    """A change set that can be undone, by its number."""
+    entry = load_change_set(log, number)
     if entry.undone_by is not None:
         raise ToolError("NO_CHANGE", f"Change {number} is undone already, by {entry.undone_by}.")
     return (number,)
 
 
-def last_turn(log: ChangeLog, within: Within) -> tuple[int, ...]:
+def select_last_turn(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """Every change of the turn that the last change belongs to, the latest first."""
-    last = log.entry(last_change(log, within)[0])
+    last = log.entry(select_last_change(log, within)[0])
     of_turn = [
         entry.number
         for entry in log.latest()
@@ -49,7 +49,7 @@ def last_turn(log: ChangeLog, within: Within) -> tuple[int, ...]:
     return tuple(of_turn)
 
 
-def of_session(log: ChangeLog, session: str, within: Within) -> tuple[int, ...]:
+def select_session(log: ChangeLog, session: str, within: Within) -> tuple[int, ...]:
     """Every change of a session that is in effect, the latest first."""
     mine = (entry for entry in log.latest() if entry.session == session)
     found = tuple(entry.number for entry in mine if _counts(entry) and within(entry))
@@ -58,8 +58,8 @@ def of_session(log: ChangeLog, session: str, within: Within) -> tuple[int, ...]:
     return found
 
 
-def last_undo(log: ChangeLog, within: Within) -> tuple[int, ...]:
-    """The last undo that is in effect: taking it back is a redo."""
+def select_last_undo(log: ChangeLog, within: Within) -> tuple[int, ...]:
+    """The last undo that is in effect: undoing it is a redo."""
     for entry in log.latest():
         is_undo = entry.in_effect and entry.body.undoes and all(_is_plain(log, one) for one in entry.body.undoes)
         if is_undo and within(entry):
@@ -67,7 +67,7 @@ def last_undo(log: ChangeLog, within: Within) -> tuple[int, ...]:
     raise _nothing("redo")
 
 
-def with_later(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
+def select_with_later(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
     """The same sets and every later one that touched a file of theirs, and so on; the latest first."""
     chosen = {number: entry for number in numbers if (entry := log.entry(number)) is not None}
     since: dict[bytes, int] = {}
@@ -89,7 +89,7 @@ def with_later(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(chosen, reverse=True))
 
 
-def _counts(entry: Entry) -> bool:
+def _counts(entry: LoggedChangeSet) -> bool:
     return entry.in_effect and not entry.body.undoes
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 
 from handrail.protocol.error import StoreError
-from handrail.store.read_only import read_only
+from handrail.store.read_only import open_read_only
 
 _DATABASE, _BLOBS = "changes.db", "blobs"
 
@@ -19,7 +19,7 @@ def copy_history(home: str, target: str) -> None:
         return
     new = sqlite3.connect(os.path.join(target, _DATABASE))
     try:
-        with closing(read_only(os.path.join(source, _DATABASE))) as old, closing(new):
+        with closing(open_read_only(os.path.join(source, _DATABASE))) as old, closing(new):
             old.backup(new)
     except sqlite3.Error as error:
         raise StoreError(f"the change log in {source} cannot be copied: {error}") from error

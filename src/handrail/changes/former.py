@@ -8,45 +8,47 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 
 from handrail.protocol.error import ToolError
-from handrail.store.change_log import Was
-from handrail.workspace.exact import Found, reach, root_of
+from handrail.store.change_log import FileExtras
+from handrail.workspace.exact import PathState, open_parent, resolve_root
 from handrail.workspace.root import Root
 from handrail.workspace.workspace import Workspace
 
 _OWN = "user."
-_MOST_ENTRIES = 300_000
+_MAX_ROOT_ENTRIES = 300_000
 """Of a root that are looked through for the other names of files."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _File = tuple[int, int]
 
 
-def former(workspace: Workspace, places: Mapping[bytes, Found], dressed: Iterable[bytes] = ()) -> tuple[Was, ...]:
+def capture_extras(
+    workspace: Workspace, places: Mapping[bytes, PathState], dressed: Iterable[bytes] = ()
+) -> tuple[FileExtras, ...]:
     """What is worth to be written down of files that are about to be replaced or removed. `dressed`: paths whose
     attributes count even where they have none."""
     counted = set(dressed)
     links = _links(workspace, places)
-    found: list[Was] = []
+    found: list[FileExtras] = []
     for path, place in places.items():
         if place.current is None:
             continue
-        attributes = attributes_of(workspace, path)
+        attributes = read_user_xattrs(workspace, path)
         if attributes or path in counted or path in links:
-            found.append(Was(path, attributes, links.get(path)))
+            found.append(FileExtras(path, attributes, links.get(path)))
     return tuple(found)
 
 
-def attributes_of(workspace: Workspace, path: bytes) -> dict[str, bytes]:
+def read_user_xattrs(workspace: Workspace, path: bytes) -> dict[str, bytes]:
     """The extended attributes of the user's own that a file has."""
     if not hasattr(os, "listxattr"):
         return {}
-    with contextlib.suppress(OSError, ToolError), reach(workspace, path) as landing:
+    with contextlib.suppress(OSError, ToolError), open_parent(workspace, path) as landing:
         file = f"/proc/self/fd/{landing.folder}/{landing.name}"
         names = [name for name in os.listxattr(file, follow_symlinks=False) if name.startswith(_OWN)]
         return {name: os.getxattr(file, name, follow_symlinks=False) for name in names}
     return {}
 
 
-def _links(workspace: Workspace, places: Mapping[bytes, Found]) -> dict[bytes, bytes]:
+def _links(workspace: Workspace, places: Mapping[bytes, PathState]) -> dict[bytes, bytes]:
     """The paths that are names of one file, each with the name that it is to be made from again: one that stays,
     where there is one."""
     names: dict[_File, list[bytes]] = {}
@@ -65,11 +67,11 @@ def _links(workspace: Workspace, places: Mapping[bytes, Found]) -> dict[bytes, b
     return links
 
 
-def _other_names(workspace: Workspace, files: set[_File], but: Mapping[bytes, Found]) -> dict[_File, bytes]:
+def _other_names(workspace: Workspace, files: set[_File], but: Mapping[bytes, PathState]) -> dict[_File, bytes]:
     """A name in the roots for each of the files that has one, other than those that are about to go."""
     found: dict[_File, bytes] = {}
     numbers = {number for _, number in files}
-    for root in {root_of(workspace, path).path: root_of(workspace, path) for path in but}.values():
+    for root in {resolve_root(workspace, path).path: resolve_root(workspace, path) for path in but}.values():
         start = b"" if root.main else os.fsencode(root.path) + b"/"
         for folder, name, below in _entries(root, numbers):
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -83,7 +85,7 @@ def _other_names(workspace: Workspace, files: set[_File], but: Mapping[bytes, Fo
 
 def _entries(root: Root, numbers: set[int]) -> Iterator[tuple[int, str, bytes]]:
     """The entries of a root that have one of the numbers: open folder, name, and path below the root."""
-    waiting, left = [b""], _MOST_ENTRIES
+    waiting, left = [b""], _MAX_ROOT_ENTRIES
     while waiting and left > 0:
         inner = waiting.pop()
         with contextlib.suppress(OSError):

@@ -15,13 +15,13 @@ from handrail.protocol.error import StoreError, ToolError
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database, Durability
 from handrail.store.migrations import CHANGES
-from handrail.workspace.current import Current
-from handrail.workspace.errors import clipped
-from handrail.workspace.walk import Landing
+from handrail.workspace.current import FileSnapshot
+from handrail.workspace.errors import clip_path
+from handrail.workspace.walk import ResolvedParent
 
 if TYPE_CHECKING:
     from handrail.store.change_log import ChangeLog
-    from handrail.store.trials import Trials
+    from handrail.store.trials import PreviewStore
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _SWEPT = "swept"
@@ -30,7 +30,7 @@ _AT_WORK = ".at-work"
 _SETTLING_SECONDS = 10.0
 _DAY = 86_400
 _PREVIEWS = (1 << 30, 4 << 30)
-_YOUNG = 3_600
+_YOUNG_SECONDS = 3_600
 """Seconds in which a content that no change names may yet get its change."""
 
 
@@ -59,16 +59,16 @@ class History:
         self.blobs = Blobs(os.path.join(folder, "blobs"), durable=self.durable)
 
     @cached_property
-    def trials(self) -> "Trials":
+    def previews(self) -> "PreviewStore":
         """Commands that were tried, and wait for an answer, with their contents."""
-        from handrail.store.trials import Trials  # noqa: PLC0415  few commands are tried
+        from handrail.store.trials import PreviewStore  # noqa: PLC0415  few commands are tried
 
-        return Trials(os.path.join(self.folder, _TRIALS), durable=self.durable)
+        return PreviewStore(os.path.join(self.folder, _TRIALS), durable=self.durable)
 
-    def room(self) -> tuple[int, str]:
+    def preview_allowance(self) -> tuple[int, str]:
         """How many bytes one more preview may take, and the setting that says so."""
         one, together = self._previews
-        left = max(0, together - self.trials.size())
+        left = max(0, together - self.previews.size())
         return (left, "limits.waiting") if left < one else (one, "limits.preview")
 
     @property
@@ -102,7 +102,7 @@ class History:
         finally:
             os.close(descriptor)
 
-    def keep(self, before: Current, landing: Landing) -> None:
+    def keep(self, before: FileSnapshot, landing: ResolvedParent) -> None:
         """Keeps what a file holds before it is changed; ToolError when that cannot be."""
         try:
             if before.data is not None:
@@ -114,7 +114,7 @@ class History:
             finally:
                 os.close(descriptor)
         except StoreError as error:
-            raise not_kept(landing.name, error) from None
+            raise build_backup_error(landing.name, error) from None
 
     def mark_work(self, session: str, runner: str) -> None:
         """Leaves a sign that a runner changes something; it goes when the history is closed."""
@@ -160,7 +160,7 @@ class History:
             log.close()
 
     def _has_leftovers(self) -> bool:
-        """Whether trials or contents are there although nothing was ever changed."""
+        """Whether previews or contents are there although nothing was ever changed."""
         folders = (os.path.join(self.folder, name) for name in (_TRIALS, "blobs", "blobs-packed"))
         return any(os.path.isdir(folder) and os.listdir(folder) for folder in folders)
 
@@ -178,22 +178,24 @@ class History:
         sweep counts more than two days since the last one."""
         now, swept = time.time(), self._swept()
         counted = min(now, swept + 2 * _DAY) if swept else now
-        self.trials.sweep(counted - self._days * _DAY)
-        used = self.trials.contents()
+        self.previews.sweep(counted - self._days * _DAY)
+        used = self.previews.contents()
         if not self.is_empty:
             self.log.forget_before(datetime.fromtimestamp(counted, UTC) - timedelta(days=self._days))
             used |= self.log.contents()
-        self.blobs.sweep(used, _YOUNG)
+        self.blobs.sweep(used, _YOUNG_SECONDS)
         os.close(os.open(os.path.join(self.folder, _SWEPT), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
 
 
-def not_kept(name: str, error: StoreError) -> ToolError:
+def build_backup_error(name: str, error: StoreError) -> ToolError:
     """Why nothing is changed: what is there now could not be kept for undo."""
     cause = error.__cause__
     if not isinstance(cause, OSError):
-        return ToolError("CONFLICT", f"{clipped(name)} changed while it was being kept for undo. Nothing was changed.")
+        return ToolError(
+            "CONFLICT", f"{clip_path(name)} changed while it was being kept for undo. Nothing was changed."
+        )
     full = cause.errno in {errno.ENOSPC, errno.EDQUOT}
-    message = f"{clipped(name)} could not be kept for undo ({cause.strerror}). Nothing was changed."
+    message = f"{clip_path(name)} could not be kept for undo ({cause.strerror}). Nothing was changed."
     return ToolError("NO_SPACE" if full else "IO_ERROR", message)
 
 

@@ -1,7 +1,7 @@
 """Holds what a change takes out of the workspace until all of it is done.
 
 If it fails in the middle, the very files go back: with their times, owners and attributes, and on a disk that is
-full. Where the holding is on another file system than the workspace, they go back from what was kept of them.
+full. If the held files are on another file system than the workspace, they go back from their stored contents.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ from handrail.workspace.swapping import Away
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
-class Holding:
+class StagingDir:
     """A folder of ours for the files of one change set."""
 
     def __init__(self, folder: str) -> None:
@@ -23,7 +23,7 @@ class Holding:
         self._held: dict[bytes, str] = {}
         self._number = 0
 
-    def away(self, path: bytes) -> Away:
+    def stash(self, path: bytes) -> Away:
         """Takes in the file of a path."""
 
         def take_in(folder: int, name: str) -> None:
@@ -36,7 +36,7 @@ class Holding:
 
         return take_in
 
-    def held(self, path: bytes) -> tuple[int, str] | None:
+    def unstash(self, path: bytes) -> tuple[int, str] | None:
         """Where the file of a path is held: folder and name; None when it is not. It is handed out once."""
         name = self._held.pop(path, None)
         return (self._descriptor, name) if name is not None else None
@@ -44,16 +44,16 @@ class Holding:
     def close(self) -> None:
         """Does away with what is held."""
         os.close(self._descriptor)
-        remove_held(self._folder)
+        remove_staging_dir(self._folder)
 
 
-def holding_folder(history: str, temporary: str) -> str:
+def build_staging_path(history: str, temporary: str) -> str:
     """Where the files of one change set are held: known, so that a crash leaves nothing that cannot be found."""
     return os.path.join(history, "held", temporary)
 
 
-def remove_held(folder: str) -> None:
-    """Removes a holding, also one that a killed process left."""
+def remove_staging_dir(folder: str) -> None:
+    """Removes held files, also those that a killed process left."""
     shutil.rmtree(folder, ignore_errors=True)
     with contextlib.suppress(OSError):
         os.rmdir(os.path.dirname(folder))

@@ -9,10 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from handrail.changes.line_ways import lines_of, origin_in, with_diff
-from handrail.protocol.plain import readable
-from handrail.store.change_log import ChangeLog, Entry, Step
-from handrail.workspace.content import content_of
+from handrail.changes.line_ways import apply_diff, find_old_line, split_text_lines
+from handrail.protocol.plain import escape_surrogates
+from handrail.store.change_log import ChangeLog, LoggedChangeSet, Step
+from handrail.workspace.content import build_content
 
 Content = Callable[[str], bytes | None]
 """What was kept under a hash; None where nothing is any more."""
@@ -24,7 +24,7 @@ class LineOrigin(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["made", "outside", "before", "lost"]
     """`made`: by `entry`. `outside`: others changed it after `entry`. `before`: it is older than all that is known.
     `lost`: what `entry` changed is not kept any more, so nobody can tell."""
-    entry: Entry | None = None
+    entry: LoggedChangeSet | None = None
     path: bytes
     """What the file was called then."""
     line: int
@@ -35,7 +35,7 @@ class LineOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """These sets took a change of the line back, so it is what it was before."""
 
 
-class _Place(msgspec.Struct, frozen=True):
+class _TracedLine(msgspec.Struct, frozen=True):
     """A line in one state of a file."""
 
     path: bytes
@@ -45,9 +45,11 @@ class _Place(msgspec.Struct, frozen=True):
     """From 0."""
 
 
-def line_origin(log: ChangeLog, content: Content, path: bytes, data: bytes, line: int) -> LineOrigin:
+def trace_line(log: ChangeLog, content: Content, path: bytes, data: bytes, line: int) -> LineOrigin:
     """Follows a line, counted from 1, of a text file that holds these bytes now."""
-    return _Tracing(log, content).traced(_Place(path, content_of(data).hash, lines_of(data) or [], line - 1))
+    return _Tracing(log, content).traced(
+        _TracedLine(path, build_content(data).hash, split_text_lines(data) or [], line - 1)
+    )
 
 
 class _Tracing:
@@ -61,26 +63,26 @@ class _Tracing:
         self._outside: list[int] = []
         self._brought_back: list[int] = []
 
-    def traced(self, at: _Place) -> LineOrigin:
+    def traced(self, at: _TracedLine) -> LineOrigin:
         """The first set, going backwards, that the line cannot be followed through."""
         before: int | None = None
         while (found := self._last(at.path, before)) is not None:
             entry, step = found
             before = entry.number
             left = self._as_left(at, entry, step)
-            if not isinstance(left, _Place):
+            if not isinstance(left, _TracedLine):
                 return self._told(left, at, entry)
             if (older := self._taken_back(entry, step)) is not None:
                 at, before = left, older
                 self._brought_back.append(entry.number)
                 continue
             came = self._as_found(left, entry, step)
-            if not isinstance(came, _Place):
+            if not isinstance(came, _TracedLine):
                 return self._told(came, left, entry)
             at = came
         return self._told("before", at, None)
 
-    def _last(self, path: bytes, before: int | None) -> tuple[Entry, Step] | None:
+    def _last(self, path: bytes, before: int | None) -> tuple[LoggedChangeSet, Step] | None:
         """The last set before a number that changed a path, and how."""
         if path not in self._numbers:
             self._numbers[path] = self._log.numbers_touching(path, 0)
@@ -92,7 +94,9 @@ class _Tracing:
                 return next(((entry, step) for step in entry.body.steps if step.path == path), None)
         return None
 
-    def _as_left(self, at: _Place, entry: Entry, step: Step) -> "_Place | Literal['outside', 'lost']":
+    def _as_left(
+        self, at: _TracedLine, entry: LoggedChangeSet, step: Step
+    ) -> "_TracedLine | Literal['outside', 'lost']":
         """The line in what the set left; others may have changed the file since."""
         if step.after is None or step.after.kind != "file":
             return "outside"
@@ -101,27 +105,27 @@ class _Tracing:
         lines = self._lines(step.after.hash) or self._rebuilt(entry, step)
         if lines is None:
             return "lost"
-        line = origin_in(lines, at.lines, at.line)
+        line = find_old_line(lines, at.lines, at.line)
         if line is None:
             return "outside"
         self._outside.append(entry.number)
-        return _Place(at.path, step.after.hash, lines, line)
+        return _TracedLine(at.path, step.after.hash, lines, line)
 
-    def _as_found(self, at: _Place, entry: Entry, step: Step) -> "_Place | Literal['made', 'lost']":
+    def _as_found(self, at: _TracedLine, entry: LoggedChangeSet, step: Step) -> "_TracedLine | Literal['made', 'lost']":
         """The line in what the set found, under the name that it had then."""
         source = step if step.before is not None else _renamed(entry, step)
         if source is None or source.before is None or source.before.kind != "file":
             return "made"
         if source.before.hash == at.hash:
-            return _Place(source.path, at.hash, at.lines, at.line)
+            return _TracedLine(source.path, at.hash, at.lines, at.line)
         lines = self._lines(source.before.hash)
         if lines is None:
             return "lost"
-        line = origin_in(lines, at.lines, at.line)
-        return "made" if line is None else _Place(source.path, source.before.hash, lines, line)
+        line = find_old_line(lines, at.lines, at.line)
+        return "made" if line is None else _TracedLine(source.path, source.before.hash, lines, line)
 
-    def _taken_back(self, entry: Entry, step: Step) -> int | None:
-        """Of a set that took others back, so that the file is what it was before them: the number of the first one."""
+    def _taken_back(self, entry: LoggedChangeSet, step: Step) -> int | None:
+        """Of a set that undid others, so that the file is what it was before them: the number of the first one."""
         undone = [self._log.entry(number) for number in entry.body.undoes]
         touched = [one for one in undone if one is not None and any(way.path == step.path for way in one.body.steps)]
         if not touched:
@@ -132,22 +136,26 @@ class _Tracing:
 
     def _lines(self, digest: str) -> list[str] | None:
         data = self._content(digest)
-        return lines_of(data) if data is not None else None
+        return split_text_lines(data) if data is not None else None
 
-    def _rebuilt(self, entry: Entry, step: Step) -> list[str] | None:
+    def _rebuilt(self, entry: LoggedChangeSet, step: Step) -> list[str] | None:
         """What the set left, from what it found and the difference it made."""
         diffs = self._log.diffs(entry.number)
         old = self._lines(step.before.hash) if step.before is not None else []
         at = entry.body.steps.index(step)
-        return with_diff(old, diffs[at]) if old is not None and diffs is not None and at < len(diffs) else None
+        return apply_diff(old, diffs[at]) if old is not None and diffs is not None and at < len(diffs) else None
 
-    def _told(self, kind: Literal["made", "outside", "before", "lost"], at: _Place, entry: Entry | None) -> LineOrigin:
+    def _told(
+        self, kind: Literal["made", "outside", "before", "lost"], at: _TracedLine, entry: LoggedChangeSet | None
+    ) -> LineOrigin:
         outside, back = tuple(self._outside), tuple(self._brought_back)
         return LineOrigin(kind=kind, entry=entry, path=at.path, line=at.line + 1, outside=outside, brought_back=back)
 
 
-def _renamed(entry: Entry, step: Step) -> Step | None:
+def _renamed(entry: LoggedChangeSet, step: Step) -> Step | None:
     """The way of the path that a new file had before, where it was renamed."""
-    spelled = readable(os.fsdecode(step.path))
+    spelled = escape_surrogates(os.fsdecode(step.path))
     old = next((one.renamed_from for one in entry.body.changes if one.path == spelled and one.renamed_from), None)
-    return next((one for one in entry.body.steps if old is not None and readable(os.fsdecode(one.path)) == old), None)
+    return next(
+        (one for one in entry.body.steps if old is not None and escape_surrogates(os.fsdecode(one.path)) == old), None
+    )

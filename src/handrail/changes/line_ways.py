@@ -2,25 +2,25 @@
 
 import re
 
-from handrail.edit.hunks import changed_parts
-from handrail.workspace.text import decoded
+from handrail.edit.hunks import diff_lines
+from handrail.workspace.text import decode_text
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
-def lines_of(data: bytes) -> list[str] | None:
+def split_text_lines(data: bytes) -> list[str] | None:
     """The lines of a text without their ends; None of what is no text."""
-    text = decoded(data)
+    text = decode_text(data)
     if text is None:
         return None
     lines = text.text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
 
-def origin_in(old: list[str], new: list[str], line: int) -> int | None:
+def find_old_line(old: list[str], new: list[str], line: int) -> int | None:
     """Where a line of the new text was in the old one; None where it was not, as it is."""
     moved = 0
-    for _, b, c, d in changed_parts(old, new):
+    for _, b, c, d in diff_lines(old, new):
         if line < c:
             break
         if line < d:
@@ -29,7 +29,7 @@ def origin_in(old: list[str], new: list[str], line: int) -> int | None:
     return line + moved
 
 
-def with_diff(old: list[str], diff: str) -> list[str] | None:
+def apply_diff(old: list[str], diff: str) -> list[str] | None:
     """The old text with a unified difference made; None where that is cut, or is not about this text."""
     made, at, rows = list[str](), 0, diff.split("\n")
     place = 0

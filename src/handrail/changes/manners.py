@@ -5,45 +5,45 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.changes.holding import Holding
-from handrail.workspace.exact import Found
+from handrail.changes.holding import StagingDir
+from handrail.workspace.exact import PathState
 
 
-class Source(NamedTuple):
-    """A file of a layer: the open folder on top of it, and the path below that."""
+class OverlayFile(NamedTuple):
+    """A file of an overlay: the open folder on top of it, and the path below that."""
 
     top: int
     path: str
 
 
-class Bringing(msgspec.Struct, frozen=True, kw_only=True):
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """How a file is to be brought where its state alone does not say."""
 
-    source: Source | None = None
-    """The file of a layer that it is; None: it is made from what was kept."""
+    source: OverlayFile | None = None
+    """The file of an overlay that it is; None: it is made from what was kept."""
     in_place: bool | None = None
     """Whether it is written through the file that is there, for all its names. None: where it has several."""
     linked_to: bytes | None = None
     """The path that it becomes another name of."""
-    or_apart: bool = False
+    allow_copy: bool = False
     """Whether it may be a file of its own where that path has other bytes."""
     mtime_ns: int | None = None
     attributes: dict[str, bytes] | None = None
     """Extended attributes of the user's own; None: those of the file that is there."""
 
 
-PLAIN = Bringing()
+PLAIN_PLACEMENT = Placement()
 
 
-class How(msgspec.Struct, frozen=True, kw_only=True):
+class ApplyOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about steps besides the steps."""
 
-    manners: Mapping[bytes, Bringing] = {}
+    placements: Mapping[bytes, Placement] = {}
     """Of the files whose states do not say all."""
-    found: dict[bytes, Found] = {}
+    known_states: dict[bytes, PathState] = {}
     """What was seen at the paths just now. What is there is looked at once more when it is taken out."""
-    opened: Mapping[bytes, int] = {}
+    unlocked_dirs: Mapping[bytes, int] = {}
     """Folders that have to be opened for the time, with their modes."""
-    whole_folders: bool = False
+    require_empty_dirs: bool = False
     """Whether a folder that is to go and has something in it is a conflict, and does not just stay."""
-    holding: Holding | None = None
+    staging: StagingDir | None = None

@@ -1,6 +1,6 @@
 """Folders whose owner may not write in them, opened while a change is made in them.
 
-A command may open such a folder, work in it and close it again. What it did there can only be kept, or taken back, in
+A command may open such a folder, work in it and close it again. What it did there can only be committed, or undone, in
 the same way. Which folders these are is written down first, so that a crash does not leave them open.
 """
 
@@ -11,21 +11,21 @@ from collections.abc import Collection, Iterable, Mapping
 
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import Step
-from handrail.workspace.errors import tool_error
-from handrail.workspace.exact import found_at, reach
+from handrail.workspace.errors import to_tool_error
+from handrail.workspace.exact import open_parent, read_state
 from handrail.workspace.workspace import Workspace
 
 _ALL = stat.S_IRWXU
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 
 
-def closed_folders(workspace: Workspace, steps: Iterable[Step]) -> dict[bytes, int]:
+def list_locked_dirs(workspace: Workspace, steps: Iterable[Step]) -> dict[bytes, int]:
     """The folders of ours that steps lead through and that have to be opened for it, with their modes."""
     if os.geteuid() == 0:
         return {}  # may write everywhere
     closed: dict[bytes, int] = {}
     for folder in sorted({above for step in steps for above in _above(step.path)}):
-        with contextlib.suppress(ToolError, OSError), reach(workspace, folder) as landing:
+        with contextlib.suppress(ToolError, OSError), open_parent(workspace, folder) as landing:
             if landing.missing:
                 continue
             status = os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False)
@@ -35,7 +35,7 @@ def closed_folders(workspace: Workspace, steps: Iterable[Step]) -> dict[bytes, i
     return closed
 
 
-class OpenedFolders:
+class UnlockedDirs:
     """Opens folders, and closes them again."""
 
     def __init__(self, workspace: Workspace, closed: Mapping[bytes, int]) -> None:
@@ -90,7 +90,7 @@ class FolderModes:
             try:
                 set_mode(self._workspace, path, self._modes[path])
             except OSError as error:
-                raise tool_error(error, os.fsdecode(path)) from None
+                raise to_tool_error(error, os.fsdecode(path)) from None
 
     def clear(self) -> None:
         """Forgets them all."""
@@ -99,8 +99,8 @@ class FolderModes:
 
 def set_mode(workspace: Workspace, path: bytes, mode: int, only_from: int | None = None) -> bool:
     """Changes the mode of a folder, where it is one; whether it did."""
-    with reach(workspace, path) as landing:
-        found = found_at(landing).state
+    with open_parent(workspace, path) as landing:
+        found = read_state(landing).state
         if found is None or found.kind != "folder" or (only_from is not None and found.mode != only_from):
             return False
         if found.mode == mode:

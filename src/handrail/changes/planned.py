@@ -3,11 +3,11 @@
 import msgspec
 
 from handrail.edit.diff import Diff
-from handrail.protocol.change import Change, State, action_of
-from handrail.store.change_log import Body, Step, Was
+from handrail.protocol.change import Change, State, classify_change
+from handrail.store.change_log import ChangeSetRecord, FileExtras, Step
 
 
-class Planned(msgspec.Struct, frozen=True):
+class PlannedChangeSet(msgspec.Struct, frozen=True):
     """A change set that is about to be made."""
 
     tool: str
@@ -18,30 +18,30 @@ class Planned(msgspec.Struct, frozen=True):
     """One a step."""
     undoes: tuple[int, ...] = ()
     not_covered: tuple[str, ...] = ()
-    """What undo will not take back of it, in words."""
-    apart: tuple[bytes, ...] = ()
+    """What of it undo will not cover, in words."""
+    unlinked_paths: tuple[bytes, ...] = ()
     """Paths that become another name of a file."""
-    was: tuple[Was, ...] = ()
+    was: tuple[FileExtras, ...] = ()
     """What files are now besides their states."""
     opened: tuple[tuple[bytes, int], ...] = ()
     """Folders that are opened for it, with their modes."""
 
-    def body(self) -> Body:
+    def body(self) -> ChangeSetRecord:
         """As the change log has it."""
-        return Body(
+        return ChangeSetRecord(
             self.tool,
             self.summary,
             self.steps,
             self.changes,
             self.undoes,
             not_covered=self.not_covered,
-            apart=self.apart,
+            unlinked_paths=self.unlinked_paths,
             was=self.was,
             opened=self.opened,
         )
 
 
-class Budget:
+class DiffBudget:
     """How much is compared for the diffs of one change set: there may be thousands of files, and nobody reads that."""
 
     def __init__(self, files: int = 200, size: int = 4 * 1024 * 1024) -> None:
@@ -57,12 +57,12 @@ class Budget:
         return True
 
 
-def change_of(step: Step, shown: str, diff: Diff, *, binary: bool = False) -> Change:
+def build_change(step: Step, shown: str, diff: Diff, *, binary: bool = False) -> Change:
     """A step as people and models see it."""
     before, after = step.before, step.after
     return Change(
         path=shown,
-        action=action_of(before, after),
+        action=classify_change(before, after),
         kind=step.kind,
         before=before.hash or None if before else None,
         after=after.hash or None if after else None,

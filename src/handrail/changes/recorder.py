@@ -6,23 +6,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.changes.history import History, not_kept
+from handrail.changes.history import History, build_backup_error
 from handrail.protocol.change import ChangeSet
 from handrail.protocol.error import StoreError, ToolError
-from handrail.workspace.current import Current
-from handrail.workspace.walk import Landing
+from handrail.workspace.current import FileSnapshot
+from handrail.workspace.walk import ResolvedParent
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:  # every session has a recorder, and few change anything: what it needs then is imported then
-    from handrail.changes.planned import Planned
-    from handrail.store.change_log import Body, Entry, Step
+    from handrail.changes.planned import PlannedChangeSet
+    from handrail.store.change_log import ChangeSetRecord, LoggedChangeSet, Step
 
-TAKEN_BACK = "-back"
+UNDO_ID_SUFFIX = "-back"
 """What the call's id ends with for the undo of what it changed and somebody would have to say yes to."""
-_COMPARED = 8 * 1024 * 1024
+_MAX_COMPARED_BYTES = 8 * 1024 * 1024
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class RecordedChangeSet(msgspec.Struct, frozen=True):
     """A change set that was made."""
 
     changes: ChangeSet
@@ -36,7 +36,7 @@ class Recorder:
     def __init__(self, workspace: Workspace, history: History, session_id: str, runner: str) -> None:
         self.history = history
         self.turn = ""
-        """What the next change belongs to, for who takes a whole turn back."""
+        """The turn that the next change belongs to, so that a whole turn can be undone."""
         self._workspace = workspace
         self._session = session_id
         self._runner = runner
@@ -46,7 +46,9 @@ class Recorder:
         """Whether what is reported as done must survive a loss of power."""
         return self.history.durable
 
-    def record(self, call_id: str, planned: "Planned", work: "Callable[[], tuple[Step, ...]]") -> Recorded:
+    def record(
+        self, call_id: str, planned: "PlannedChangeSet", work: "Callable[[], tuple[Step, ...]]"
+    ) -> RecordedChangeSet:
         """Does the work between the two records of it. `work` returns the steps as they were really taken."""
         body = planned.body()
         number = self._begin(call_id, body, planned.diffs)
@@ -55,18 +57,20 @@ class Recorder:
         except Exception as error:
             # It may have failed after the last change: the files say.
             if self._is_made(number):
-                return Recorded(_set(number, planned), error.message if isinstance(error, ToolError) else str(error))
+                return RecordedChangeSet(
+                    _set(number, planned), error.message if isinstance(error, ToolError) else str(error)
+                )
             raise
         self.history.log.finish(number, msgspec.structs.replace(body, steps=steps))
-        return Recorded(_set(number, planned))
+        return RecordedChangeSet(_set(number, planned))
 
     def begin_command(self, call_id: str, summary: str) -> int:
         """Writes down that a command is about to run on the files themselves: what it changes is known afterwards."""
-        from handrail.store.change_log import Body  # noqa: PLC0415  as above
+        from handrail.store.change_log import ChangeSetRecord  # noqa: PLC0415  as above
 
-        return self._begin(call_id, Body("exec", summary, (), ()), ())
+        return self._begin(call_id, ChangeSetRecord("exec", summary, (), ()), ())
 
-    def _begin(self, call_id: str, body: "Body", diffs: tuple[str, ...]) -> int:
+    def _begin(self, call_id: str, body: "ChangeSetRecord", diffs: tuple[str, ...]) -> int:
         """The number of a change that is about to be made; ToolError where it cannot be written down."""
         names = {"session": self._session, "call_id": call_id, "turn": self.turn or call_id, "runner": self._runner}
         try:
@@ -82,13 +86,13 @@ class Recorder:
         try:
             for piece in self.history.blobs.chunks(digest):
                 kept += piece
-                if len(kept) > _COMPARED:
+                if len(kept) > _MAX_COMPARED_BYTES:
                     return None
         except (OSError, StoreError):
             return None
         return bytes(kept)
 
-    def keep(self, before: Current, landing: Landing) -> None:
+    def keep(self, before: FileSnapshot, landing: ResolvedParent) -> None:
         """Keeps what a file holds before it is changed; ToolError when that cannot be."""
         self.history.keep(before, landing)
 
@@ -97,27 +101,27 @@ class Recorder:
         try:
             self.history.blobs.keep(digest, data, pack=True)
         except StoreError as error:
-            raise not_kept("What is to be written", error) from None
+            raise build_backup_error("What is to be written", error) from None
 
-    def keep_link(self, landing: Landing) -> None:
+    def keep_link(self, landing: ResolvedParent) -> None:
         """Keeps where a link leads."""
         self.history.blobs.put(os.fsencode(os.readlink(landing.name, dir_fd=landing.folder)), pack=True)
 
     def carry_out(self, temporary: str, steps: "tuple[Step, ...]") -> "list[Step]":
         """Takes steps whose contents are kept, all of them or none; those that changed something."""
-        from handrail.changes.carrying import Carrier  # noqa: PLC0415  as above
+        from handrail.changes.carrying import StepApplier  # noqa: PLC0415  as above
 
-        return Carrier(self._workspace, self.history, temporary).carry_out(steps)
+        return StepApplier(self._workspace, self.history, temporary).apply_steps(steps)
 
     def settle(self, call_id: str) -> None:
         """Settles what a call of this session left when it was cut off."""
-        from handrail.changes.settling import settle_cut_off  # noqa: PLC0415  as above
+        from handrail.changes.settling import recover_change_set  # noqa: PLC0415  as above
 
         entry = self.made_by(call_id)
         if entry is not None and entry.state == "begun":
-            settle_cut_off(self._workspace, self.history, entry.number)
+            recover_change_set(self._workspace, self.history, entry.number)
 
-    def made_by(self, call_id: str) -> "Entry | None":
+    def made_by(self, call_id: str) -> "LoggedChangeSet | None":
         """The change set of a call of this session."""
         return None if self.history.is_empty else self.history.log.of_call(self._session, call_id)
 
@@ -132,7 +136,7 @@ class Recorder:
             return False  # whoever opens the workspace next will see; what is told now is why the work failed
 
 
-def _set(number: int, planned: "Planned") -> ChangeSet:
+def _set(number: int, planned: "PlannedChangeSet") -> ChangeSet:
     return ChangeSet(
         changes=planned.changes,
         number=number,

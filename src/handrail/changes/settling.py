@@ -1,4 +1,4 @@
-"""Settles a change set that was begun and not finished, by what the files are: it was made, or it is taken back.
+"""Settles a change set that was begun and not finished, by what the files are: it was made, or it is undone.
 
 One process at a time does it. What others changed since stays as it is; then nobody can say whether the change was
 made, so it is kept as one that is not certain.
@@ -10,20 +10,20 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from handrail.changes.carrying import Carrier
+from handrail.changes.carrying import StepApplier
 from handrail.changes.history import History
-from handrail.changes.holding import holding_folder, remove_held
-from handrail.changes.looking import Looks
-from handrail.changes.manners import Bringing, How
-from handrail.changes.opened import OpenedFolders
-from handrail.changes.torn import mend
-from handrail.changes.ways import agrees, back, same
-from handrail.process.abandoned import end_abandoned
+from handrail.changes.holding import build_staging_path, remove_staging_dir
+from handrail.changes.looking import PathProbe
+from handrail.changes.manners import ApplyOptions, Placement
+from handrail.changes.opened import UnlockedDirs
+from handrail.changes.torn import repair_torn_file
+from handrail.changes.ways import has_same_content, invert_step, is_before_state
+from handrail.process.abandoned import kill_orphans
 from handrail.protocol.change import State
 from handrail.protocol.error import StoreError, ToolError
-from handrail.store.change_log import Body, Entry, Step
-from handrail.workspace.exact import reach, root_of
-from handrail.workspace.temporary import temporary_name
+from handrail.store.change_log import ChangeSetRecord, LoggedChangeSet, Step
+from handrail.workspace.exact import open_parent, resolve_root
+from handrail.workspace.temporary import build_temporary_name
 from handrail.workspace.unfinished import remove_unfinished
 from handrail.workspace.workspace import Workspace
 
@@ -32,13 +32,13 @@ _Where = Literal["before", "after", "between", "elsewhere"]
 _OWNER = 0o700
 
 
-class _Look(NamedTuple):
+class _StepProbe(NamedTuple):
     step: Step
     where: _Where
     now: State | None
 
 
-def settle_cut_off(workspace: Workspace, history: History, number: int) -> Settled | None:
+def recover_change_set(workspace: Workspace, history: History, number: int) -> Settled | None:
     """Settles a set whose work was cut off at any point: first what it left unfinished is cleared away. None when it
     is settled already."""
     with history.settling():
@@ -49,33 +49,35 @@ def settle_cut_off(workspace: Workspace, history: History, number: int) -> Settl
         return settle(workspace, history, entry)
 
 
-def settle(workspace: Workspace, history: History, entry: Entry) -> Settled:
+def settle(workspace: Workspace, history: History, entry: LoggedChangeSet) -> Settled:
     """Brings the files of a begun set to one side, and the log with them."""
     if not entry.body.steps:
         _settle_command(workspace, history, entry)
         return "unknown"
     body = entry.body
-    how = How(manners={path: Bringing(in_place=False) for path in body.apart}, opened=dict(body.opened))
-    carrier = Carrier(workspace, history, temporary_name(entry.session, entry.call_id), how)
-    below = Looks(workspace)
+    how = ApplyOptions(
+        placements={path: Placement(in_place=False) for path in body.unlinked_paths}, unlocked_dirs=dict(body.opened)
+    )
+    carrier = StepApplier(workspace, history, build_temporary_name(entry.session, entry.call_id), how)
+    below = PathProbe(workspace)
     looks = [_look(carrier, step, below) for step in sorted(body.steps, key=lambda step: step.path)]
     try:
         return _settled(history, entry, carrier, looks)
     finally:
         own = [step.path for step in body.steps if step.kind == "folder"]
-        OpenedFolders(workspace, how.opened).close(but=own)
+        UnlockedDirs(workspace, how.unlocked_dirs).close(but=own)
 
 
-def _settle_command(workspace: Workspace, history: History, entry: Entry) -> None:
+def _settle_command(workspace: Workspace, history: History, entry: LoggedChangeSet) -> None:
     """Writes down what a command changed that was cut off, as far as its snapshot tells. What others changed since is
     among it, and nobody can say which: so it is kept as one that is not certain."""
     from handrail.changes.snapshots.patience import BEFORE_SECONDS, SnapshotError  # noqa: PLC0415  few need it
-    from handrail.changes.snapshots.snapshot import last_snapshot  # noqa: PLC0415
+    from handrail.changes.snapshots.snapshot import load_last_snapshot  # noqa: PLC0415
 
-    end_abandoned()  # what is left of it could change more
+    kill_orphans()  # what is left of it could change more
     since = entry.time - timedelta(seconds=2 * BEFORE_SECONDS)
     try:
-        taken = last_snapshot(workspace, history, since=since, until=entry.time)
+        taken = load_last_snapshot(workspace, history, since=since, until=entry.time)
         outcome = taken.compare(history)
         examined = outcome.examined
     except SnapshotError:
@@ -87,7 +89,7 @@ def _settle_command(workspace: Workspace, history: History, entry: Entry) -> Non
     if not examined.steps:
         history.log.drop(entry.number)
         return
-    body = Body(
+    body = ChangeSetRecord(
         "exec",
         f"{entry.body.summary} (cut off)",
         examined.steps,
@@ -98,15 +100,15 @@ def _settle_command(workspace: Workspace, history: History, entry: Entry) -> Non
     history.log.finish(entry.number, body, examined.diffs)
 
 
-def _settled(history: History, entry: Entry, carrier: Carrier, looks: list[_Look]) -> Settled:
+def _settled(history: History, entry: LoggedChangeSet, carrier: StepApplier, looks: list[_StepProbe]) -> Settled:
     if _is_made(looks):
         with contextlib.suppress(ToolError):  # the files are made; what others put into a folder keeps it
-            carrier.carry_out(_finishing(looks))
+            carrier.apply_steps(_finishing(looks))
         history.log.finish(entry.number, entry.body)
         return "made"
     # All at once, so that they are taken in an order in which they can be: a folder comes before what is in it.
     left = [look for look in looks if look.where in {"after", "between"} or _lost_its_mode(look, look.step.before)]
-    carrier.carry_out(Step(look.step.path, look.now, look.step.before) for look in left)
+    carrier.apply_steps(Step(look.step.path, look.now, look.step.before) for look in left)
     uncertain = [look.step for look in looks if look.where == "elsewhere"]
     if uncertain:
         history.log.finish(entry.number, *_uncertain(history, entry, uncertain))
@@ -115,7 +117,7 @@ def _settled(history: History, entry: Entry, carrier: Carrier, looks: list[_Look
     return "not made"
 
 
-def _finishing(looks: list[_Look]) -> list[Step]:
+def _finishing(looks: list[_StepProbe]) -> list[Step]:
     """What is left to do with folders when every file is made: it takes nothing that had to be kept."""
     left = [
         look
@@ -125,7 +127,7 @@ def _finishing(looks: list[_Look]) -> list[Step]:
     return [Step(look.step.path, look.now, look.step.after) for look in left if look.step.before != look.step.after]
 
 
-def _lost_its_mode(look: _Look, meant: State | None) -> bool:
+def _lost_its_mode(look: _StepProbe, meant: State | None) -> bool:
     """Whether a folder has a mode that the change gave it on the way, and not the one that it is to have."""
     now, before, after = look.now, look.step.before, look.step.after
     if now is None or meant is None or now.kind != "folder" or meant.kind != "folder" or now.mode == meant.mode:
@@ -134,30 +136,30 @@ def _lost_its_mode(look: _Look, meant: State | None) -> bool:
     return now.mode in own | {mode | _OWNER for mode in own if mode is not None} | {_OWNER}
 
 
-def is_within(workspace: Workspace, entry: Entry) -> bool:
+def is_within(workspace: Workspace, entry: LoggedChangeSet) -> bool:
     """Whether all files of a set can be looked at and changed in this session."""
     try:
-        return all(root_of(workspace, step.path).writable for step in entry.body.steps)
+        return all(resolve_root(workspace, step.path).writable for step in entry.body.steps)
     except ToolError:
         return False
 
 
-def _clear(workspace: Workspace, history: History, entry: Entry) -> None:
+def _clear(workspace: Workspace, history: History, entry: LoggedChangeSet) -> None:
     """Removes unfinished files, and mends files that were being written in place."""
-    temporary = temporary_name(entry.session, entry.call_id)
-    remove_held(holding_folder(history.folder, temporary))
+    temporary = build_temporary_name(entry.session, entry.call_id)
+    remove_staging_dir(build_staging_path(history.folder, temporary))
     cleared: set[bytes] = set()
     for step in entry.body.steps:
-        with contextlib.suppress(ToolError, OSError, StoreError), reach(workspace, step.path) as landing:
+        with contextlib.suppress(ToolError, OSError, StoreError), open_parent(workspace, step.path) as landing:
             folder = step.path.rpartition(b"/")[0]
             if folder not in cleared:
                 remove_unfinished(landing.folder, temporary)
                 cleared.add(folder)
             if not landing.missing:
-                mend(landing, step, history.blobs)
+                repair_torn_file(landing, step, history.blobs)
 
 
-def _look(carrier: Carrier, step: Step, below: Looks) -> _Look:
+def _look(carrier: StepApplier, step: Step, below: PathProbe) -> _StepProbe:
     """Where a path is on its way. What cannot be looked at raises: then nothing is settled."""
     try:
         now = carrier.find(step.path).state
@@ -165,18 +167,18 @@ def _look(carrier: Carrier, step: Step, below: Looks) -> _Look:
         if error.code != "CONFLICT":
             raise
         if not below.is_below(step.path):
-            return _Look(step, "elsewhere", None)  # a link or a file is on the way there now
+            return _StepProbe(step, "elsewhere", None)  # a link or a file is on the way there now
         now = None
     where = _where(now, step)
     if where != "elsewhere":
         below.note(step.path, now)
-    return _Look(step, where, now)
+    return _StepProbe(step, where, now)
 
 
 def _where(now: State | None, step: Step) -> _Where:
-    if agrees(now, step):
+    if is_before_state(now, step):
         return "before"
-    if agrees(now, back(step)):
+    if is_before_state(now, invert_step(step)):
         return "after"
     return "between" if _is_between(now, step) else "elsewhere"
 
@@ -189,16 +191,20 @@ def _is_between(now: State | None, step: Step) -> bool:
         return False
     if before.kind != after.kind:
         return now is None
-    return now is not None and now.mode in {before.mode, after.mode} and (same(now, before) or same(now, after))
+    return (
+        now is not None
+        and now.mode in {before.mode, after.mode}
+        and (has_same_content(now, before) or has_same_content(now, after))
+    )
 
 
-def _is_made(looks: list[_Look]) -> bool:
+def _is_made(looks: list[_StepProbe]) -> bool:
     """Whether every file is as it was to be. Folders alone do not make a change."""
     files = [look.where for look in looks if look.step.kind != "folder"]
     return all(where == "after" for where in (files or [look.where for look in looks]))
 
 
-def _uncertain(history: History, entry: Entry, steps: list[Step]) -> tuple[Body, tuple[str, ...]]:
+def _uncertain(history: History, entry: LoggedChangeSet, steps: list[Step]) -> tuple[ChangeSetRecord, tuple[str, ...]]:
     """What is kept of a set of which nobody knows whether it was made: what others changed since."""
     body, paths = entry.body, {step.path for step in steps}
     diffs = history.log.diffs(entry.number) or ("",) * len(body.steps)

@@ -1,32 +1,32 @@
-"""Files of layers, reached by descriptors and past no link."""
+"""Files of overlays, reached by descriptors and past no link."""
 
 import contextlib
 import os
 import stat
 from collections.abc import Generator, Iterator
 
-from handrail.changes.manners import Source
+from handrail.changes.manners import OverlayFile
 from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
 from handrail.workspace.taking import open_source
 
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
-_CHUNK = 1 << 20
+_CHUNK_BYTES = 1 << 20
 
 
-def source_pieces(source: Source) -> Iterator[bytes]:
-    """The bytes of a file of a layer."""
-    with opened_source(source) as place:
+def read_overlay_file(source: OverlayFile) -> Iterator[bytes]:
+    """The bytes of a file of an overlay."""
+    with open_source_parent(source) as place:
         descriptor = open_source(place)
         try:
-            while chunk := os.read(descriptor, _CHUNK):
+            while chunk := os.read(descriptor, _CHUNK_BYTES):
                 yield chunk
         finally:
             os.close(descriptor)
 
 
 @contextlib.contextmanager
-def opened_source(source: Source) -> Generator[tuple[int, str]]:
-    """The folder of a file of a layer, and its name there."""
+def open_source_parent(source: OverlayFile) -> Generator[tuple[int, str]]:
+    """The folder of a file of an overlay, and its name there."""
     folder, _, name = source.path.rpartition("/")
     if os.geteuid() != 0 and folder:
         _open_up(source.top, folder)
@@ -38,7 +38,7 @@ def opened_source(source: Source) -> Generator[tuple[int, str]]:
 
 
 def _open_up(top: int, folder: str) -> None:
-    """Lets the owner take things out of the folders of a layer. It is thrown away afterwards, so they stay open."""
+    """Lets the owner take things out of the folders of an overlay. It is thrown away afterwards, so they stay open."""
     inner = os.dup(top)
     try:
         for name in folder.split("/"):

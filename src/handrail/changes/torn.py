@@ -8,16 +8,16 @@ import contextlib
 import os
 import stat
 
-from handrail.edit.trimming import common_start
+from handrail.edit.trimming import count_common_start
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import Step
 from handrail.workspace.in_place import put_back
-from handrail.workspace.walk import Landing
+from handrail.workspace.walk import ResolvedParent
 
-_PIECE = 1 << 20
+_PIECE_BYTES = 1 << 20
 
 
-def mend(landing: Landing, step: Step, blobs: Blobs) -> None:
+def repair_torn_file(landing: ResolvedParent, step: Step, blobs: Blobs) -> None:
     """Puts the old bytes back into a file that was being written in place and is neither old nor new."""
     before, after = step.before, step.after
     if before is None or after is None or {before.kind, after.kind} != {"file"}:
@@ -57,11 +57,11 @@ def _alike(one: int, other: int, start: int, end: int, *, padded: bool = False) 
     """Up to where two files hold the same, from a place on. `padded`: behind its end the other one has zeros."""
     at = start
     while at < end:
-        length = min(_PIECE, end - at)
+        length = min(_PIECE_BYTES, end - at)
         piece, like = os.pread(one, length, at), os.pread(other, length, at)
         if padded:
             like = like.ljust(len(piece), b"\0")
-        same = common_start(piece, like)
+        same = count_common_start(piece, like)
         at += same
         if same < length:
             break

@@ -6,33 +6,33 @@ from handrail.protocol.change import State
 from handrail.store.change_log import Step
 
 
-def agrees(now: State | None, step: Step) -> bool:
+def is_before_state(now: State | None, step: Step) -> bool:
     """Whether a path is what a step starts from. Permission bits count only where the step changes them."""
     then = step.before
-    if not same(now, then) or now is None or then is None:
-        return same(now, then)
+    if not has_same_content(now, then) or now is None or then is None:
+        return has_same_content(now, then)
     changes_mode = step.after is not None and step.after.mode != then.mode and step.after.kind == then.kind
     return not changes_mode or then.mode is None or now.mode == then.mode
 
 
-def same(one: State | None, other: State | None) -> bool:
+def has_same_content(one: State | None, other: State | None) -> bool:
     """Whether two states are the same thing with the same content, whatever its permissions."""
     if one is None or other is None:
         return one is other
     return (one.kind, one.hash) == (other.kind, other.hash)
 
 
-def only_mode(step: Step) -> bool:
+def is_mode_change(step: Step) -> bool:
     """Whether a step leaves what is there as it is, but for its mode."""
-    return step.before is not None and same(step.before, step.after)
+    return step.before is not None and has_same_content(step.before, step.after)
 
 
-def back(step: Step) -> Step:
+def invert_step(step: Step) -> Step:
     """The same way in the other direction."""
     return Step(step.path, step.after, step.before)
 
 
-def moves(steps: Iterable[Step]) -> list[Step]:
+def order_steps(steps: Iterable[Step]) -> list[Step]:
     """Steps in an order in which they can be taken: away with what goes, deepest first; then what comes, top first.
 
     A path that becomes another kind of thing goes first and comes afterwards.

@@ -7,16 +7,16 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from handrail.cli.exits import OK, Stop
-from handrail.cli.output import note
-from handrail.cli.preferences import loaded_for
+from handrail.cli.exits import OK, CommandFailed
+from handrail.cli.output import print_note
+from handrail.cli.preferences import load_settings
 from handrail.protocol.error import UsageError
-from handrail.settings.extras import installing
+from handrail.settings.extras import build_install_command
 
 if TYPE_CHECKING:
-    from handrail.acp.hosting import Host
+    from handrail.acp.hosting import AgentHost
     from handrail.models.model import Model
-    from handrail.settings import Loaded
+    from handrail.settings import LoadedSettings
 
 
 def run(options: Namespace) -> int:
@@ -26,35 +26,35 @@ def run(options: Namespace) -> int:
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in {"acp", "pydantic"}:
             raise
-        raise Stop(
-            f"handrail acp needs the extra `acp`, which is not installed. Install it: {installing('acp')}"
+        raise CommandFailed(
+            f"handrail acp needs the extra `acp`, which is not installed. Install it: {build_install_command('acp')}"
         ) from None
     if sys.stdin is not None and sys.stdin.isatty():
-        note(
+        print_note(
             "handrail acp is started by an editor, which talks to it here; Ctrl-C ends it."
             "\nTo tell Zed of it: handrail mcp --config zed. Any other editor is told to start: handrail acp"
         )
     sink = os.dup(1)
     with suppress(OSError):
         os.dup2(2, 1)  # stdout carries the protocol: what a library prints must not end up in it
-    serve(host_of(options), 0, sink)
+    serve(build_host(options), 0, sink)
     return OK
 
 
-def host_of(options: Namespace) -> "Host":
+def build_host(options: Namespace) -> "AgentHost":
     """What the words of the command decide for all sessions."""
-    from handrail.acp.hosting import Host  # noqa: PLC0415  as above
-    from handrail.cli.acp_servers import sources_for  # noqa: PLC0415
-    from handrail.cli.running.turn import limits_of  # noqa: PLC0415
+    from handrail.acp.hosting import AgentHost  # noqa: PLC0415  as above
+    from handrail.cli.acp_servers import build_editor_sources  # noqa: PLC0415
+    from handrail.cli.running.turn import build_turn_limits  # noqa: PLC0415
 
-    return Host(
+    return AgentHost(
         workspace=lambda cwd: _workspace(options, cwd),
         only=os.path.abspath(options.workspace) if options.workspace else None,
         settings=lambda workspace: _settings(options, workspace),
-        limits=limits_of,
+        limits=build_turn_limits,
         models=lambda loaded, before: _models(options, loaded, before),
         model=_model,
-        sources=sources_for,
+        sources=build_editor_sources,
         serves_http=find_spec("mcp") is not None,
     )
 
@@ -74,14 +74,14 @@ def _workspace(options: Namespace, cwd: str) -> str:
     return cwd
 
 
-def _settings(options: Namespace, workspace: str) -> "Loaded":
-    from handrail.cli.running.companions import with_companions  # noqa: PLC0415  as above
+def _settings(options: Namespace, workspace: str) -> "LoadedSettings":
+    from handrail.cli.running.companions import enable_companion_tools  # noqa: PLC0415  as above
 
     first = options.model[0] if options.model else None
-    return with_companions(loaded_for(options, options.mode, workspace, flags={"model": first}), workspace)
+    return enable_companion_tools(load_settings(options, options.mode, workspace, flags={"model": first}), workspace)
 
 
-def _models(options: Namespace, loaded: "Loaded", before: str | None) -> tuple[str, ...]:
+def _models(options: Namespace, loaded: "LoadedSettings", before: str | None) -> tuple[str, ...]:
     """Those that were named, else the one of the settings, else whom the session talked to before. Where that one is
     among several, it is the first."""
     chosen = loaded.settings.model or before
@@ -89,14 +89,14 @@ def _models(options: Namespace, loaded: "Loaded", before: str | None) -> tuple[s
     return (before, *(name for name in named if name != before)) if before in named and before else named
 
 
-def _model(loaded: "Loaded", name: str | None) -> "Model":
-    from handrail.cli.running.model import model_for, no_model, warm_up  # noqa: PLC0415  as above
+def _model(loaded: "LoadedSettings", name: str | None) -> "Model":
+    from handrail.cli.running.model import build_no_model_error, resolve_model, warm_up  # noqa: PLC0415  as above
 
     try:
         if name is None:
-            raise no_model()
-        model = model_for(name, loaded.settings.agent.window)
-    except Stop as stop:
+            raise build_no_model_error()
+        model = resolve_model(name, loaded.settings.agent.window)
+    except CommandFailed as stop:
         raise UsageError(f"{stop}") from None
     warm_up(name)
     return model

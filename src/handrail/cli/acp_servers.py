@@ -9,25 +9,27 @@ import msgspec
 
 from handrail.acp.hosting import EditorServer
 from handrail.cli.output import warn
-from handrail.mcp.client.sources import found_sources
-from handrail.protocol.reading import converted
+from handrail.mcp.client.sources import find_sources
+from handrail.protocol.reading import convert
 from handrail.runtime.sources import ToolSource
-from handrail.settings import Loaded
-from handrail.settings.project_servers import added
-from handrail.settings.servers import ServerTable, wrong_with
+from handrail.settings import LoadedSettings
+from handrail.settings.project_servers import merge_server_tables
+from handrail.settings.servers import ServerTable, list_server_problems
 
 _OTHER = re.compile(r"[^A-Za-z0-9-]+")
-_LONGEST = 48
+_MAX_NAME_CHARS = 48
 
 
-def sources_for(loaded: Loaded, workspace: str, servers: tuple[EditorServer, ...]) -> tuple[ToolSource, ...]:
+def build_editor_sources(
+    loaded: LoadedSettings, workspace: str, servers: tuple[EditorServer, ...]
+) -> tuple[ToolSource, ...]:
     """The sources of a session. What is wrong with a server is told, and keeps no session from being opened."""
-    found = found_sources(_with(loaded, servers), workspace, os.environ)
+    found = find_sources(_with(loaded, servers), workspace, os.environ)
     _tell(found.notes)
     return found.sources
 
 
-def _with(loaded: Loaded, servers: tuple[EditorServer, ...]) -> Loaded:
+def _with(loaded: LoadedSettings, servers: tuple[EditorServer, ...]) -> LoadedSettings:
     """The settings with the editor's servers: those of the settings go first, and whoever manages the machine may have
     said that there are no others."""
     if loaded.servers_fixed and servers:
@@ -36,12 +38,12 @@ def _with(loaded: Loaded, servers: tuple[EditorServer, ...]) -> Loaded:
     tables: dict[str, ServerTable] = {}
     for server in servers:
         name, table = _name(server.name), _table(server)
-        if problems := list(wrong_with(name, table)) or _also_wrong(name, table, tables):
+        if problems := list(list_server_problems(name, table)) or _also_wrong(name, table, tables):
             _tell(f"the MCP server {name} of the editor is not used: {problem}" for problem in problems)
         else:
-            tables[name] = converted(table, ServerTable)
+            tables[name] = convert(table, ServerTable)
     for name, ours in loaded.servers.items():
-        tables[name] = added(tables[name], ours) if ours.adds and name in tables else ours
+        tables[name] = merge_server_tables(tables[name], ours) if ours.is_extension and name in tables else ours
     return msgspec.structs.replace(loaded, servers=tables)
 
 
@@ -53,7 +55,7 @@ def _also_wrong(name: str, table: dict[str, Any], before: dict[str, ServerTable]
 
 def _name(given: str) -> str:
     """A name that can be a part of what its tools are called."""
-    return _OTHER.sub("_", given).strip("_-")[:_LONGEST].strip("_-") or "server"
+    return _OTHER.sub("_", given).strip("_-")[:_MAX_NAME_CHARS].strip("_-") or "server"
 
 
 def _table(server: EditorServer) -> dict[str, Any]:

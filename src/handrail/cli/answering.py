@@ -5,27 +5,28 @@ from argparse import Namespace
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from handrail.cli.call import exit_of, show
-from handrail.cli.exits import FAILED, OK, WAITING, Stop
-from handrail.cli.inbox import short_id_of
-from handrail.cli.output import answer as answer_text
-from handrail.cli.output import answer_json, cut, note, one_line
-from handrail.cli.patience import saying_what_takes_long
-from handrail.cli.preferences import loaded_for
-from handrail.policy.rules.foreign_names import FOREIGN
+from handrail.cli.call import get_exit_code, show
+from handrail.cli.exits import FAILED, OK, WAITING, CommandFailed
+from handrail.cli.inbox import shorten_request_id
+from handrail.cli.output import print_json, print_note
+from handrail.cli.output import print_out as answer_text
+from handrail.cli.patience import print_slow_notice
+from handrail.cli.preferences import load_settings
+from handrail.policy.rules.foreign_names import MCP_PREFIX
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.error import HandrailError, UsageError
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.protocol.result import ToolResult
+from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
-from handrail.settings import Loaded
-from handrail.store.environments import kept_variables
-from handrail.store.inbox import Inbox, Waiting
-from handrail.store.short_ids import short_ids
+from handrail.settings import LoadedSettings
+from handrail.store.environments import load_variables
+from handrail.store.inbox import Inbox, InboxRequest
+from handrail.store.short_ids import shorten_ids
 from handrail.terminal.asking import say_kept
-from handrail.terminal.source import Said, Source
-from handrail.terminal.tried import out_of_date
+from handrail.terminal.source import PromptResult, RequestHooks
+from handrail.terminal.tried import describe_outdated
 
 if TYPE_CHECKING:
     from handrail.runtime.sources import ToolSource
@@ -37,13 +38,13 @@ _OTHER_VARIABLES = (
 )
 
 
-def answer_request(options: Namespace, waiting: Waiting, answer: Answer, *, asked: bool = False) -> int:
+def answer_request(options: Namespace, waiting: InboxRequest, answer: Answer, *, asked: bool = False) -> int:
     """Gives the answer; with the last one of a batch, the batch runs here. The exit code. `asked`: somebody gave it on
     this terminal, and is told what came of it."""
     if waiting.answer is not None and waiting.answer.kind != answer.kind:
         told = f"it was answered already: {waiting.answer.kind}, and not run."
-        raise Stop(f"{told} handrail approvals allow {waiting.request.id} runs it.", FAILED)
-    with opened(options, waiting) as rail:
+        raise CommandFailed(f"{told} handrail approvals allow {waiting.request.id} runs it.", FAILED)
+    with open_asking_session(options, waiting) as rail:
         _refuse_foreign(rail, waiting, answer)
         if answer.kind != "deny":
             refuse_other_variables(rail, waiting)
@@ -51,23 +52,23 @@ def answer_request(options: Namespace, waiting: Waiting, answer: Answer, *, aske
         if not asked and waiting.answer is None:
             _refuse_outdated(rail, waiting.request, answer)
         try:
-            with saying_what_takes_long(options, waiting.request.command or waiting.request.description):
+            with print_slow_notice(options, waiting.request.command or waiting.request.description):
                 outcome = rail.answer(waiting.request, answer)
         except UsageError as error:
             if any(one.id == waiting.request.id for one in rail.waiting()):
-                raise Stop(f"{error}. Nothing was run; it still waits.") from None
-            raise Stop(f"answered elsewhere: {error}", FAILED) from None
+                raise CommandFailed(f"{error}. Nothing was run; it still waits.") from None
+            raise CommandFailed(f"answered elsewhere: {error}", FAILED) from None
         if asked:
-            say_kept(Said(waiting.request, answer), _own(waiting, outcome), plain=options.plain)
+            say_kept(PromptResult(waiting.request, answer), _own(waiting, outcome), plain=options.plain)
         if isinstance(outcome, Parked):
             return _show_rest(options, outcome)
         code = _show(options, waiting, outcome, rail)
         if answer.kind in {"session", "workspace"} and not options.json:
-            note(_granted(waiting, answer))
+            print_note(_granted(waiting, answer))
         return code
 
 
-def source_of(options: Namespace, waiting: Waiting, inbox: Inbox) -> Source:
+def build_inbox_hooks(options: Namespace, waiting: InboxRequest, inbox: Inbox) -> RequestHooks:
     """Where a question comes from that another session has put. That session is opened only for what takes one, and
     let go again: somebody may look at a question for hours."""
 
@@ -76,68 +77,70 @@ def source_of(options: Namespace, waiting: Waiting, inbox: Inbox) -> Source:
         return (request.id, request.revision) in here
 
     def outdated(request: PermissionRequest) -> tuple[str, ...]:
-        return outdated_files(options, waiting, request)
+        return list_outdated_files(options, waiting, request)
 
     def retry(request_id: str, command: str | None) -> PermissionRequest:
         try:
-            with opened(options, waiting) as rail:
+            with open_asking_session(options, waiting) as rail:
                 refuse_other_variables(rail, waiting)
                 return rail.retry(request_id, command)
-        except Stop as stop:
+        except CommandFailed as stop:
             raise UsageError(str(stop)) from None
 
-    return Source(still_open, outdated, retry)
+    return RequestHooks(still_open, outdated, retry)
 
 
-def outdated_files(options: Namespace, waiting: Waiting, request: PermissionRequest) -> tuple[str, ...]:
+def list_outdated_files(options: Namespace, waiting: InboxRequest, request: PermissionRequest) -> tuple[str, ...]:
     """What changed since the request was tried; nothing where that cannot be found out here, for a yes asks again."""
     if request.preview is None or request.preview.tried is None:
         return ()
-    with suppress(Stop, HandrailError), opened(options, waiting) as rail:
+    with suppress(CommandFailed, HandrailError), open_asking_session(options, waiting) as rail:
         return rail.outdated(request)
     return ()
 
 
-def how_again(request: PermissionRequest) -> str:
+def describe_retry(request: PermissionRequest) -> str:
     """How what is out of date is tried again, from the shell."""
-    return f"handrail approvals retry {short_id_of(request.id)} tries it again"
+    return f"handrail approvals retry {shorten_request_id(request.id)} tries it again"
 
 
 def _refuse_half(request: PermissionRequest, answer: Answer) -> None:
-    """Of what was stopped nothing can be kept; the request stays, with what can be had of it."""
+    """Of what was stopped nothing can be committed; the request stays, with what can be had of it."""
     if answer.kind in request.answers or "once" in request.answers or "output" not in request.answers:
         return
-    short = short_id_of(request.id)
+    short = shorten_request_id(request.id)
     only = f"handrail approvals allow {short} --output-only takes what it printed, retry {short} tries it again"
-    raise Stop(f"it was stopped before its end, so there is no whole result to keep. It still waits: {only}.")
+    raise CommandFailed(f"it was stopped before its end, so there is no whole result to keep. It still waits: {only}.")
 
 
 def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer) -> None:
-    """A yes that would keep nothing is not taken: the request can be tried again then, as on a terminal."""
+    """A yes that would commit nothing is not taken: the request can be tried again then, as on a terminal."""
     if answer.kind not in _KEEPING or request.preview is None or request.preview.tried is None:
         return
     if paths := rail.outdated(request):
-        raise Stop(f"{out_of_date(paths, how_again(request))} Nothing was kept; it still waits.", FAILED)
+        raise CommandFailed(
+            f"{describe_outdated(paths, describe_retry(request))} Nothing was kept; it still waits.", FAILED
+        )
 
 
-def refuse_other_variables(rail: Handrail, waiting: Waiting) -> None:
+def refuse_other_variables(rail: Handrail, waiting: InboxRequest) -> None:
     """A yes counts only for what the command would have had where it was asked about."""
     if rail.would_differ(waiting.environment):
-        raise Stop(_OTHER_VARIABLES, FAILED)
+        raise CommandFailed(_OTHER_VARIABLES, FAILED)
 
 
-def opened(options: Namespace, waiting: Waiting) -> Handrail:
+def open_asking_session(options: Namespace, waiting: InboxRequest) -> Handrail:
     """The session that asked, in the mode that its call was judged in and with the variables that its commands would
     have had there: an answer from another shell is to the same question. Somebody is there, whatever this one says."""
     workspace = options.workspace or waiting.workspace
     if workspace is None:
-        raise Stop("which workspace it belongs to was not noted. Nothing was run. Name it with --workspace.")
+        raise CommandFailed("which workspace it belongs to was not noted. Nothing was run. Name it with --workspace.")
     if not os.path.isdir(workspace):
-        gone = f"the folder {one_line(workspace)} that it is about is not there. Nothing was answered."
-        raise Stop(f"{gone} It can be answered when the folder is there again.", FAILED)
-    loaded = loaded_for(options, waiting.mode, workspace)
+        gone = f"the folder {to_one_line(workspace)} that it is about is not there. Nothing was answered."
+        raise CommandFailed(f"{gone} It can be answered when the folder is there again.", FAILED)
+    loaded = load_settings(options, waiting.mode, workspace)
     session, asked = waiting.request.session_id, waiting.environment
-    variables = kept_variables(waiting.folder, asked) if asked is not None else None
+    variables = load_variables(waiting.folder, asked) if asked is not None else None
     return Handrail(
         workspace,
         session=session,
@@ -148,16 +151,18 @@ def opened(options: Namespace, waiting: Waiting) -> Handrail:
     )
 
 
-def _sources(options: Namespace, waiting: Waiting, loaded: Loaded, workspace: str) -> "tuple[ToolSource, ...]":
+def _sources(
+    options: Namespace, waiting: InboxRequest, loaded: LoadedSettings, workspace: str
+) -> "tuple[ToolSource, ...]":
     """Other servers, where a call of the batch is for one of them."""
-    if not any(name.startswith(FOREIGN) for name in waiting.tools):
+    if not any(name.startswith(MCP_PREFIX) for name in waiting.tools):
         return ()
-    from handrail.cli.servers import sources_for  # noqa: PLC0415  few calls are another server's
+    from handrail.cli.servers import build_server_sources  # noqa: PLC0415  few calls are another server's
 
-    return sources_for(options, loaded, workspace)
+    return build_server_sources(options, loaded, workspace)
 
 
-def _refuse_foreign(rail: Handrail, waiting: Waiting, answer: Answer) -> None:
+def _refuse_foreign(rail: Handrail, waiting: InboxRequest, answer: Answer) -> None:
     """A tool that only the program that asked has cannot be run here, and the yes would be lost. To say no to it takes
     nothing, as long as no other call of its batch needs such a tool."""
     here = {spec.name for spec in rail.specs()}
@@ -166,38 +171,38 @@ def _refuse_foreign(rail: Handrail, waiting: Waiting, answer: Answer) -> None:
         tools.remove(waiting.request.called)
     if missing := [name for name in tools if name not in here]:
         message = f"the tool {missing[0]!r} is not here; only the program that asked for it can run it."
-        raise Stop(f"{message} Nothing was answered. There: rail.answer({waiting.request.id!r}, …)", FAILED)
+        raise CommandFailed(f"{message} Nothing was answered. There: rail.answer({waiting.request.id!r}, …)", FAILED)
 
 
-def _show(options: Namespace, waiting: Waiting, done: Done, rail: Handrail) -> int:
+def _show(options: Namespace, waiting: InboxRequest, done: Done, rail: Handrail) -> int:
     if options.json:
-        answer_json(encode({"schema": "handrail.approvals/1", "results": done.results, "waiting": ()}))
+        print_json(encode({"schema": "handrail.approvals/1", "results": done.results, "waiting": ()}))
     for result in () if options.json else done.results:
         if _is_denied(result):
             answer_text(_denied(waiting, result))
         else:
             show(result, options, waiting.mode or "ask", rail.why_off(result.name))
-    codes = [exit_of(result) for result in done.results if not _is_denied(result)]
+    codes = [get_exit_code(result) for result in done.results if not _is_denied(result)]
     return next((code for code in codes if code), OK)
 
 
-def _denied(waiting: Waiting, result: ToolResult[Any]) -> str:
+def _denied(waiting: InboxRequest, result: ToolResult[Any]) -> str:
     """What is not done; of what was denied before, which nobody looked up again, the tool."""
     request = waiting.request
     own = request.tool_call_id == result.tool_call_id
-    what = cut(one_line(request.description if own else result.name), 80)
+    what = truncate(to_one_line(request.description if own else result.name), 80)
     if own and request.preview is not None and request.preview.tried is not None:
         return f"dropped: {what}; your files are untouched\n"
     return f"denied: {what}; nothing of it was run\n"
 
 
-def _own(waiting: Waiting, outcome: Done | Parked) -> ToolResult[Any] | None:
+def _own(waiting: InboxRequest, outcome: Done | Parked) -> ToolResult[Any] | None:
     """What came of the call that was asked about; None while it waits."""
     results = outcome.results if isinstance(outcome, Done) else ()
     return next((one for one in results if one.tool_call_id == waiting.request.tool_call_id), None)
 
 
-def _granted(waiting: Waiting, answer: Answer) -> str:
+def _granted(waiting: InboxRequest, answer: Answer) -> str:
     classes = ", ".join(f"`{one}`" for one in waiting.request.grants) or "this folder"
     return f"no longer asks for {classes} in this {answer.kind}; handrail approvals lists it, revoke takes it back"
 
@@ -210,12 +215,12 @@ def _is_denied(result: ToolResult[Any]) -> bool:
 def _show_rest(options: Namespace, parked: Parked) -> int:
     ids = [request.id for request in parked.requests]
     if options.json:
-        answer_json(encode({"schema": "handrail.approvals/1", "results": (), "waiting": ids}))
+        print_json(encode({"schema": "handrail.approvals/1", "results": (), "waiting": ids}))
     elif ids:
-        short = short_ids(ids)[ids[0]]
-        note(f"Noted. {len(ids)} more to answer before anything of it runs: handrail approvals allow {short}")
+        short = shorten_ids(ids)[ids[0]]
+        print_note(f"Noted. {len(ids)} more to answer before anything of it runs: handrail approvals allow {short}")
     else:
-        note("Noted. Another process runs it.")
+        print_note("Noted. Another process runs it.")
     return WAITING if ids else OK
 
 

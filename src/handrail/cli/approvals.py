@@ -1,18 +1,19 @@
 """approvals: what waits for a yes, and what was granted."""
 
 from argparse import Namespace
+from datetime import UTC, datetime
 from typing import Any
 
 from handrail.cli.exits import OK
-from handrail.cli.inbox import grant_id, grant_name, inbox_of, short_names
-from handrail.cli.output import answer, answer_json, cut, note, table, warn
-from handrail.policy.rules.foreign_names import FOREIGN
+from handrail.cli.inbox import build_grant_id, build_short_ids, describe_grant, open_inbox
+from handrail.cli.output import print_json, print_note, print_out, render_table, warn
+from handrail.policy.rules.foreign_names import MCP_PREFIX
 from handrail.protocol.permission import OpenedFolder, PermissionRequest
+from handrail.protocol.text import format_age, truncate
 from handrail.protocol.wire import encode
-from handrail.store.inbox import Asked, Kept, Waiting
-from handrail.terminal.changed import gist
-from handrail.terminal.request import subject
-from handrail.terminal.tried import age
+from handrail.store.inbox import InboxQuestion, InboxRequest, StoredGrant
+from handrail.terminal.changed import summarize_changes
+from handrail.terminal.request import describe_subject
 
 SCHEMA = "handrail.approvals/1"
 _UNKNOWN = "?"
@@ -21,83 +22,92 @@ _STATES = {"waiting": "waiting", "ready": "answered, not run"}
 
 def run(options: Namespace) -> int:
     """Lists what waits and what is granted, or stays and tells what comes."""
-    inbox = inbox_of(options)
+    inbox = open_inbox(options)
     if options.watch:
         from handrail.cli.watching import watch  # noqa: PLC0415  only who stays needs it
 
         return watch(options, inbox)
     waiting, granted, asked = inbox.waiting(), inbox.granted(), inbox.questions()
-    names = short_names(waiting, granted, asked)
+    names = build_short_ids(waiting, granted, asked)
     for problem in inbox.unreadable.values():
         warn(f"warning: {problem}")
     if options.json:
-        told = {"waiting": [waiting_row(one, names) for one in waiting]}
+        told = {"waiting": [build_waiting_row(one, names) for one in waiting]}
         told |= {"questions": [_question_row(one, names) for one in asked]}
-        answer_json(encode({"schema": SCHEMA, **told, "granted": [_grant_row(one, names) for one in granted]}))
+        print_json(encode({"schema": SCHEMA, **told, "granted": [_grant_row(one, names) for one in granted]}))
     elif waiting or granted or asked:
         rows = _rows(waiting, granted, names, places=options.all)
-        answer(table([*rows[:1], *_question_rows(asked, names, places=options.all), *rows[1:]]))
+        print_out(render_table([*rows[:1], *_question_rows(asked, names, places=options.all), *rows[1:]]))
         if asked:
-            note(f"to reply: handrail approvals reply {names[asked[0].question.tool_call_id]} NUMBER-OR-TEXT")
+            print_note(f"to reply: handrail approvals reply {names[asked[0].question.tool_call_id]} NUMBER-OR-TEXT")
         if waiting:
             first = names[waiting[0].request.id]
-            note(f"to answer: handrail approvals allow {first} | deny {first} --reason TEXT")
+            print_note(f"to answer: handrail approvals allow {first} | deny {first} --reason TEXT")
     else:
         where = "" if options.all else " here"
-        note(f"nobody waits for you{where}, and nothing is granted{'; every workspace: --all' if where else ''}")
+        print_note(f"nobody waits for you{where}, and nothing is granted{'; every workspace: --all' if where else ''}")
     return OK
 
 
-def waiting_row(one: Waiting, names: dict[str, str]) -> dict[str, Any]:
+def build_waiting_row(one: InboxRequest, names: dict[str, str]) -> dict[str, Any]:
     """A request as JSON."""
     request = one.request
     told = {"id": request.id, "short": names[request.id], "state": one.state, "sessionId": request.session_id}
     return told | {"workspace": one.workspace, "time": one.time, "mode": one.mode, "request": request}
 
 
-def _question_row(one: Asked, names: dict[str, str]) -> dict[str, Any]:
+def _question_row(one: InboxQuestion, names: dict[str, str]) -> dict[str, Any]:
     question = one.question
     told = {"id": question.tool_call_id, "short": names[question.tool_call_id], "sessionId": one.session_id}
     return told | {"workspace": one.workspace, "time": one.time, "question": question}
 
 
-def _question_rows(asked: list[Asked], names: dict[str, str], *, places: bool) -> list[tuple[str, ...]]:
+def _question_rows(asked: list[InboxQuestion], names: dict[str, str], *, places: bool) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
+    now = datetime.now(UTC)
     for one in asked:
         question, place = one.question, (one.workspace or _UNKNOWN,) if places else ()
-        options = (f"{number} {cut(option, 30)}" for number, option in enumerate(question.options, start=1))
-        what = " · ".join((cut(question.question, 80), *options))
-        rows.append((names[question.tool_call_id], "question", age(one.time), one.session_id, *place, what))
+        options = (f"{number} {truncate(option, 30)}" for number, option in enumerate(question.options, start=1))
+        what = " · ".join((truncate(question.question, 80), *options))
+        told = (names[question.tool_call_id], "question", format_age(now - one.time), one.session_id)
+        rows.append((*told, *place, what))
     return rows
 
 
-def _grant_row(kept: Kept, names: dict[str, str]) -> dict[str, Any]:
-    granted, name = kept.granted, grant_id(kept)
+def _grant_row(kept: StoredGrant, names: dict[str, str]) -> dict[str, Any]:
+    granted, name = kept.granted, build_grant_id(kept)
     told = {"id": name, "short": names[name], "scope": granted.scope, "sessionId": granted.session_id}
     told |= {"workspace": kept.workspace, "time": granted.time}
     if isinstance(granted, OpenedFolder):
         return told | {"kind": "folder", "path": granted.path, "access": granted.access}
-    if granted.command.startswith(FOREIGN):
+    if granted.command.startswith(MCP_PREFIX):
         return told | {"kind": "tool", "tool": granted.command}
     return told | {"kind": "command", "command": granted.command}
 
 
-def _rows(waiting: list[Waiting], granted: list[Kept], names: dict[str, str], *, places: bool) -> list[tuple[str, ...]]:
+def _rows(
+    waiting: list[InboxRequest], granted: list[StoredGrant], names: dict[str, str], *, places: bool
+) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [("id", "state", "since", "session", *(("workspace",) if places else ()), "what")]
+    now = datetime.now(UTC)
     for one in waiting:
         request = one.request
-        what = f"{request.tool_name} {subject(request)}" if request.command is not None else subject(request)
+        what = (
+            f"{request.tool_name} {describe_subject(request)}"
+            if request.command is not None
+            else describe_subject(request)
+        )
         place = (one.workspace or _UNKNOWN,) if places else ()
-        told = (names[request.id], _STATES[one.state], age(one.time), request.session_id)
-        rows.append((*told, *place, f"{cut(what, 80)}{would_change(request)} ({request.rule})"))
+        told = (names[request.id], _STATES[one.state], format_age(now - one.time), request.session_id)
+        rows.append((*told, *place, f"{truncate(what, 80)}{summarize_request_changes(request)} ({request.rule})"))
     for kept in granted:
         place = (kept.workspace or _UNKNOWN,) if places else ()
-        told = (names[grant_id(kept)], f"granted, {kept.granted.scope}", age(kept.granted.time))
-        rows.append((*told, kept.granted.session_id, *place, cut(grant_name(kept), 80)))
+        told = (names[build_grant_id(kept)], f"granted, {kept.granted.scope}", format_age(now - kept.granted.time))
+        rows.append((*told, kept.granted.session_id, *place, truncate(describe_grant(kept), 80)))
     return rows
 
 
-def would_change(request: PermissionRequest) -> str:
-    """What a yes would keep, in a few words, where it was tried."""
+def summarize_request_changes(request: PermissionRequest) -> str:
+    """What a yes would commit, in a few words, if there is a preview."""
     tried = request.preview.tried if request.preview is not None else None
-    return f": {gist(tried)}" if tried is not None else ""
+    return f": {summarize_changes(tried)}" if tried is not None else ""

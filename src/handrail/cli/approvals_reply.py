@@ -4,11 +4,12 @@ import os
 from argparse import Namespace
 
 from handrail.cli.approvals import SCHEMA
-from handrail.cli.exits import FAILED, OK, Stop
-from handrail.cli.output import answer, answer_json, note, one_line
-from handrail.cli.preferences import loaded_for
-from handrail.cli.questions import found_question, question_text
+from handrail.cli.exits import FAILED, OK, CommandFailed
+from handrail.cli.output import print_json, print_note, print_out
+from handrail.cli.preferences import load_settings
+from handrail.cli.questions import render_question, resolve_question
 from handrail.protocol.error import UsageError
+from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 from handrail.terminal.replying import parse_reply
@@ -16,25 +17,25 @@ from handrail.terminal.replying import parse_reply
 
 def run(options: Namespace) -> int:
     """Gives the question its reply; without one it is only shown."""
-    asked = found_question(options)
+    asked = resolve_question(options)
     question = asked.question
     if not options.words and not options.put_aside:
-        raise Stop(f"say what you reply, or --put-aside.\n{question_text(question)}")
+        raise CommandFailed(f"say what you reply, or --put-aside.\n{render_question(question)}")
     workspace = options.workspace or asked.workspace
     if workspace is None or not os.path.isdir(workspace):
-        told = f"the folder {one_line(workspace)} is not there" if workspace else "its workspace was not noted"
-        raise Stop(f"{told}. Nothing was replied. Name it with --workspace.", FAILED)
+        told = f"the folder {to_one_line(workspace)} is not there" if workspace else "its workspace was not noted"
+        raise CommandFailed(f"{told}. Nothing was replied. Name it with --workspace.", FAILED)
     said = None if options.put_aside else parse_reply(question, " ".join(options.words))
-    with Handrail(workspace, session=asked.session_id, settings=loaded_for(options, None, workspace)) as rail:
+    with Handrail(workspace, session=asked.session_id, settings=load_settings(options, None, workspace)) as rail:
         try:
             done = rail.reply(question, said)
         except UsageError as error:
             if any(one.tool_call_id == question.tool_call_id for one in rail.waiting_questions()):
-                raise Stop(f"{error} Nothing was replied; it still waits.") from None
-            raise Stop(f"replied elsewhere: {error}", FAILED) from None
+                raise CommandFailed(f"{error} Nothing was replied; it still waits.") from None
+            raise CommandFailed(f"replied elsewhere: {error}", FAILED) from None
     if options.json:
-        answer_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
+        print_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
         return OK
-    answer(f"put aside: {one_line(question.question)}\n" if said is None else f"{done.results[0].content}\n")
-    note(f"session {one_line(asked.session_id)} has it, and goes on from there when its loop does")
+    print_out(f"put aside: {to_one_line(question.question)}\n" if said is None else f"{done.results[0].content}\n")
+    print_note(f"session {to_one_line(asked.session_id)} has it, and goes on from there when its loop does")
     return OK

@@ -2,29 +2,32 @@
 
 from argparse import Namespace
 
-from handrail.cli.exits import OK, Stop
-from handrail.cli.inbox import found_grant, grant_id, grant_name
-from handrail.cli.output import answer, answer_json, one_line
-from handrail.cli.preferences import loaded_for
+from handrail.cli.exits import OK, CommandFailed
+from handrail.cli.inbox import build_grant_id, describe_grant, resolve_grant
+from handrail.cli.output import print_json, print_out
+from handrail.cli.preferences import load_settings
 from handrail.protocol.permission import OpenedFolder
+from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 
 
 def run(options: Namespace) -> int:
     """Revokes a grant, or closes a folder."""
-    kept = found_grant(options)
+    kept = resolve_grant(options)
     workspace = options.workspace or kept.workspace
     if workspace is None:
-        raise Stop("which workspace it belongs to was not noted. Nothing was revoked. Name it with --workspace.")
+        raise CommandFailed(
+            "which workspace it belongs to was not noted. Nothing was revoked. Name it with --workspace."
+        )
     granted = kept.granted
-    with Handrail(workspace, session=granted.session_id, settings=loaded_for(options, None, workspace)) as rail:
+    with Handrail(workspace, session=granted.session_id, settings=load_settings(options, None, workspace)) as rail:
         if isinstance(granted, OpenedFolder):
             rail.close_folder(granted.path)
         else:
             rail.revoke(granted.id)
     if options.json:
-        answer_json(encode({"schema": "handrail.approvals/1", "revoked": grant_id(kept)}))
+        print_json(encode({"schema": "handrail.approvals/1", "revoked": build_grant_id(kept)}))
     else:
-        answer(f"revoked: {one_line(grant_name(kept))} asks again\n")
+        print_out(f"revoked: {to_one_line(describe_grant(kept))} asks again\n")
     return OK

@@ -3,10 +3,11 @@
 from argparse import ArgumentParser, Namespace
 from typing import Any, NoReturn
 
-from handrail.cli.commands import COMMANDS, Command
-from handrail.cli.exits import Stop
-from handrail.cli.help_layout import Formatter, hanging
-from handrail.cli.output import answer
+from handrail.cli.commands import COMMANDS, CliCommand
+from handrail.cli.exits import CommandFailed
+from handrail.cli.help_layout import Formatter, format_hanging
+from handrail.cli.output import print_out
+from handrail.protocol.text import quote_text
 
 _TOOLS = ("read", "write", "edit", "find", "grep", "ls", "exec", "process", "apply_patch", "multi_edit", "delete")
 
@@ -17,10 +18,10 @@ def split(words: list[str]) -> tuple[str, list[str]]:
         name = " ".join(words[:count])
         if name in COMMANDS and len(words) >= count and not _is_misnamed(name, words[count:]):
             return name, words[count:]
-    if is_group(group := words[0]) or group in COMMANDS:
-        name = f"{group} {words[1]}"
-        raise Stop(f"there is no command {_shown(name)}.{_nearest_in(group, words[1])} See: handrail {group} --help")
-    raise Stop(f"there is no {_kind(words[0])} {_shown(words[0])}.{_nearest(words[0])} See: handrail --help")
+    if is_group(first := words[0]) or first in COMMANDS:
+        told = f"there is no command {quote_text(f'{first} {words[1]}')}.{_nearest_in(first, words[1])}"
+        raise CommandFailed(f"{told} See: handrail {first} --help")
+    raise CommandFailed(f"there is no {_kind(first)} {quote_text(first)}.{_nearest(first)} See: handrail --help")
 
 
 def is_group(word: str) -> bool:
@@ -33,7 +34,7 @@ def _is_misnamed(name: str, words: list[str]) -> bool:
     return bool(_below(name)) and bool(words) and not words[0].startswith("-")
 
 
-def _below(name: str) -> dict[str, Command]:
+def _below(name: str) -> dict[str, CliCommand]:
     """The commands whose first word is this one."""
     return {other: command for other, command in COMMANDS.items() if other.startswith(f"{name} ")}
 
@@ -54,13 +55,15 @@ def parse(name: str, words: list[str]) -> Namespace | None:
     return options
 
 
-def _without_dashes(name: str, words: list[str]) -> Stop:
+def _without_dashes(name: str, words: list[str]) -> CommandFailed:
     import shlex  # noqa: PLC0415  only for a mistake
 
-    return Stop(f"put -- before the command, or its options are taken for ours: handrail {name} -- {shlex.join(words)}")
+    return CommandFailed(
+        f"put -- before the command, or its options are taken for ours: handrail {name} -- {shlex.join(words)}"
+    )
 
 
-def overview(group: str = "") -> str:
+def render_overview(group: str = "") -> str:
     """What `handrail --help` prints, or `handrail GROUP --help` about the commands that begin with that word."""
     if group:
         return "\n".join((f"usage: handrail {group} COMMAND [options]\n", "commands:", *_listed(_below(group)), ""))
@@ -78,14 +81,14 @@ def overview(group: str = "") -> str:
     )
 
 
-def _listed(commands: dict[str, Command]) -> list[str]:
+def _listed(commands: dict[str, CliCommand]) -> list[str]:
     width = max(map(len, commands))
-    return [hanging(f"  {name:<{width}}  ", command.sentence) for name, command in commands.items()]
+    return [format_hanging(f"  {name:<{width}}  ", command.sentence) for name, command in commands.items()]
 
 
 class _Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise Stop(f"{message}.{self._meant(message)} See: {self.prog} --help")
+        raise CommandFailed(f"{message}.{self._meant(message)} See: {self.prog} --help")
 
     def _meant(self, message: str) -> str:
         """The option that is nearest to one that there is not; the quotes that words of a prompt lack."""
@@ -102,16 +105,16 @@ class _Parser(ArgumentParser):
         return f" A prompt of several words goes in quotes: {self.prog} 'fix the failing test'." if unquoted else ""
 
     def print_help(self, file: Any = None) -> None:  # noqa: ARG002  argparse never says which
-        answer(self.format_help())
+        print_out(self.format_help())
 
 
-def _parser(name: str, command: Command) -> ArgumentParser:
+def _parser(name: str, command: CliCommand) -> ArgumentParser:
     examples = "\n".join(f"  {example}" for example in command.examples)
-    exits = "\n".join(hanging(f"  {code:<4} ", meaning) for code, meaning in sorted(command.exits.items()))
+    exits = "\n".join(format_hanging(f"  {code:<4} ", meaning) for code, meaning in sorted(command.exits.items()))
     commands = "\n".join(("\n\ncommands:", *_listed(_below(name)))) if _below(name) else ""
     parser = _Parser(
         f"handrail {name}",
-        description=f"{hanging('', command.sentence)}\n\nexamples:\n{examples}{commands}",
+        description=f"{format_hanging('', command.sentence)}\n\nexamples:\n{examples}{commands}",
         epilog=f"exit codes:\n{exits}",
         formatter_class=Formatter,
         allow_abbrev=False,
@@ -142,7 +145,3 @@ def _nearest_in(group: str, word: str) -> str:
     names = [name.removeprefix(f"{group} ") for name in _below(group)]
     near = get_close_matches(word.lower()[:80], names, n=1)
     return f" Did you mean {group} {near[0]}?" if near else ""
-
-
-def _shown(word: str) -> str:
-    return repr(word if len(word) <= 80 else f"{word[:79]}…")

@@ -10,41 +10,41 @@ from handrail.cli.output import warn
 from handrail.protocol.batch import Done
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.reading import converted
+from handrail.protocol.reading import convert
 from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
-from handrail.terminal.asking import ask_on_terminal, say_answered_elsewhere, say_kept, somebody_is_there
-from handrail.terminal.source import Said, Source
+from handrail.terminal.asking import ask_on_terminal, is_person_present, say_answered_elsewhere, say_kept
+from handrail.terminal.source import PromptResult, RequestHooks
 
 
 def can_ask(options: Namespace) -> bool:
     """Whether a question may be put: what is piped, or read by a program, is not interrupted by one."""
-    return not options.json and sys.stdout is not None and sys.stdout.isatty() and somebody_is_there()
+    return not options.json and sys.stdout is not None and sys.stdout.isatty() and is_person_present()
 
 
-def asked(rail: Handrail, result: ToolResult[Any], options: Namespace) -> ToolResult[Any]:
+def ask_until_answered(rail: Handrail, result: ToolResult[Any], options: Namespace) -> ToolResult[Any]:
     """What came of a call that needs a yes: its result, once the person answered; as it was, where they did not."""
-    while (request := waiting_for(result)) is not None:
-        said = ask_on_terminal(request, source=source_of(rail), plain=options.plain)
+    while (request := find_request(result)) is not None:
+        said = ask_on_terminal(request, source=build_session_hooks(rail), plain=options.plain)
         if said.answer is None and _is_open(rail, said.request):
-            return interim(result, said.request)
+            return replace_request(result, said.request)
         result = _answered(rail, said, options)
     return result
 
 
-def waiting_for(result: ToolResult[Any]) -> PermissionRequest | None:
+def find_request(result: ToolResult[Any]) -> PermissionRequest | None:
     """The request that a result waits for."""
     if result.error is None or result.error.code != "PERMISSION_REQUIRED":
         return None
-    return converted(result.error.details, PermissionRequest)
+    return convert(result.error.details, PermissionRequest)
 
 
-def source_of(rail: Handrail) -> Source:
+def build_session_hooks(rail: Handrail) -> RequestHooks:
     """Where a question comes from that this session has put."""
-    return Source(lambda request: _is_open(rail, request), rail.outdated, rail.retry)
+    return RequestHooks(lambda request: _is_open(rail, request), rail.outdated, rail.retry)
 
 
-def interim(result: ToolResult[Any], request: PermissionRequest) -> ToolResult[Any]:
+def replace_request(result: ToolResult[Any], request: PermissionRequest) -> ToolResult[Any]:
     """The same result, of a request that took the place of the one that it waited for."""
     if result.error is None:
         return result
@@ -52,7 +52,7 @@ def interim(result: ToolResult[Any], request: PermissionRequest) -> ToolResult[A
     return msgspec.structs.replace(result, error=error)
 
 
-def _answered(rail: Handrail, said: Said, options: Namespace) -> ToolResult[Any]:
+def _answered(rail: Handrail, said: PromptResult, options: Namespace) -> ToolResult[Any]:
     """What came of the call, whoever answered."""
     request, outcome = said.request, None
     try:

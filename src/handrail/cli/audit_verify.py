@@ -5,11 +5,11 @@ from argparse import Namespace
 from msgspec.structs import replace
 
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, OK
-from handrail.cli.output import answer, answer_json, note, warn
-from handrail.cli.sessions import state_of_here
+from handrail.cli.output import print_json, print_note, print_out, warn
+from handrail.cli.sessions import open_state_folder
 from handrail.protocol.error import StoreError
 from handrail.protocol.wire import encode
-from handrail.runtime.offering import offered
+from handrail.runtime.offering import build_tool_set
 from handrail.runtime.restoring import restore_audit
 from handrail.settings import Settings
 from handrail.store.folder import StateFolder
@@ -18,20 +18,20 @@ from handrail.store.verify import Verification, verify
 
 def run(options: Namespace) -> int:
     """Restores what a crash left out, then checks every record."""
-    state = state_of_here()
+    state = open_state_folder()
     try:
-        restored = restore_audit(state, offered(Settings()))
+        restored = restore_audit(state, build_tool_set(Settings()))
     except StoreError as error:  # on a read-only state, for example: what there is can be checked all the same
         warn(f"warning: records that a crash left out were not restored: {error}")
         restored = 0
     found = _verified(state)
     if options.json:
         body = {"schema": "handrail.audit/1", "intact": found.intact, "count": found.records, "head": found.head}
-        answer_json(encode({**body, "problems": found.problems, "unread": found.unread, "restored": restored}))
+        print_json(encode({**body, "problems": found.problems, "unread": found.unread, "restored": restored}))
     else:
         if restored:
-            note(f"{_counted(restored)} restored after a crash")
-        answer("".join(f"{problem}\n" for problem in found.problems) or f"{_counted(found.records)} intact\n")
+            print_note(f"{_counted(restored)} restored after a crash")
+        print_out("".join(f"{problem}\n" for problem in found.problems) or f"{_counted(found.records)} intact\n")
         for text in found.unread:
             warn(f"warning: {text}")
     return FAILED if found.problems else INFRASTRUCTURE if found.unread else OK

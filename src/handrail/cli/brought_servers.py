@@ -3,14 +3,14 @@
 import os
 from collections.abc import Iterator
 
-from handrail.cli.output import one_line
-from handrail.settings.expansion import asked_for
-from handrail.settings.mcp_json import MCP_FILE, Brought
-from handrail.settings.server_words import server_words
+from handrail.protocol.text import to_one_line
+from handrail.settings.expansion import list_variables
+from handrail.settings.mcp_json import MCP_FILE, McpJson
+from handrail.settings.server_words import describe_server
 from handrail.settings.servers import ServerTable
 
 
-def servers_as_text(brought: Brought) -> str:
+def render_servers(brought: McpJson) -> str:
     """What the file brings, with the variables of the person's own that its servers are handed."""
     lines = [f"Servers from {MCP_FILE}, started in a sandbox when a session needs them:"]
     for name, said in brought.servers.items():
@@ -18,13 +18,13 @@ def servers_as_text(brought: Brought) -> str:
     lines += [f"  {name}: cannot be used: {why}" for name, why in brought.unusable.items()]
     lines += brought.remarks
     lines.append(f"Trusted as it is now (SHA-256 {brought.digest[:16]}…).")
-    return "".join(f"{one_line(line)}\n" for line in lines)
+    return "".join(f"{to_one_line(line)}\n" for line in lines)
 
 
 def _about(name: str, said: ServerTable, workspace: str) -> Iterator[str]:
     texts = (said.command or "", *said.args, *said.env.values(), said.url or "", *said.headers.values())
-    asked = asked_for((*texts, said.cwd or ""))
-    yield f"  {name}: {server_words(said)}" + (f"; is told your {', '.join(asked)}" if asked else "")
+    asked = list_variables((*texts, said.cwd or ""))
+    yield f"  {name}: {describe_server(said)}" + (f"; is told your {', '.join(asked)}" if asked else "")
     for file in _files_of(said, workspace) if asked or said.env else ():
         yield f"    {file} is in the workspace: whoever changes it, an agent too, changes what is started with that."
 

@@ -4,12 +4,12 @@ import os
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, cast
 
-from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, Stop
-from handrail.cli.given import given_json
-from handrail.cli.output import answer, answer_json, note, warn
-from handrail.cli.patience import saying_what_takes_long
-from handrail.cli.place import workspace_of
-from handrail.cli.preferences import has_servers, loaded_for
+from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, CommandFailed
+from handrail.cli.given import read_json_argument
+from handrail.cli.output import print_json, print_note, print_out, warn
+from handrail.cli.patience import print_slow_notice
+from handrail.cli.place import resolve_workspace
+from handrail.cli.preferences import has_servers, load_settings
 from handrail.protocol.decision import Mode
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.question import Question
@@ -17,7 +17,7 @@ from handrail.protocol.result import ToolResult
 from handrail.protocol.tool import BASE_NAMES
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
-from handrail.settings import Loaded
+from handrail.settings import LoadedSettings
 
 if TYPE_CHECKING:
     from handrail.runtime.sources import ToolSource
@@ -32,11 +32,11 @@ _EXITS = {
 
 def run(options: Namespace) -> int:
     """Calls the tool and prints what came of it."""
-    arguments = given_json(options.arguments)
+    arguments = read_json_argument(options.arguments)
     if not options.session:
-        raise Stop("--session is empty; name one, or leave it out for the session cli. Nothing was run.")
-    workspace = workspace_of(options)
-    loaded = loaded_for(options, options.mode, workspace)
+        raise CommandFailed("--session is empty; name one, or leave it out for the session cli. Nothing was run.")
+    workspace = resolve_workspace(options)
+    loaded = load_settings(options, options.mode, workspace)
     unattended = options.unattended or bool(os.environ.get("CI"))
     with Handrail(
         workspace,
@@ -46,30 +46,30 @@ def run(options: Namespace) -> int:
         on_permission=_later,
         sources=() if options.tool in BASE_NAMES else _sources(options, loaded, workspace),
     ) as rail:
-        with saying_what_takes_long(options, _what(options.tool, arguments)):
+        with print_slow_notice(options, _what(options.tool, arguments)):
             result = rail.call(options.tool, arguments)
-        asks = exit_of(result) == WAITING and not unattended and _can_ask(options)
+        asks = get_exit_code(result) == WAITING and not unattended and _can_ask(options)
         if asks:
             result = _asked(rail, result, options)
         why_off = rail.why_off(options.tool)
         question = _asked_by(rail, result)
     if options.json:
-        answer_json(encode(result))
+        print_json(encode(result))
     elif question is not None:
         _print_question(question)
-    elif asks and exit_of(result) == WAITING:
+    elif asks and get_exit_code(result) == WAITING:
         _print_how_to_answer(result.error)
     else:
         show(result, options, loaded.settings.mode, why_off)
-    return WAITING if question is not None else exit_of(result)
+    return WAITING if question is not None else get_exit_code(result)
 
 
-def _sources(options: Namespace, loaded: Loaded, workspace: str) -> "tuple[ToolSource, ...]":
+def _sources(options: Namespace, loaded: LoadedSettings, workspace: str) -> "tuple[ToolSource, ...]":
     if not has_servers(loaded, workspace):
         return ()
-    from handrail.cli.servers import sources_for  # noqa: PLC0415  few calls are another server's
+    from handrail.cli.servers import build_server_sources  # noqa: PLC0415  few calls are another server's
 
-    return sources_for(options, loaded, workspace, called=options.tool)
+    return build_server_sources(options, loaded, workspace, called=options.tool)
 
 
 def _what(tool: str, arguments: Any) -> str:
@@ -89,10 +89,10 @@ def _can_ask(options: Namespace) -> bool:
 
 
 def _asked(rail: Handrail, result: ToolResult[Any], options: Namespace) -> ToolResult[Any]:
-    from handrail.cli.asking import asked, say_left  # noqa: PLC0415  only where somebody has to be asked
+    from handrail.cli.asking import ask_until_answered, say_left  # noqa: PLC0415  only where somebody has to be asked
 
     try:
-        return asked(rail, result, options)
+        return ask_until_answered(rail, result, options)
     except KeyboardInterrupt:
         say_left()
         raise
@@ -106,13 +106,13 @@ def _asked_by(rail: Handrail, result: ToolResult[Any]) -> Question | None:
 
 
 def _print_question(question: Question) -> None:
-    from handrail.cli.questions import how_to_reply, question_text  # noqa: PLC0415  few calls ask something
+    from handrail.cli.questions import describe_reply_command, render_question  # noqa: PLC0415  few calls ask something
 
-    answer(question_text(question))
-    warn(how_to_reply(question))
+    print_out(render_question(question))
+    warn(describe_reply_command(question))
 
 
-def exit_of(result: ToolResult[Any]) -> int:
+def get_exit_code(result: ToolResult[Any]) -> int:
     """What the exit code says about a result."""
     return OK if result.error is None else _EXITS.get(result.error.code, FAILED)
 
@@ -125,29 +125,29 @@ def show(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str |
     for text in result.warnings:
         warn(f"warning: {text}")
     if result.error is None:
-        answer(result.content)
+        print_out(result.content)
         if result.meta.truncated:
-            note(f"{result.summary}; {_how_to_go_on(result)}")
+            print_note(f"{result.summary}; {_how_to_go_on(result)}")
         if result.meta.undo is not None:
-            note(f"to take it back: handrail undo {result.meta.undo}")
+            print_note(f"to take it back: handrail undo {result.meta.undo}")
         if open_end := _not_covered(result):
-            note(open_end)
+            print_note(open_end)
         if process := getattr(result.data, "session_id", None):
-            note(f"to look at it: handrail processes log {process}; to end it: handrail processes stop {process}")
+            print_note(f"to look at it: handrail processes log {process}; to end it: handrail processes stop {process}")
     elif waits:
         _print_request(result.error, mode)
     else:
         _print_next_step(result.error, options, mode)
     if options.verbose:
-        note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
+        print_note(f"{result.title}: {result.summary} · {result.duration_ms:.1f} ms")
 
 
 def _not_covered(result: ToolResult[Any]) -> str | None:
     if result.meta.sandbox is None:
         return None
-    from handrail.cli.coverage import of_result  # noqa: PLC0415  only commands have something to say
+    from handrail.cli.coverage import describe_result_gap  # noqa: PLC0415  only commands have something to say
 
-    return of_result(result)
+    return describe_result_gap(result)
 
 
 def _how_to_go_on(result: ToolResult[Any]) -> str:
@@ -158,7 +158,7 @@ def _how_to_go_on(result: ToolResult[Any]) -> str:
 
 def _print_error(result: ToolResult[Any], error: ErrorInfo, why_off: str | None) -> None:
     if result.content != error.message:
-        answer(result.content)  # what there was before it failed
+        print_out(result.content)  # what there was before it failed
     warn(error.code if error.message in result.content != error.message else f"{error.code}: {error.message}")
     if why_off:
         warn(f"{why_off} (handrail config says which file)")
@@ -167,27 +167,27 @@ def _print_error(result: ToolResult[Any], error: ErrorInfo, why_off: str | None)
 
 
 def _print_next_step(error: ErrorInfo, options: Namespace, mode: Mode) -> None:
-    from handrail.cli.next_step import after_refusal  # noqa: PLC0415  only where policy has refused
+    from handrail.cli.next_step import suggest_after_denial  # noqa: PLC0415  only where policy has refused
 
     unattended = getattr(options, "unattended", False)
-    step = after_refusal(error, mode, unattended=unattended)
+    step = suggest_after_denial(error, mode, unattended=unattended)
     if step:
-        note(step)
+        print_note(step)
 
 
 def _print_request(error: ErrorInfo, mode: Mode) -> None:
-    from handrail.cli.next_step import after_request  # noqa: PLC0415  only where somebody has to be asked
-    from handrail.cli.request import request_in, request_text  # noqa: PLC0415
+    from handrail.cli.next_step import suggest_after_request  # noqa: PLC0415  only where somebody has to be asked
+    from handrail.cli.request import parse_request, render_request_text  # noqa: PLC0415
 
-    request = request_in(error.details)
-    answer(request_text(request))
-    warn(after_request(request, mode))
+    request = parse_request(error.details)
+    print_out(render_request_text(request))
+    warn(suggest_after_request(request, mode))
     _print_how_to_answer(error)
 
 
 def _print_how_to_answer(error: ErrorInfo | None) -> None:
-    from handrail.cli.next_step import how_to_answer  # noqa: PLC0415  only where somebody has to be asked
-    from handrail.cli.request import request_in  # noqa: PLC0415
+    from handrail.cli.next_step import describe_answer_commands  # noqa: PLC0415  only where somebody has to be asked
+    from handrail.cli.request import parse_request  # noqa: PLC0415
 
     if error is not None:
-        warn(how_to_answer(request_in(error.details)))
+        warn(describe_answer_commands(parse_request(error.details)))

@@ -11,7 +11,7 @@ from handrail.cli import options
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, INTERRUPTED, LIMIT, OK, USAGE, WAITING
 
 
-class Command(NamedTuple):
+class CliCommand(NamedTuple):
     """One command; `module` has `run(options) -> int`."""
 
     module: str
@@ -31,11 +31,11 @@ _EXITS = {
 }
 
 
-COMMANDS: dict[str, Command] = {
-    "run": Command(
+COMMANDS: dict[str, CliCommand] = {
+    "run": CliCommand(
         "run",
         "Have a model do a task here, with the tools; its words on stdout, progress on stderr.",
-        options.for_run,
+        options.add_run_options,
         ("handrail run 'fix the failing test'", "handrail run 'review this' --json < changes.diff"),
         _EXITS
         | {
@@ -47,31 +47,31 @@ COMMANDS: dict[str, Command] = {
             INTERRUPTED: "interrupted; the session is kept",
         },
     ),
-    "demo": Command(
+    "demo": CliCommand(
         "demo",
         "See it at work without a key: a scripted model fixes a test in a temporary folder.",
-        options.for_demo,
+        options.add_demo_options,
         ("handrail demo", "handrail demo --plain"),
         _EXITS | {FAILED: "something was not as it should be; it is named"},
     ),
-    "mcp": Command(
+    "mcp": CliCommand(
         "mcp",
         "Be the tools of another program's agent: an MCP server over stdin and stdout.",
-        options.for_mcp,
+        options.add_mcp_options,
         ("handrail mcp --config claude-code", "handrail mcp --config claude-code --write"),
         _EXITS | {FAILED: "with --config: what is to be pasted by hand was printed"},
     ),
-    "acp": Command(
+    "acp": CliCommand(
         "acp",
         "Be the agent of an editor that speaks the Agent Client Protocol, over stdin and stdout.",
-        options.for_acp,
+        options.add_acp_options,
         ("handrail acp --model anthropic:claude-sonnet-4-5", "handrail acp --mode auto --workspace ."),
         _EXITS,
     ),
-    "call": Command(
+    "call": CliCommand(
         "call",
         "Run one tool call and print its result.",
-        options.for_call,
+        options.add_call_options,
         (
             """handrail call exec '{"command": "make test"}'""",
             "handrail call write - --mode auto --json < arguments.json",
@@ -83,167 +83,167 @@ COMMANDS: dict[str, Command] = {
             LIMIT: "a limit ended it",
         },
     ),
-    "approvals": Command(
+    "approvals": CliCommand(
         "approvals",
         "List what waits for your yes or your reply, and what you granted.",
-        options.for_approvals,
+        options.add_approvals_options,
         ("handrail approvals --watch", "handrail approvals allow 8f2"),
         _EXITS,
     ),
-    "approvals allow": Command(
+    "approvals allow": CliCommand(
         "approvals_allow",
         "Say yes to a request: keep what was tried, or run it, and print the result.",
-        options.for_approvals_allow,
+        options.add_approvals_allow_options,
         ("handrail approvals allow 8f2 --scope session", "handrail approvals allow 8f2 --output-only"),
         _EXITS
         | {FAILED: "nothing waits under this id, or the result is an error", WAITING: "more of its batch waits"}
         | {LIMIT: "a limit ended it"},
     ),
-    "approvals deny": Command(
+    "approvals deny": CliCommand(
         "approvals_deny",
         "Say no to a request, and why.",
-        options.for_approvals_deny,
+        options.add_approvals_deny_options,
         ("handrail approvals deny 8f2", "handrail approvals deny 8f2 --reason 'use the staging config'"),
         _EXITS | {FAILED: "nothing waits under this id", WAITING: "more of its batch waits"},
     ),
-    "approvals reply": Command(
+    "approvals reply": CliCommand(
         "approvals_reply",
         "Reply to a question of the model; its session goes on with that.",
-        options.for_approvals_reply,
+        options.add_approvals_reply_options,
         ("handrail approvals reply 8f2 1", "handrail approvals reply 8f2 only in the checkout"),
         _EXITS | {FAILED: "no question waits under this id"},
     ),
-    "approvals show": Command(
+    "approvals show": CliCommand(
         "approvals_show",
         "Show a request with its preview; changes nothing.",
-        options.for_approvals_show,
+        options.add_approvals_show_options,
         ("handrail approvals show 8f2 --diff", "handrail approvals show 8f2 --output --json"),
         _EXITS | {FAILED: "nothing waits under this id"},
     ),
-    "approvals retry": Command(
+    "approvals retry": CliCommand(
         "approvals_retry",
         "Try the command of a request again in a copy, or another one in its place.",
-        options.for_approvals_retry,
+        options.add_approvals_retry_options,
         ("handrail approvals retry 8f2", "handrail approvals retry 8f2 --command 'make -n'"),
         _EXITS
         | {FAILED: "nothing waits under this id, or policy refuses it", WAITING: "tried; it waits for an answer"},
     ),
-    "approvals revoke": Command(
+    "approvals revoke": CliCommand(
         "approvals_revoke",
         "Take back what you granted: a class of commands, or an opened folder.",
-        options.for_approvals_revoke,
+        options.add_approvals_revoke_options,
         ("handrail approvals revoke 1c9", "handrail approvals revoke /data/shared"),
         _EXITS | {FAILED: "nothing is granted under this id"},
     ),
-    "tools": Command(
+    "tools": CliCommand(
         "tools",
         "List the tools that are offered.",
-        options.for_tools,
+        options.add_tools_options,
         ("handrail tools", "handrail tools --openai > tools.json"),
         _EXITS,
     ),
-    "skills": Command(
+    "skills": CliCommand(
         "skills",
         "List the skills that are found here, and what they leave of the tools.",
-        options.for_skills,
+        options.add_skills_options,
         ("handrail skills", "handrail skills show commit"),
         _EXITS,
     ),
-    "skills show": Command(
+    "skills show": CliCommand(
         "skills_show",
         "Show how a skill is understood: its tools, its rules, what it says; changes nothing.",
-        options.for_skills_show,
+        options.add_skills_show_options,
         ("handrail skills show commit", "handrail skills show commit --json | jq .skill.allowedTools"),
         _EXITS | {FAILED: "there is no such skill, or it cannot be used"},
     ),
-    "schema": Command(
+    "schema": CliCommand(
         "schema",
         "Print the JSON Schema of everything on the wire.",
-        options.for_schema,
+        options.add_schema_options,
         ("handrail schema | jq .types.tool_result", "handrail schema --out schemas"),
         _EXITS,
     ),
-    "log": Command(
+    "log": CliCommand(
         "log",
         "Show what happened in a session, the last events last.",
-        options.for_log,
+        options.add_log_options,
         ("handrail log --changes", "handrail log --line src/a.py:41"),
         _EXITS | {FAILED: "there is no such session, file or line"},
     ),
-    "log export": Command(
+    "log export": CliCommand(
         "log_export",
         "Copy the events of a session to JSONL files, one a day.",
-        options.for_log_export,
+        options.add_log_export_options,
         ("handrail log export cli", "handrail log export cli --out /tmp/logs"),
         _EXITS | {FAILED: "there is no such session"},
     ),
-    "sessions": Command(
+    "sessions": CliCommand(
         "session_list",
         "List stored sessions with their state and size.",
-        options.for_sessions,
+        options.add_sessions_options,
         ("handrail sessions", "handrail sessions --all --json"),
         _EXITS,
     ),
-    "sessions remove": Command(
+    "sessions remove": CliCommand(
         "session_removal",
         "Remove a session with its journal, files and stored outputs.",
-        options.for_sessions_remove,
+        options.add_sessions_remove_options,
         ("handrail sessions remove s-7fq", "handrail sessions remove --older-than 90d --all"),
         _EXITS | {FAILED: "there is no such session, or it is in use; nothing was removed"},
     ),
-    "replay": Command(
+    "replay": CliCommand(
         "replay",
         "Play a recorded session again on a copy of the workspace as it was, and compare every result.",
-        options.for_replay,
+        options.add_replay_options,
         ("handrail replay cli", "handrail replay cli --json | jq '.calls[] | select(.verdict == \"differs\")'"),
         _EXITS | {FAILED: "a result differs, or there is no such session"},
     ),
-    "diff": Command(
+    "diff": CliCommand(
         "diff",
         "Show what a change did to files.",
-        options.for_diff,
+        options.add_diff_options,
         ("handrail diff --turn", "handrail diff 14 > change.patch"),
         _EXITS | {FAILED: "there is no such change"},
     ),
-    "undo": Command(
+    "undo": CliCommand(
         "undo",
         "Take back the last change in this workspace, or another; what changed since stays.",
-        options.for_undo,
+        options.add_undo_options,
         ("handrail undo", "handrail undo 14 --with-later"),
         _EXITS | {FAILED: "refused; nothing was changed"},
     ),
-    "redo": Command(
+    "redo": CliCommand(
         "redo",
         "Take back the last undo.",
-        options.for_redo,
+        options.add_redo_options,
         ("handrail redo", "handrail redo --json"),
         _EXITS | {FAILED: "refused; nothing was changed"},
     ),
-    "processes": Command(
+    "processes": CliCommand(
         "processes",
         "List the commands that go on in the background, and those that did.",
-        options.for_processes,
+        options.add_processes_options,
         ("handrail processes --all", "handrail processes stop p-7fq"),
         _EXITS | {FAILED: "there is no such session"},
     ),
-    "processes log": Command(
+    "processes log": CliCommand(
         "processes_log",
         "Print what a background command has printed.",
-        options.for_processes_log,
+        options.add_processes_log_options,
         ("handrail processes log p-7fq --follow", "handrail processes log p-7fq --raw > server.log"),
         _EXITS | {FAILED: "there is no such process session"},
     ),
-    "processes write": Command(
+    "processes write": CliCommand(
         "processes_write",
         "Write a line to the input of a background command.",
-        options.for_processes_write,
+        options.add_processes_write_options,
         ("handrail processes write p-7fq yes", "handrail processes write p-7fq - --eof < answers.txt"),
         _EXITS | {FAILED: "there is no such process session, or it has ended"},
     ),
-    "processes forward": Command(
+    "processes forward": CliCommand(
         "processes_forward",
         "Open a port of a background command on this machine, until Ctrl-C.",
-        options.for_processes_forward,
+        options.add_processes_forward_options,
         ("handrail processes forward p-7fq 8000", "handrail processes forward p-7fq 80 --to 8080"),
         _EXITS
         | {
@@ -251,59 +251,59 @@ COMMANDS: dict[str, Command] = {
             FAILED: "there is no such process session, it cannot be reached, or the port here is taken",
         },
     ),
-    "processes stop": Command(
+    "processes stop": CliCommand(
         "processes_stop",
         "End a background command with all that it started; its log stays.",
-        options.for_processes_stop,
+        options.add_processes_stop_options,
         ("handrail processes stop p-7fq", "handrail processes stop --all"),
         _EXITS | {FAILED: "there is no such process session, or it could not be ended"},
     ),
-    "processes remove": Command(
+    "processes remove": CliCommand(
         "processes_remove",
         "End a background command where it runs, and forget it with its log.",
-        options.for_processes_remove,
+        options.add_processes_remove_options,
         ("handrail processes remove p-7fq", "handrail processes remove p-7fq --json"),
         _EXITS | {FAILED: "there is no such process session"},
     ),
-    "memory": Command(
+    "memory": CliCommand(
         "memory",
         "List the notes that models made about this workspace.",
-        options.for_memory,
+        options.add_memory_options,
         ("handrail memory", "handrail memory --json | jq '.notes[].title'"),
         _EXITS,
     ),
-    "memory show": Command(
+    "memory show": CliCommand(
         "memory_show",
         "Print a note.",
-        options.for_one_note,
+        options.add_one_note_options,
         ("handrail memory show m-7fq2k", "handrail memory show m-7f --json"),
         _EXITS | {FAILED: "there is no such note"},
     ),
-    "memory remove": Command(
+    "memory remove": CliCommand(
         "memory_remove",
         "Remove a note: no later session reads it.",
-        options.for_one_note,
+        options.add_one_note_options,
         ("handrail memory remove m-7fq2k", "handrail memory remove m-7f --json"),
         _EXITS | {FAILED: "there is no such note, or it could not be removed"},
     ),
-    "audit": Command(
+    "audit": CliCommand(
         "audit",
         "Show the last records of the audit.",
-        options.for_audit,
+        options.add_audit_options,
         ("handrail audit --limit 50", "handrail audit --json | jq '.records[].rule'"),
         _EXITS,
     ),
-    "audit verify": Command(
+    "audit verify": CliCommand(
         "audit_verify",
         "Check that no record of the audit was changed, removed or inserted.",
-        options.as_json,
+        options.add_json_option,
         ("handrail audit verify", "handrail audit verify --json | jq .intact"),
         _EXITS | {FAILED: "the audit is broken"},
     ),
-    "policy explain": Command(
+    "policy explain": CliCommand(
         "policy_explain",
         "Say what policy decides about a command or a tool call, and why; nothing is run.",
-        options.for_policy_explain,
+        options.add_policy_explain_options,
         (
             "handrail policy explain -- 'cd api && rm -rf build | tee log'",
             """handrail policy explain --tool write --args '{"path": "a", "content": ""}' --json""",
@@ -316,45 +316,45 @@ COMMANDS: dict[str, Command] = {
         },
         takes_rest=True,
     ),
-    "policy modes": Command(
+    "policy modes": CliCommand(
         "policy_modes",
         "Show what each mode says where no rule does.",
-        options.as_json,
+        options.add_json_option,
         ("handrail policy modes", "handrail policy modes --json | jq .table.write"),
         _EXITS,
     ),
-    "policy test": Command(
+    "policy test": CliCommand(
         "policy_test",
         "Check the examples of the rules in force and of the built-in tables.",
-        options.for_policy_test,
+        options.add_policy_test_options,
         ("handrail policy test", "handrail policy test --workspace . --json"),
         _EXITS | {FAILED: "an example does not come out as its rule says"},
     ),
-    "policy replay": Command(
+    "policy replay": CliCommand(
         "policy_replay",
         "Judge the calls of before under the rules of today, from the facts that were recorded.",
-        options.for_policy_replay,
+        options.add_policy_replay_options,
         ("handrail policy replay --since 7d", "handrail policy replay --session cli --mode auto --json"),
         _EXITS | {FAILED: "there is no such session"},
     ),
-    "doctor": Command(
+    "doctor": CliCommand(
         "doctor",
         "Check what handrail needs here; changes nothing.",
-        options.as_json,
+        options.add_json_option,
         ("handrail doctor", "handrail doctor --json"),
         _EXITS | {FAILED: "something does not work"},
     ),
-    "config": Command(
+    "config": CliCommand(
         "config",
         "Show every setting and rule, and where it comes from.",
-        options.for_config,
+        options.add_config_options,
         ("handrail config", "handrail config --schema > .handrail.schema.json"),
         _EXITS,
     ),
-    "trust": Command(
+    "trust": CliCommand(
         "trust",
         "Let a project loosen the settings (handrail.toml) and bring servers (.mcp.json), exactly as they are now.",
-        options.for_trust,
+        options.add_trust_options,
         ("handrail trust", "handrail trust --list"),
         _EXITS,
     ),

@@ -7,48 +7,57 @@ from typing import Any
 import msgspec
 
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json, note, table
-from handrail.cli.preferences import folder_to_look_at, has_servers, with_unknown_tools
-from handrail.protocol.schema import DIALECT, flat_schema
+from handrail.cli.output import print_json, print_note, print_out, render_table
+from handrail.cli.preferences import add_unknown_tool_notes, has_servers, resolve_project_folder
+from handrail.protocol.schema import DIALECT, build_flat_schema
 from handrail.protocol.wire import encode
-from handrail.settings import MANAGED_FILE, REFERENCE, Loaded, Settings, flat, load, state_folder, user_file
+from handrail.settings import (
+    MANAGED_FILE,
+    REFERENCE,
+    LoadedSettings,
+    Settings,
+    flatten_settings,
+    load,
+    resolve_state_folder,
+    resolve_user_file,
+)
 
 
 def run(options: Namespace) -> int:
     """Shows the settings and the rules in force, or the schema of the file."""
     if options.schema:
-        answer_json(msgspec.json.format(encode(settings_schema()), indent=2))
+        print_json(msgspec.json.format(encode(build_settings_schema()), indent=2))
         return OK
-    folder = folder_to_look_at(options)
-    loaded = with_unknown_tools(load(os.environ, {}, folder))
+    folder = resolve_project_folder(options)
+    loaded = add_unknown_tool_notes(load(os.environ, {}, folder))
     servers = _servers(loaded, folder)
     if options.json:
-        answer_json(encode({"schema": "handrail.config/1", **as_data(loaded, servers)}))
+        print_json(encode({"schema": "handrail.config/1", **build_config_data(loaded, servers)}))
         return OK
-    answer(as_text(loaded, servers))
+    print_out(render_config(loaded, servers))
     for text in loaded.notes:
-        note(text)
+        print_note(text)
     for what, path in _places(loaded).items():
-        note(f"{what}: {path}")
+        print_note(f"{what}: {path}")
     return OK
 
 
-def as_text(loaded: Loaded, servers: dict[str, str]) -> str:
+def render_config(loaded: LoadedSettings, servers: dict[str, str]) -> str:
     """The settings as a table, and servers and rules as others where there are any."""
-    rows = [(key, _shown(value), loaded.sources[key]) for key, value in flat(loaded.settings).items()]
-    text = table([("setting", "value", "source"), *rows])
+    rows = [(key, _shown(value), loaded.sources[key]) for key, value in flatten_settings(loaded.settings).items()]
+    text = render_table([("setting", "value", "source"), *rows])
     if servers:
-        text += f"\n{table([('server', 'what it is'), *servers.items()])}"
+        text += f"\n{render_table([('server', 'what it is'), *servers.items()])}"
     if not loaded.rules:
         return text
     words = {"allow": "allow", "confirm": "ask", "deny": "deny"}
     rules = [(rule.id, words[rule.verdict], rule.tool, rule.pattern, rule.source) for rule in loaded.rules]
-    return f"{text}\n{table([('rule', 'says', 'tool', 'pattern', 'source'), *rules])}"
+    return f"{text}\n{render_table([('rule', 'says', 'tool', 'pattern', 'source'), *rules])}"
 
 
-def as_data(loaded: Loaded, servers: dict[str, str]) -> dict[str, Any]:
+def build_config_data(loaded: LoadedSettings, servers: dict[str, str]) -> dict[str, Any]:
     """The same and more, for programs."""
-    values = flat(loaded.settings)
+    values = flatten_settings(loaded.settings)
     return {
         "settings": {key: {"value": value, "source": loaded.sources[key]} for key, value in values.items()},
         "rules": loaded.rules,
@@ -56,38 +65,38 @@ def as_data(loaded: Loaded, servers: dict[str, str]) -> dict[str, Any]:
         "notes": loaded.notes,
         "ignored": loaded.ignored,
         "project": loaded.project,
-        "userFile": user_file(os.environ),
+        "userFile": resolve_user_file(os.environ),
         "managedFile": MANAGED_FILE,
-        "stateFolder": state_folder(os.environ),
+        "stateFolder": resolve_state_folder(os.environ),
     }
 
 
-def _servers(loaded: Loaded, folder: str | None) -> dict[str, str]:
+def _servers(loaded: LoadedSettings, folder: str | None) -> dict[str, str]:
     """Other MCP servers by name, in words that hold no secret."""
     if not (has_servers(loaded, folder) if folder else loaded.servers):
         return {}
-    from handrail.cli.server_list import listed_servers  # noqa: PLC0415  few have one
+    from handrail.cli.server_list import describe_servers  # noqa: PLC0415  few have one
 
-    return listed_servers(loaded, folder)
+    return describe_servers(loaded, folder)
 
 
-def settings_schema() -> dict[str, Any]:
+def build_settings_schema() -> dict[str, Any]:
     """The JSON Schema of the settings file, with what each setting means."""
     from handrail.settings.reference import RULE, SERVER  # noqa: PLC0415  only the schema needs these forms
     from handrail.settings.rule_tables import RuleTable  # noqa: PLC0415
     from handrail.settings.servers import ServerTable  # noqa: PLC0415
 
-    schema = _portable(flat_schema(Settings))
+    schema = _portable(build_flat_schema(Settings))
     for key, entry in REFERENCE.items():
         place = schema
         for part in key.split("."):
             place = place["properties"][part]
         place["description"] = entry.help
-    rule = _portable(flat_schema(RuleTable))
+    rule = _portable(build_flat_schema(RuleTable))
     for key, entry in RULE.items():
         rule["properties"][key]["description"] = entry.help
     rule["oneOf"] = [{"required": [verdict]} for verdict in ("allow", "ask", "deny")]
-    server = _portable(flat_schema(ServerTable))
+    server = _portable(build_flat_schema(ServerTable))
     for key, entry in SERVER.items():
         server["properties"][key]["description"] = entry.help
     schema["properties"]["mcp"]["properties"]["servers"] = {"type": "object", "additionalProperties": server}
@@ -95,8 +104,8 @@ def settings_schema() -> dict[str, Any]:
     return {"$schema": DIALECT, "title": "handrail settings", **schema}
 
 
-def _places(loaded: Loaded) -> dict[str, str]:
-    places = {"user file": user_file(os.environ), "state folder": state_folder(os.environ)}
+def _places(loaded: LoadedSettings) -> dict[str, str]:
+    places = {"user file": resolve_user_file(os.environ), "state folder": resolve_state_folder(os.environ)}
     if loaded.project:
         trust = "trusted" if loaded.project.trusted else "not trusted"
         places = {"project file": f"{loaded.project.path} ({trust})", **places}

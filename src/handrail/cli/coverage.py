@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from typing import Any
 
-from handrail.cli.output import one_line
 from handrail.protocol.change import ChangeRecord
 from handrail.protocol.result import SandboxUsed, ToolResult
+from handrail.protocol.text import to_one_line
 from handrail.rail import Handrail
 
 
-def of_result(result: ToolResult[Any]) -> str | None:
+def describe_result_gap(result: ToolResult[Any]) -> str | None:
     """What undo does not cover of a call; None where there is nothing to say."""
     used = result.meta.sandbox
     if used is None or used.undo == "read-only" or getattr(result.data, "session_id", None):
@@ -18,12 +18,12 @@ def of_result(result: ToolResult[Any]) -> str | None:
     return f"not covered by undo: {told}" if told else None
 
 
-def of_record(record: ChangeRecord) -> str:
+def describe_record_gap(record: ChangeRecord) -> str:
     """The same of a change in the log; empty where there is nothing to say."""
     return f"not covered by undo: {_joined(record.not_covered)}" if record.not_covered else ""
 
 
-def of_changes(rail: Handrail, numbers: Iterable[int]) -> list[str]:
+def list_change_gaps(rail: Handrail, numbers: Iterable[int]) -> list[str]:
     """The same of changes by their numbers, one line each."""
     wanted = frozenset(numbers)
     latest = rail.changes(1)
@@ -39,9 +39,9 @@ def _of_sandbox(used: SandboxUsed) -> str:
         return _joined(used.not_covered)
     if used.undo != "none":
         return ""
-    why = f" ({one_line(used.no_layer)})" if used.no_layer else ""
+    why = f" ({to_one_line(used.no_layer)})" if used.no_layer else ""
     return f"what it changed, if anything{why}"
 
 
 def _joined(told: tuple[str, ...]) -> str:
-    return "; ".join(map(one_line, told))
+    return "; ".join(map(to_one_line, told))

@@ -6,8 +6,9 @@ from itertools import groupby
 
 from handrail.cli.checks import CHECKS
 from handrail.cli.exits import FAILED, OK
-from handrail.cli.output import answer, answer_json, can_show, one_line
-from handrail.cli.rows import Row
+from handrail.cli.output import can_show, print_json, print_out
+from handrail.cli.rows import Finding
+from handrail.protocol.text import to_one_line
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
 
@@ -21,19 +22,19 @@ def run(options: Namespace) -> int:
     failed = any(row.status == "error" for row in rows)
     if options.json:
         body = {"schema": "handrail.doctor/1", "ok": not failed, "version": VERSION, "platform": sys.platform}
-        answer_json(encode({**body, "rows": [row._asdict() for row in rows]}))
+        print_json(encode({**body, "rows": [row._asdict() for row in rows]}))
     else:
-        answer("".join(_lines(rows)))
+        print_out("".join(_lines(rows)))
     return FAILED if failed else OK
 
 
-def _lines(rows: list[Row]) -> list[str]:
+def _lines(rows: list[Finding]) -> list[str]:
     signs, arrow = (_SIGNS, "→") if can_show("✓⚠✗→") else (_WORDS, "->")
     lines: list[str] = []
     for group, members in groupby(rows, lambda row: row.group):
         lines.append(f"{group}\n")
         for row in members:
-            lines.append(f"  {signs[row.status]} {one_line(row.text)}\n")
+            lines.append(f"  {signs[row.status]} {to_one_line(row.text)}\n")
             if row.fix:
-                lines.append(f"      {arrow} {one_line(row.fix)}\n")
+                lines.append(f"      {arrow} {to_one_line(row.fix)}\n")
     return lines

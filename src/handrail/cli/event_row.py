@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from handrail.cli.output import can_show, cut
+from handrail.cli.output import can_show
 from handrail.protocol.event import (
-    Change,
+    ChangeEvent,
     Display,
     Event,
     Network,
@@ -14,20 +14,21 @@ from handrail.protocol.event import (
     ToolCallError,
     ToolCallQuestionRequired,
     ToolEvent,
-    kind_of,
+    get_event_kind,
 )
-from handrail.store.journal import Broken
-from handrail.terminal.display_line import ICONS, display_line
+from handrail.protocol.text import truncate
+from handrail.store.journal import BrokenEvent
+from handrail.terminal.display_line import ICONS, render_display_line
 
 
-def event_row(event: Event | Broken) -> tuple[str, str, str, str]:
+def build_event_row(event: Event | BrokenEvent) -> tuple[str, str, str, str]:
     """Number, time, kind, and what it was about."""
-    if isinstance(event, Broken):
-        return str(event.seq), "–", event.kind, cut(f"cannot be read: {event.problem}")
-    return str(event.seq), when(event.time), kind_of(event), cut(_what(event))
+    if isinstance(event, BrokenEvent):
+        return str(event.seq), "–", event.kind, truncate(f"cannot be read: {event.problem}", 100)
+    return str(event.seq), format_time(event.time), get_event_kind(event), truncate(_what(event), 100)
 
 
-def when(time: datetime) -> str:
+def format_time(time: datetime) -> str:
     """A time as people here read it."""
     return f"{time.astimezone():%Y-%m-%d %H:%M:%S}"
 
@@ -36,7 +37,7 @@ def _what(event: Event) -> str:
     if isinstance(event, ToolEvent):
         return f"{event.label}{_about_call(event)}"
     if isinstance(event, Display):
-        return display_line(event, plain=not can_show(ICONS))
+        return render_display_line(event, plain=not can_show(ICONS))
     if isinstance(event, Network):
         return f"{event.host}:{event.port} {'let through' if event.allowed else 'blocked'}: {event.reason}"
     if isinstance(event, Process):
@@ -57,7 +58,7 @@ def _about_call(event: ToolEvent) -> str:
             return f": {request.description} ({request.rule}, {request.id})"
         case ToolCallQuestionRequired():
             return f": {event.question}"
-        case Change():
+        case ChangeEvent():
             number = f" (undo {event.change.number})" if event.change.number is not None else ""
             return f": {', '.join(f'{one.action} {one.path}' for one in event.change.changes)}{number}"
         case _:

@@ -9,7 +9,7 @@ LIMIT = 5
 INTERRUPTED = 130
 
 
-class Stop(Exception):  # noqa: N818  not always an error: a session that is not there is an answer
+class CommandFailed(Exception):  # noqa: N818  not always an error: a session that is not there is an answer
     """Ends the command with a message for the person: what happened, the value, what to do next."""
 
     def __init__(self, message: str, code: int = USAGE) -> None:

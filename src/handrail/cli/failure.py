@@ -6,8 +6,8 @@ import traceback as tracebacks
 from handrail.cli.exits import INFRASTRUCTURE, USAGE
 from handrail.cli.output import warn
 from handrail.protocol.error import HandrailError, StoreError
-from handrail.runtime.crash import places, write_report
-from handrail.settings import state_folder
+from handrail.runtime.crash import list_frames, write_report
+from handrail.settings import resolve_state_folder
 from handrail.store.folder import StateFolder
 
 
@@ -22,13 +22,16 @@ def explain(error: BaseException, *, traceback: bool) -> int:
     if traceback:
         # Without the error's own text, which may quote a file or an argument.
         warn("".join(tracebacks.format_tb(error.__traceback__)).rstrip())
-    warn(f"handrail: a defect stopped the command ({type(error).__name__} at {places(error)[-1]}). {_reported(error)}")
+    warn(
+        f"handrail: a defect stopped the command ({type(error).__name__} at {list_frames(error)[-1]})."
+        f" {_reported(error)}"
+    )
     return INFRASTRUCTURE
 
 
 def _reported(error: BaseException) -> str:
     try:
-        state = StateFolder(state_folder(os.environ))
+        state = StateFolder(resolve_state_folder(os.environ))
         return f"Report: {write_report(error, state.crashes())}"
     except (HandrailError, OSError) as reason:
         return f"No report could be written: {reason}"

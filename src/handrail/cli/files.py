@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from handrail.cli.exits import INFRASTRUCTURE, Stop
+from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
@@ -35,7 +35,7 @@ class OutFolder:
                 file.writelines(chunks)
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
-            raise Stop(f"{path} cannot be written: {reason}. Name another folder with --out.") from None
+            raise CommandFailed(f"{path} cannot be written: {reason}. Name another folder with --out.") from None
         self._begun.add(name)
 
     def _opened(self, name: str) -> int:
@@ -56,14 +56,14 @@ class OutFolder:
             os.close(folder)
 
 
-def read_given(path: str) -> bytes:
+def read_input_file(path: str) -> bytes:
     """A file that a person named on the command line."""
     try:
         with open(path, "rb") as file:
             return file.read()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise Stop(f"{path} cannot be read: {reason}. Nothing was run.") from None
+        raise CommandFailed(f"{path} cannot be read: {reason}. Nothing was run.") from None
 
 
 class OutFile:
@@ -91,7 +91,7 @@ class OutFile:
             else:
                 self._replace(data)
         except OSError as error:
-            raise Stop(f"-o {self._path!r} cannot be written: {error.strerror}", INFRASTRUCTURE) from None
+            raise CommandFailed(f"-o {self._path!r} cannot be written: {error.strerror}", INFRASTRUCTURE) from None
 
     def _opened_device(self) -> int | None:
         """What is there and is no file, opened; None for a file, and where nothing is."""
@@ -123,7 +123,7 @@ class OutFile:
 
 
 @contextmanager
-def nowhere() -> Generator[int]:
+def open_null() -> Generator[int]:
     """/dev/null, open both ways."""
     descriptor = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -155,5 +155,5 @@ def _write_all(descriptor: int, data: bytes) -> None:
             data = data[file.write(data) or 0 :]
 
 
-def _refused(path: str, why: str) -> Stop:
-    return Stop(f"-o {path!r} {why}. Nothing was run.")
+def _refused(path: str, why: str) -> CommandFailed:
+    return CommandFailed(f"-o {path!r} {why}. Nothing was run.")

@@ -7,48 +7,48 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from handrail.cli.exits import Stop
-from handrail.cli.output import note
+from handrail.cli.exits import CommandFailed
+from handrail.cli.output import print_note
 
-_LARGEST_BYTES = 64 * 1024 * 1024
+_MAX_LINE_BYTES = 64 * 1024 * 1024
 
 
-def given_json(text: str) -> Any:
+def read_json_argument(text: str) -> Any:
     """The arguments of a tool, as JSON; `-` reads it from stdin."""
     data = _all_of_stdin() if text == "-" else os.fsencode(text)
     if not data.strip():
-        raise Stop("the arguments are empty; without any, pass {}. Nothing was run.")
+        raise CommandFailed("the arguments are empty; without any, pass {}. Nothing was run.")
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         example = """'{"path": "README.md"}'"""
-        raise Stop(
+        raise CommandFailed(
             f"the arguments are not JSON: {error}. Nothing was run. Write them as one object: {example}"
         ) from None
 
 
-def given_lines() -> Iterator[bytes | None]:
+def read_stdin_lines() -> Iterator[bytes | None]:
     """Every line of stdin as soon as it is there, without its end; None for one that is too long to be held."""
     stdin = _stdin("the lines", "waiting for one JSON object a line; end with Ctrl-D")
-    while line := stdin.readline(_LARGEST_BYTES):
-        if line.endswith(b"\n") or len(line) < _LARGEST_BYTES:
+    while line := stdin.readline(_MAX_LINE_BYTES):
+        if line.endswith(b"\n") or len(line) < _MAX_LINE_BYTES:
             yield line.removesuffix(b"\n")
         else:
             while line and not line.endswith(b"\n"):
-                line = stdin.readline(_LARGEST_BYTES)
+                line = stdin.readline(_MAX_LINE_BYTES)
             yield None
 
 
 def _all_of_stdin() -> bytes:
-    data = _stdin("the arguments", "waiting for the arguments as JSON; end with Ctrl-D").read(_LARGEST_BYTES + 1)
-    if len(data) > _LARGEST_BYTES:
-        raise Stop("the arguments are larger than 64 MiB. Nothing was run.")
+    data = _stdin("the arguments", "waiting for the arguments as JSON; end with Ctrl-D").read(_MAX_LINE_BYTES + 1)
+    if len(data) > _MAX_LINE_BYTES:
+        raise CommandFailed("the arguments are larger than 64 MiB. Nothing was run.")
     return data
 
 
 def _stdin(what: str, waiting: str) -> BinaryIO:
     if sys.stdin is None:
-        raise Stop(f"{what} cannot be read: stdin is closed. Nothing was run.")
+        raise CommandFailed(f"{what} cannot be read: stdin is closed. Nothing was run.")
     if sys.stdin.isatty():
-        note(waiting)
+        print_note(waiting)
     return sys.stdin.buffer

@@ -4,15 +4,15 @@ from argparse import Namespace
 from typing import Any
 
 from handrail.changes.line_origin import LineOrigin
-from handrail.cli.changes import opened, refused
-from handrail.cli.exits import OK, Stop
-from handrail.cli.line_words import Why, chain_of, origin_words, remarks
-from handrail.cli.output import answer, answer_json, note, table
-from handrail.cli.sessions import state_of_here
+from handrail.cli.changes import open_cli_session, print_refusal
+from handrail.cli.exits import OK, CommandFailed
+from handrail.cli.line_words import LineHistory, build_line_chain, describe_origin, list_remarks
+from handrail.cli.output import print_json, print_note, print_out, render_table
+from handrail.cli.sessions import open_state_folder
 from handrail.protocol.error import ToolError
-from handrail.protocol.plain import readable
+from handrail.protocol.plain import escape_surrogates
 from handrail.protocol.wire import encode
-from handrail.store.call_story import CallStory, call_story
+from handrail.store.call_story import CallStory, read_call_story
 
 _SCHEMA = "handrail.log-line/1"
 
@@ -21,22 +21,22 @@ def print_line(options: Namespace) -> int:
     """Prints where a line comes from, and what led there."""
     path, line = _place(options.line)
     try:
-        with opened(options) as rail:
+        with open_cli_session(options) as rail:
             real, text, origin = rail.line_origin(path, line)
             story = _story(rail.workspace, origin)
     except ToolError as error:
-        return refused(options, "log-line", error)
-    why = Why(real, line, text, origin, story)
+        return print_refusal(options, "log-line", error)
+    why = LineHistory(real, line, text, origin, story)
     if options.json:
-        answer_json(encode({"schema": _SCHEMA, **_as_json(why)}))
+        print_json(encode({"schema": _SCHEMA, **_as_json(why)}))
         return OK
-    answer(f"{real}:{line}  {text.strip()}\n\n")
-    answer(table(chain_of(why)) if origin.kind == "made" else f"{origin_words(why)}\n")
-    for remark in remarks(why):
-        answer(f"{remark}\n")
+    print_out(f"{real}:{line}  {text.strip()}\n\n")
+    print_out(render_table(build_line_chain(why)) if origin.kind == "made" else f"{describe_origin(why)}\n")
+    for remark in list_remarks(why):
+        print_out(f"{remark}\n")
     if origin.entry is not None:
         number = origin.entry.number
-        note(f"to see the change: handrail diff {number}; to take it back: handrail undo {number}")
+        print_note(f"to see the change: handrail diff {number}; to take it back: handrail undo {number}")
     return OK
 
 
@@ -44,7 +44,7 @@ def _place(spelled: str) -> tuple[str, int]:
     """`src/a.py:41` taken apart; a path may have colons too."""
     path, colon, line = spelled.rpartition(":")
     if not colon or not path or not line.isascii() or not line.isdigit() or len(line) > 9 or not int(line):
-        raise Stop(
+        raise CommandFailed(
             f"--line takes FILE:N, a file and the number of a line from 1, got {spelled[:80]!r}. See: src/a.py:41"
         )
     return path, int(line)
@@ -55,12 +55,12 @@ def _story(workspace: str, origin: LineOrigin) -> CallStory | None:
     entry = origin.entry
     if entry is None or origin.kind != "made":
         return None
-    folders = state_of_here().sessions(workspace)
+    folders = open_state_folder().sessions(workspace)
     folder = next((one for one in folders if one.rpartition("/")[2] == entry.session), None)
-    return call_story(folder, entry.call_id) if folder is not None else None
+    return read_call_story(folder, entry.call_id) if folder is not None else None
 
 
-def _as_json(why: Why) -> dict[str, Any]:
+def _as_json(why: LineHistory) -> dict[str, Any]:
     origin, story = why.origin, why.story
     told: dict[str, Any] = {"path": why.path, "line": why.line, "text": why.text, "origin": origin.kind}
     told |= {"changedOutsideAfter": origin.outside, "broughtBackBy": origin.brought_back}
@@ -73,7 +73,7 @@ def _as_json(why: Why) -> dict[str, Any]:
             "toolCallId": entry.call_id,
             "tool": entry.body.tool,
             "summary": entry.body.summary,
-            "path": readable(origin.path.decode(errors="surrogateescape")),
+            "path": escape_surrogates(origin.path.decode(errors="surrogateescape")),
             "line": origin.line,
             "undoable": entry.body.undoable,
         }

@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from handrail.changes.line_origin import LineOrigin
-from handrail.cli.event_row import when
-from handrail.cli.output import cut, one_line
+from handrail.cli.event_row import format_time
 from handrail.protocol.permission import AnswerKind
-from handrail.protocol.plain import readable
+from handrail.protocol.plain import escape_surrogates
+from handrail.protocol.text import to_one_line, truncate
 from handrail.store.call_story import CallStory
 
 _VERDICTS = {"allow": "allowed", "confirm": "asked", "deny": "refused"}
 _ANSWERS: dict[AnswerKind, str] = {"once": "this once", "session": "for the session", "workspace": "for the workspace"}
 
 
-class Why(NamedTuple):
+class LineHistory(NamedTuple):
     """A line as it is now, and all that is known of how it came there."""
 
     path: str
@@ -24,7 +24,7 @@ class Why(NamedTuple):
     story: CallStory | None
 
 
-def chain_of(why: Why) -> list[tuple[str, str]]:
+def build_line_chain(why: LineHistory) -> list[tuple[str, str]]:
     """The chain of a line that a change made: by which call, on which decision, by whose yes, and what led to it."""
     rows = [("made by", _made(why))]
     entry, story = why.origin.entry, why.story
@@ -37,22 +37,25 @@ def chain_of(why: Why) -> list[tuple[str, str]]:
     return rows
 
 
-def origin_words(why: Why) -> str:
+def describe_origin(why: LineHistory) -> str:
     """What is said where no change that is known made the line."""
     entry, line = why.origin.entry, why.line
     match why.origin.kind:
         case "outside" if entry is not None:
             told = f"line {line} was changed outside handrail since"
-            return f"{told}: after change {entry.number} ({cut(entry.body.summary)}, {when(entry.time)})"
+            what = truncate(entry.body.summary, 100)
+            return f"{told}: after change {entry.number} ({what}, {format_time(entry.time)})"
         case "lost" if entry is not None:
-            return f"change {entry.number} ({when(entry.time)}) may have made it; what it changed is no longer kept"
+            return (
+                f"change {entry.number} ({format_time(entry.time)}) may have made it; what it changed is no longer kept"
+            )
         case _ if why.origin.outside or why.origin.line != line or why.origin.brought_back:
             return "older than handrail's first change of this file"
         case _:
             return "no change that handrail made touched this line"
 
 
-def remarks(why: Why) -> Iterator[str]:
+def list_remarks(why: LineHistory) -> Iterator[str]:
     """What happened to the file around the line."""
     if why.origin.outside:
         numbers = ", ".join(map(str, why.origin.outside))
@@ -61,16 +64,16 @@ def remarks(why: Why) -> Iterator[str]:
         yield f"another change of the file was taken back by {number}"
 
 
-def _made(why: Why) -> str:
-    entry, then = why.origin.entry, readable(why.origin.path.decode(errors="surrogateescape"))
+def _made(why: LineHistory) -> str:
+    entry, then = why.origin.entry, escape_surrogates(why.origin.path.decode(errors="surrogateescape"))
     if entry is None:
         return "?"
     called = f"{then}:{why.origin.line} then" if then != why.path else f"line {why.origin.line} then"
     moved = "" if (then, why.origin.line) == (why.path, why.line) else f", {called}"
-    return f"change {entry.number}, {when(entry.time)}{moved}"
+    return f"change {entry.number}, {format_time(entry.time)}{moved}"
 
 
-def _call(why: Why, story: CallStory) -> str:
+def _call(why: LineHistory, story: CallStory) -> str:
     """The tool and what it was called for: of a command, the command as it was kept."""
     args: Any = story.start.args
     called = cast("dict[str, Any]", args).get("command") if isinstance(args, dict) else None
@@ -78,7 +81,7 @@ def _call(why: Why, story: CallStory) -> str:
     entry = why.origin.entry
     told = kept or called or (entry.body.summary if entry else "")
     edited = " (changed by a person)" if story.asked is not None and story.asked.edited else ""
-    return f"{story.start.label} {cut(one_line(str(told)))}{edited} ({story.start.tool_call_id})"
+    return f"{story.start.label} {truncate(to_one_line(str(told)), 100)}{edited} ({story.start.tool_call_id})"
 
 
 def _decision(story: CallStory) -> str:
@@ -87,9 +90,9 @@ def _decision(story: CallStory) -> str:
     decision, mode = story.decided.decision, story.decided.mode
     asked = story.asked
     if asked is not None:
-        return f"asked: {one_line(asked.reason)} (rule {asked.rule}{f', mode {mode}' if mode else ''})"
+        return f"asked: {to_one_line(asked.reason)} (rule {asked.rule}{f', mode {mode}' if mode else ''})"
     verdict = _VERDICTS[decision.decision]
-    return f"{verdict}: {one_line(decision.reason)} (rule {decision.rule}{f', mode {mode}' if mode else ''})"
+    return f"{verdict}: {to_one_line(decision.reason)} (rule {decision.rule}{f', mode {mode}' if mode else ''})"
 
 
 def _answer(story: CallStory) -> str:
@@ -97,15 +100,15 @@ def _answer(story: CallStory) -> str:
         return "nobody had to be asked"
     preview = story.asked.preview if story.asked is not None else None
     done = "kept" if preview is not None and preview.tried is not None else "allowed"
-    return f"{done} by a person, {_ANSWERS.get(story.answer.kind, story.answer.kind)}, {when(story.answered)}"
+    return f"{done} by a person, {_ANSWERS.get(story.answer.kind, story.answer.kind)}, {format_time(story.answered)}"
 
 
 def _led(story: CallStory) -> str:
     """The words of the person, or what names the message that the call was in."""
     start = story.start
-    ids = [f"message {one_line(start.message_id)}"] if start.message_id else []
-    ids += [f"trace {one_line(start.trace_id)}"] if start.trace_id != start.tool_call_id else []
+    ids = [f"message {to_one_line(start.message_id)}"] if start.message_id else []
+    ids += [f"trace {to_one_line(start.trace_id)}"] if start.trace_id != start.tool_call_id else []
     named = ", ".join(ids)
     if story.prompt is None:
         return named or "not known: the call named no message"
-    return f'"{cut(one_line(story.prompt.text))}"' + (f" ({named})" if named else "")
+    return f'"{truncate(to_one_line(story.prompt.text), 100)}"' + (f" ({named})" if named else "")

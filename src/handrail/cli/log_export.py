@@ -5,16 +5,16 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
-from handrail.cli.exits import OK, Stop
+from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.files import OutFolder
-from handrail.cli.output import answer, answer_json, warn
-from handrail.cli.sessions import session_folder
+from handrail.cli.output import print_json, print_out, warn
+from handrail.cli.sessions import resolve_session_folder
 from handrail.protocol.event import Event
 from handrail.protocol.wire import encode
-from handrail.protocol.wording import shown
-from handrail.runtime.event_lines import line_file
-from handrail.store.archive import reading
-from handrail.store.journal import Broken
+from handrail.protocol.wording import render_value
+from handrail.runtime.event_lines import build_line_path
+from handrail.store.archive import open_journal
+from handrail.store.journal import BrokenEvent
 
 
 def _spelling(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:
@@ -24,7 +24,7 @@ def _spelling(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:
     from handrail.dialects.events import ADAPTERS  # noqa: PLC0415  few speak to other systems
 
     if dialect not in ADAPTERS:
-        raise Stop(f"there is no dialect {shown(dialect)} for events; there are {', '.join(ADAPTERS)}")
+        raise CommandFailed(f"there is no dialect {render_value(dialect)} for events; there are {', '.join(ADAPTERS)}")
     adapter = ADAPTERS[dialect]()
     return lambda event: (encode(one) + b"\n" for one in adapter.render(event))
 
@@ -32,32 +32,32 @@ def _spelling(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:
 def run(options: Namespace) -> int:
     """Writes every event that can be read to the file of its day; names the others."""
     folder = OutFolder(options.out)
-    broken: list[Broken] = []
+    broken: list[BrokenEvent] = []
     written: dict[str, int] = {}
 
     spelled = _spelling(options.dialect)
-    kept = session_folder(options, options.task)
+    kept = resolve_session_folder(options, options.task)
     session = os.path.basename(kept)
 
-    def lines(name: str, events: Iterable[Event | Broken]) -> Iterator[bytes]:
+    def lines(name: str, events: Iterable[Event | BrokenEvent]) -> Iterator[bytes]:
         for event in events:
             written[name] = written.get(name, 0) + 1
             yield from spelled(event) if isinstance(event, Event) else ()
 
-    def file_of(event: Event | Broken) -> str | None:
-        return line_file(session, event, options.dialect or "events") if isinstance(event, Event) else None
+    def file_of(event: Event | BrokenEvent) -> str | None:
+        return build_line_path(session, event, options.dialect or "events") if isinstance(event, Event) else None
 
-    with reading(kept) as journal:
+    with open_journal(kept) as journal:
         for name, events in groupby(journal.events(), file_of):
             if name is None:
-                broken += [event for event in events if isinstance(event, Broken)]
+                broken += [event for event in events if isinstance(event, BrokenEvent)]
             else:
                 folder.add(name, lines(name, events))
     for event in broken:
         warn(f"event {event.seq} cannot be read and was left out: {event.problem}")
     if options.json:
         files = [{"file": os.path.join(options.out, name), "events": count} for name, count in written.items()]
-        answer_json(encode({"schema": "handrail.log/1", "session": session, "files": files, "broken": broken}))
+        print_json(encode({"schema": "handrail.log/1", "session": session, "files": files, "broken": broken}))
     else:
-        answer("".join(f"{os.path.join(options.out, name)}  {count} events\n" for name, count in written.items()))
+        print_out("".join(f"{os.path.join(options.out, name)}  {count} events\n" for name, count in written.items()))
     return OK

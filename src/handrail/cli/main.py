@@ -6,12 +6,12 @@ from argparse import Namespace
 from collections.abc import Callable
 from importlib import import_module
 
-from handrail.cli.arguments import is_group, overview, parse, split
+from handrail.cli.arguments import is_group, parse, render_overview, split
 from handrail.cli.commands import COMMANDS
-from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, Stop
-from handrail.cli.leaving import leave
-from handrail.cli.output import answer, hide_notes, warn
-from handrail.cli.sparing import load_msgspec
+from handrail.cli.exits import INFRASTRUCTURE, INTERRUPTED, OK, USAGE, CommandFailed
+from handrail.cli.leaving import exit_fast
+from handrail.cli.output import hide_notes, print_out, warn
+from handrail.cli.sparing import import_msgspec_fast
 from handrail.protocol.version import VERSION
 
 
@@ -20,7 +20,7 @@ def main() -> int:
     if sys.platform == "win32":
         warn("handrail: Windows is not supported; use Linux, macOS or the Windows Subsystem for Linux")
         return INFRASTRUCTURE
-    return leave(run(sys.argv[1:]))
+    return exit_fast(run(sys.argv[1:]))
 
 
 def run(words: list[str]) -> int:
@@ -30,7 +30,7 @@ def run(words: list[str]) -> int:
     except KeyboardInterrupt:
         warn("handrail: interrupted")
         return INTERRUPTED
-    except Stop as stop:
+    except CommandFailed as stop:
         warn(f"handrail: {stop}")
         return stop.code
     except (Exception, SystemExit) as error:  # SystemExit: from a custom tool
@@ -41,13 +41,13 @@ def _run(words: list[str]) -> int:
     group = words[0] if words and is_group(words[0]) else ""
     asked = words[bool(group) :]
     if not asked:
-        warn(overview(group).rstrip())
+        warn(render_overview(group).rstrip())
         return USAGE
     if asked[0] in {"--help", "-h"}:
-        answer(overview(group))
+        print_out(render_overview(group))
         return OK
     if words[0] == "--version":
-        answer(f"handrail {VERSION}\n")
+        print_out(f"handrail {VERSION}\n")
         return OK
     name, rest = split(words)
     options = parse(name, rest)
@@ -62,7 +62,7 @@ def _load(module: str) -> Callable[[Namespace], int]:
     comes later is looked at less often than Python would: much of it is imports too, and the rest has few cycles. That
     is 1.5 of the 70 ms of `handrail call`."""
     gc.disable()
-    load_msgspec()
+    import_msgspec_fast()
     run_command: Callable[[Namespace], int] = import_module(f"handrail.cli.{module}").run
     gc.freeze()
     gc.set_threshold(10_000)

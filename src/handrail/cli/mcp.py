@@ -5,13 +5,13 @@ from argparse import Namespace
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from handrail.cli.exits import INTERRUPTED, OK, Stop
-from handrail.cli.files import nowhere
-from handrail.cli.output import note, warn
-from handrail.cli.place import workspace_of
-from handrail.cli.preferences import loaded_for, project_folder
+from handrail.cli.exits import INTERRUPTED, OK, CommandFailed
+from handrail.cli.files import open_null
+from handrail.cli.output import print_note, warn
+from handrail.cli.place import resolve_workspace
+from handrail.cli.preferences import find_project_folder, load_settings
 from handrail.protocol.error import HandrailError, UsageError
-from handrail.settings import load, state_folder
+from handrail.settings import load, resolve_state_folder
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -27,7 +27,9 @@ def run(options: Namespace) -> int:
 
         return tell(options)
     if options.write:
-        raise Stop("--write goes with --config CLIENT: it writes what tells a client of us. Nothing was written.")
+        raise CommandFailed(
+            "--write goes with --config CLIENT: it writes what tells a client of us. Nothing was written."
+        )
     if options.http:
         from handrail.cli.mcp_http import run as serve_http  # noqa: PLC0415  heavy
 
@@ -40,13 +42,18 @@ def _serve(options: Namespace) -> int:
 
     source, sink = _streams()
     if os.isatty(source):
-        note(
+        print_note(
             "handrail mcp is started by a client, such as Claude Code or Zed, which talks to it here; Ctrl-C ends it."
             "\nTo tell a client of it: handrail mcp --config CLIENT (handrail mcp --help lists them)."
         )
     with ExitStack() as held:
         signalled = serve(
-            lambda caller: opened(options, caller, held), lambda: _ahead(options), source, sink, warn, INTERRUPTED
+            lambda caller: open_client_session(options, caller, held),
+            lambda: _ahead(options),
+            source,
+            sink,
+            warn,
+            INTERRUPTED,
         )
     return INTERRUPTED if signalled else OK
 
@@ -57,34 +64,34 @@ def _streams() -> tuple[int, int]:
     try:
         for number in (0, 1):
             os.fstat(number)  # else what is opened next would be one of them
-        with nowhere() as empty:
+        with open_null() as empty:
             return take_streams(empty)
     except OSError:
-        raise Stop("mcp speaks over standard input and output, and one of them is closed") from None
+        raise CommandFailed("mcp speaks over standard input and output, and one of them is closed") from None
 
 
 def _ahead(options: Namespace) -> "dict[str, Raw] | None":
     """What the session will list, as far as that is known. What is wrong is told when it is opened."""
-    from handrail.mcp.ahead import listed_ahead  # noqa: PLC0415  as above
+    from handrail.mcp.ahead import find_default_tools  # noqa: PLC0415  as above
 
-    workspace = project_folder(options)
+    workspace = find_project_folder(options)
     if workspace is None or not os.path.isdir(workspace):
         return None
     try:
-        return listed_ahead(load(os.environ, {"mode": options.mode}, workspace).settings)
+        return find_default_tools(load(os.environ, {"mode": options.mode}, workspace).settings)
     except HandrailError:
         return None
 
 
-def opened(options: Namespace, caller: "Caller", held: ExitStack) -> "Handrail":
+def open_client_session(options: Namespace, caller: "Caller", held: ExitStack) -> "Handrail":
     """The session that a client works in. What is wrong with the settings is told to whoever asked for it."""
     from handrail.rail import Handrail  # noqa: PLC0415  heavy, and a client waits for what is loaded before
 
     try:
-        workspace = workspace_of(options)
-    except Stop as stop:
+        workspace = resolve_workspace(options)
+    except CommandFailed as stop:
         raise UsageError(str(stop)) from None
-    loaded = loaded_for(options, options.mode, workspace)
+    loaded = load_settings(options, options.mode, workspace)
     session = options.session or _claimed(workspace, caller, held)
     try:
         return Handrail(workspace, session=session, settings=loaded, on_permission=lambda _: None)
@@ -94,8 +101,8 @@ def opened(options: Namespace, caller: "Caller", held: ExitStack) -> "Handrail":
 
 
 def _claimed(workspace: str, caller: "Caller", held: ExitStack) -> str:
-    from handrail.mcp.sessions import claim_session, session_name  # noqa: PLC0415  who names one needs none
+    from handrail.mcp.sessions import build_session_name, claim_session  # noqa: PLC0415  who names one needs none
 
-    session, lease = claim_session(state_folder(os.environ), workspace, session_name(caller))
+    session, lease = claim_session(resolve_state_folder(os.environ), workspace, build_session_name(caller))
     held.callback(lease.release)
     return session

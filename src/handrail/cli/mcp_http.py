@@ -7,63 +7,67 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from socket import socket
 
-from handrail.cli.exits import INTERRUPTED, OK, Stop
-from handrail.cli.mcp import opened
+from handrail.cli.exits import INTERRUPTED, OK, CommandFailed
+from handrail.cli.mcp import open_client_session
 from handrail.cli.output import warn
-from handrail.cli.place import workspace_of
-from handrail.cli.preferences import loaded_for
+from handrail.cli.place import resolve_workspace
+from handrail.cli.preferences import load_settings
 from handrail.mcp.caller import Caller
-from handrail.mcp.http.address import Address, address_in
+from handrail.mcp.http.address import Address, parse_address
 from handrail.mcp.http.guard import PATH
-from handrail.mcp.http.rails import Rails
-from handrail.mcp.sessions import session_name
+from handrail.mcp.http.rails import SessionPool
+from handrail.mcp.sessions import build_session_name
 from handrail.rail import Handrail
-from handrail.settings.extras import installing
+from handrail.settings.extras import build_install_command
 
 _TOKEN = "HANDRAIL_TOKEN"  # noqa: S105  its name
-_SHORTEST = 16
+_MIN_TOKEN_CHARS = 16
 
 
 def run(options: Namespace) -> int:
     """Serves until a signal ends it."""
-    address = address_in(options.http)
+    address = parse_address(options.http)
     made_up = not os.environ.get(_TOKEN)
     token = _token()
     serve = _loaded()
-    options.workspace = workspace_of(options)
+    options.workspace = resolve_workspace(options)
     if not os.path.isdir(options.workspace):
-        raise Stop(f"the workspace {options.workspace} is no folder. Nothing was started. Name one that is there.")
-    loaded_for(options, options.mode, options.workspace)  # what is wrong with the settings is said now
+        raise CommandFailed(
+            f"the workspace {options.workspace} is no folder. Nothing was started. Name one that is there."
+        )
+    load_settings(options, options.mode, options.workspace)  # what is wrong with the settings is said now
     options.quiet = True  # and not again for each client
     listening = address.listen()
     _tell(Address(*listening.getsockname()[:2]), token if made_up else None)
     with ExitStack() as held:
-        rails = Rails(lambda caller: _opened(options, caller, held), lambda caller: _name(options, caller))
+        rails = SessionPool(lambda caller: _opened(options, caller, held), lambda caller: _name(options, caller))
         serve(listening, token, rails, warn, INTERRUPTED)
     return OK
 
 
-def _loaded() -> Callable[[socket, str, Rails, Callable[[str], None], int], None]:
+def _loaded() -> Callable[[socket, str, SessionPool, Callable[[str], None], int], None]:
     """What serves. It is heavy, and not everybody has it."""
     try:
         from handrail.mcp.http.serving import serve  # noqa: PLC0415
     except ImportError as error:
         said = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-        raise Stop(f"what speaks MCP over HTTP is not installed ({said}). Install it: {installing('mcp')}") from None
+        raise CommandFailed(
+            f"what speaks MCP over HTTP is not installed ({said}). Install it: {build_install_command('mcp')}"
+        ) from None
     return serve
 
 
 def _opened(options: Namespace, caller: Caller, held: ExitStack) -> Handrail:
     """The session of a client, until the server ends."""
     own = ExitStack()
-    rail = opened(options, caller, own)
+    rail = open_client_session(options, caller, own)
     held.push(own)
     return rail
 
 
 def _name(options: Namespace, caller: Caller) -> str:
     """Clients of one name share a session; all do, where a session was named."""
-    return options.session or session_name(caller)
+    return options.session or build_session_name(caller)
 
 
 def _token() -> str:
@@ -72,9 +76,9 @@ def _token() -> str:
     given = os.environ.pop(_TOKEN, "")
     if not given:
         return secrets.token_urlsafe(32)
-    if len(given) < _SHORTEST or not given.isascii() or not given.isprintable() or " " in given:
-        raise Stop(
-            f"{_TOKEN} is no token: at least {_SHORTEST} visible ASCII characters, so that nobody guesses it."
+    if len(given) < _MIN_TOKEN_CHARS or not given.isascii() or not given.isprintable() or " " in given:
+        raise CommandFailed(
+            f"{_TOKEN} is no token: at least {_MIN_TOKEN_CHARS} visible ASCII characters, so that nobody guesses it."
             f" One is made by: openssl rand -hex 32"
         )
     return given

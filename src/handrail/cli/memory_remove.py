@@ -2,24 +2,25 @@
 
 from argparse import Namespace
 
-from handrail.cli.exits import FAILED, OK, Stop
-from handrail.cli.memory import SCHEMA, found_note, memories_of
-from handrail.cli.output import answer, answer_json, one_line
+from handrail.cli.exits import FAILED, OK, CommandFailed
+from handrail.cli.memory import SCHEMA, open_memories, resolve_note
+from handrail.cli.output import print_json, print_out
 from handrail.protocol.error import ToolError
+from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 
 
 def run(options: Namespace) -> int:
     """Removes the note for good."""
-    memories = memories_of(options)
-    found = found_note(options, memories)
+    memories = open_memories(options)
+    found = resolve_note(options, memories)
     try:
         with memories.alone():
             memories.remove(found.id)
     except ToolError as error:
-        raise Stop(f"{error.message} Nothing was removed.", FAILED) from None
+        raise CommandFailed(f"{error.message} Nothing was removed.", FAILED) from None
     if options.json:
-        answer_json(encode({"schema": SCHEMA, "removed": (found,)}))
+        print_json(encode({"schema": SCHEMA, "removed": (found,)}))
     else:
-        answer(f"removed {found.id}: {one_line(found.title)}\n")
+        print_out(f"removed {found.id}: {to_one_line(found.title)}\n")
     return OK

@@ -2,19 +2,19 @@
 
 from argparse import Namespace
 
-from handrail.cli.event_row import when
+from handrail.cli.event_row import format_time
 from handrail.cli.exits import OK
-from handrail.cli.memory import SCHEMA, found_note, memories_of
-from handrail.cli.output import answer, answer_json, note
+from handrail.cli.memory import SCHEMA, open_memories, resolve_note
+from handrail.cli.output import print_json, print_note, print_out
 from handrail.protocol.wire import encode
 
 
 def run(options: Namespace) -> int:
     """Prints the note as it is."""
-    found = found_note(options, memories_of(options))
+    found = resolve_note(options, open_memories(options))
     if options.json:
-        answer_json(encode({"schema": SCHEMA, "notes": (found,)}))
+        print_json(encode({"schema": SCHEMA, "notes": (found,)}))
         return OK
-    answer(f"{found.title}\n\n{found.content.rstrip()}\n")
-    note(f"{found.id}, {when(found.time)}, by a model in session {found.session_id}")
+    print_out(f"{found.title}\n\n{found.content.rstrip()}\n")
+    print_note(f"{found.id}, {format_time(found.time)}, by a model in session {found.session_id}")
     return OK

@@ -3,29 +3,29 @@
 import os
 from collections.abc import Iterator
 
-from handrail.cli.rows import Row, without_home
-from handrail.settings.extras import installing
+from handrail.cli.rows import Finding, replace_home
+from handrail.settings.extras import build_install_command
 
 
-def models() -> Iterator[Row]:
+def check_models() -> Iterator[Finding]:
     """Whose models can be asked."""
-    from handrail.models.loading import installed  # noqa: PLC0415
+    from handrail.models.loading import is_installed  # noqa: PLC0415
     from handrail.models.providers import PROVIDERS  # noqa: PLC0415
 
-    there = {provider.name for provider in PROVIDERS.values() if installed(provider)}
+    there = {provider.name for provider in PROVIDERS.values() if is_installed(provider)}
     if not there:
-        brought = without_home(installing("models"))
-        yield Row("models", "ok", f"nothing that talks to models is installed; {brought} brings it")
+        brought = replace_home(build_install_command("models"))
+        yield Finding("models", "ok", f"nothing that talks to models is installed; {brought} brings it")
     keyed = [provider for provider in PROVIDERS.values() if provider.key(os.environ) is not None]
     for provider in keyed:
         said = next(name for name in provider.keys if os.environ.get(name, "").strip())
         if provider.name in there:
-            yield Row("models", "ok", f"{provider.name}: {said} is set")
+            yield Finding("models", "ok", f"{provider.name}: {said} is set")
         else:
-            fix = without_home(installing(provider.extra))
-            yield Row(
+            fix = replace_home(build_install_command(provider.extra))
+            yield Finding(
                 "models", "warning", f"{provider.name}: {said} is set, but nothing that talks to it is there", fix
             )
     if there and not keyed:
         variables = ", ".join(provider.keys[0] for provider in PROVIDERS.values() if not provider.local)
-        yield Row("models", "ok", f"no key is set ({variables}); local servers need none: ollama:…")
+        yield Finding("models", "ok", f"no key is set ({variables}); local servers need none: ollama:…")

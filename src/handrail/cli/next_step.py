@@ -4,7 +4,7 @@ import os
 from typing import Any, cast
 
 from handrail.policy.modes import TABLE, Cell
-from handrail.protocol.decision import LAYERED, MODES, Mode
+from handrail.protocol.decision import MODES, OVERLAY_TIER, Mode
 from handrail.protocol.error import ErrorInfo
 from handrail.protocol.permission import PermissionRequest
 
@@ -13,7 +13,7 @@ _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
 _REACHES = frozenset({"exec.network", "git.network"})
 
 
-def after_request(request: PermissionRequest, mode: Mode) -> str:
+def suggest_after_request(request: PermissionRequest, mode: Mode) -> str:
     """How the same call would not ask, where there is a way; a yes opens its hosts, a looser mode does not."""
     hosts, untouched, rules = request.hosts, _untouched(request), _asking(request)
     if written := next(filter(_is_written, rules), None):
@@ -25,12 +25,12 @@ def after_request(request: PermissionRequest, mode: Mode) -> str:
     return f"{untouched} To let it run without being asked, {listed}add --mode {looser}."
 
 
-def how_to_answer(request: PermissionRequest, *, outdated: bool = False) -> str:
+def describe_answer_commands(request: PermissionRequest, *, outdated: bool = False) -> str:
     """The commands that answer a request, with an id as short as tells it from what else waits. `outdated`: a yes would
-    keep nothing."""
-    from handrail.cli.inbox import short_id_of  # noqa: PLC0415  only where somebody has to be asked
+    commit nothing."""
+    from handrail.cli.inbox import shorten_request_id  # noqa: PLC0415  only where somebody has to be asked
 
-    short = short_id_of(request.id)
+    short = shorten_request_id(request.id)
     only = "" if "once" in request.answers else " --output-only"
     deny, retry = (
         f"or: handrail approvals deny {short} --reason TEXT",
@@ -66,15 +66,15 @@ def _untouched(request: PermissionRequest) -> str:
 
 
 def _can_undo(request: PermissionRequest) -> bool:
-    """Whether what it changes could be taken back if it ran unasked: of a command, where it has a layer, or a snapshot,
+    """Whether undo would cover what it changes if it ran unasked: of a command, if it has an overlay, or a snapshot,
     which holds no repository."""
     if request.command is None:
         return True
-    kept = request.tier == LAYERED or (request.tier == _KEPT and "git" not in request.command)
+    kept = request.tier == OVERLAY_TIER or (request.tier == _KEPT and "git" not in request.command)
     return kept and not request.background and not request.hosts
 
 
-def after_refusal(error: ErrorInfo, mode: Mode, *, unattended: bool) -> str:
+def suggest_after_denial(error: ErrorInfo, mode: Mode, *, unattended: bool) -> str:
     """What would have to change for the call to run; empty where policy did not refuse it."""
     rule = _rule_of(error)
     match error.code:
@@ -113,7 +113,7 @@ _CI = "The variable CI is set, so what would ask is refused."
 
 
 def _with_looser(rule: str, mode: Mode) -> str:
-    """The next looser mode is named first: only where commands have no layer here does it take one more."""
+    """The next looser mode is named first: only where commands have no overlay here does it take one more."""
     looser = None if _is_written(rule) else _unasked_in(rule, mode, undo=rule not in _REACHES)
     listed = "list its hosts in network.allow, since modes open none, and " if rule in _REACHES else ""
     return f"To let it run, {listed}add --mode {looser}." if looser else ""

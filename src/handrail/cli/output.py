@@ -6,8 +6,9 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
-from handrail.cli.exits import INFRASTRUCTURE, Stop
+from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
 from handrail.cli.files import silence
+from handrail.protocol.text import escape_control, measure_width, pad, to_one_line
 
 _COLOURS = {"+": "32", "-": "31", "@": "36"}
 _HEADING = "1"
@@ -15,30 +16,30 @@ _hidden: list[bool] = []
 """With something in it, notes are not written."""
 
 
-def answer(text: str) -> None:
+def print_out(text: str) -> None:
     """Writes a text to stdout; on a terminal it ends with a newline."""
     if _is_terminal(sys.stdout) and text and not text.endswith("\n"):
         text += "\n"
     _write(sys.stdout, text)
 
 
-def piece(text: str) -> None:
+def write_out(text: str) -> None:
     """Writes a part of a text to stdout, at once and as it is; more of it may come."""
     _write(sys.stdout, text)
 
 
-def answer_difference(text: str) -> None:
+def print_diff(text: str) -> None:
     """Writes a unified difference to stdout; in colour on a terminal, where + and - say the same."""
     if not _is_terminal(sys.stdout) or not _takes_colour():
-        answer(text)
+        print_out(text)
         return
     for line in text.splitlines(keepends=True):
         colour = _COLOURS.get(line[:1]) if not line.startswith(("---", "+++")) else _HEADING
-        shown = visible(line.rstrip("\n"))
+        shown = escape_control(line.rstrip("\n"))
         _put(sys.stdout, lambda shown=shown, colour=colour: sys.stdout.write(_coloured(shown, colour)))
 
 
-def answer_json(data: bytes) -> bool:
+def print_json(data: bytes) -> bool:
     """Writes one JSON value to stdout, on a line; into a pipe always as UTF-8. Whether somebody may still read it."""
     if sys.stdout is None or _is_terminal(sys.stdout):
         _write(sys.stdout, f"{data.decode()}\n")
@@ -46,7 +47,7 @@ def answer_json(data: bytes) -> bool:
     return _put(sys.stdout, lambda: sys.stdout.buffer.write(data + b"\n"))
 
 
-def answer_pieces(pieces: Iterable[bytes]) -> None:
+def print_json_pieces(pieces: Iterable[bytes]) -> None:
     """The same for a value that comes in pieces: no more than one of them is held."""
     if sys.stdout is None or _is_terminal(sys.stdout):
         for one in pieces:
@@ -55,7 +56,7 @@ def answer_pieces(pieces: Iterable[bytes]) -> None:
         _put(sys.stdout, lambda: sys.stdout.buffer.writelines(pieces))
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Writes a line to stderr that nobody needs: what happened, what to type next. With -q it is left out."""
     if not _hidden:
         _write(sys.stderr, f"{text}\n")
@@ -76,32 +77,12 @@ def hide_notes(hidden: bool) -> Generator[None]:
         _hidden[:] = before
 
 
-def table(rows: Iterable[Sequence[str]]) -> str:
+def render_table(rows: Iterable[Sequence[str]]) -> str:
     """Rows in columns, without borders; the last column is as long as it is."""
-    from handrail.terminal.cells import cells, padded  # noqa: PLC0415  as below
 
-    lines = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(map(cells, column)) for column in zip(*lines, strict=True)]
-    return "".join(f"{'  '.join(map(padded, row, widths)).rstrip()}\n" for row in lines)
-
-
-def one_line(text: str) -> str:
-    """The text in one line with nothing hidden in it."""
-    from handrail.terminal import visible as characters  # noqa: PLC0415  into a pipe goes what there is
-
-    return characters.one_line(text)
-
-
-def cut(text: str, length: int = 100) -> str:
-    """The text, or the beginning of it."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"
-
-
-def visible(text: str) -> str:
-    """The text with everything that steers a terminal or shows nothing written out."""
-    from handrail.terminal import visible as characters  # noqa: PLC0415  into a pipe goes what there is
-
-    return characters.visible(text)
+    lines = [[to_one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(measure_width, column)) for column in zip(*lines, strict=True)]
+    return "".join(f"{'  '.join(map(pad, row, widths)).rstrip()}\n" for row in lines)
 
 
 def can_show(text: str) -> bool:
@@ -128,7 +109,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 def _write(stream: TextIO | None, text: str) -> None:
     if stream is None:
         return  # closed by whoever started us
-    shown = visible(text) if _is_terminal(stream) else text
+    shown = escape_control(text) if _is_terminal(stream) else text
     try:
         _put(stream, lambda: stream.write(shown))
     except UnicodeEncodeError:
@@ -144,5 +125,5 @@ def _put(stream: TextIO, write: Callable[[], object]) -> bool:
         return False
     except OSError as error:
         silence(stream)
-        raise Stop(f"the output cannot be written: {error.strerror}", INFRASTRUCTURE) from None
+        raise CommandFailed(f"the output cannot be written: {error.strerror}", INFRASTRUCTURE) from None
     return True

@@ -6,19 +6,20 @@ from argparse import Namespace
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from handrail.cli.output import cut, note, one_line
+from handrail.cli.output import print_note
+from handrail.protocol.text import to_one_line, truncate
 
-_SECONDS = 1.0
+_PATIENCE_SECONDS = 1.0
 
 
 @contextmanager
-def saying_what_takes_long(options: Namespace, what: str) -> Generator[None]:
+def print_slow_notice(options: Namespace, what: str) -> Generator[None]:
     """While this is open: one line, after a second."""
     if options.json or options.quiet or sys.stderr is None or not sys.stderr.isatty():
         yield
         return
-    told = f"waiting for {cut(one_line(what), 100)} … Ctrl-C ends it"
-    timer = threading.Timer(_SECONDS, note, (told,))
+    told = f"waiting for {truncate(to_one_line(what), 100)} … Ctrl-C ends it"
+    timer = threading.Timer(_PATIENCE_SECONDS, print_note, (told,))
     timer.daemon = True
     timer.start()
     try:

@@ -5,11 +5,11 @@ from contextlib import closing
 from functools import cached_property
 
 from handrail.cli.exits import FAILED, OK, USAGE, WAITING
-from handrail.cli.given import given_lines
-from handrail.cli.output import answer, answer_json, warn
-from handrail.cli.policy_place import PolicyPlace
-from handrail.cli.policy_question import Question, question_of, question_of_line
-from handrail.policy.rules.foreign_names import FOREIGN
+from handrail.cli.given import read_stdin_lines
+from handrail.cli.output import print_json, print_out, warn
+from handrail.cli.policy_place import PolicyWorkspace
+from handrail.cli.policy_question import PolicyQuery, parse_query_line, read_query
+from handrail.policy.rules.foreign_names import MCP_PREFIX
 from handrail.protocol.decision import CommandFact, Decision
 from handrail.protocol.error import ToolError
 from handrail.protocol.wire import encode
@@ -21,7 +21,7 @@ _WORST_FIRST = (USAGE, FAILED, WAITING, OK)
 
 def run(options: Namespace) -> int:
     """Explains one call, or one a line."""
-    question = question_of(options)
+    question = read_query(options)
     with closing(_Asking(options)) as asking:
         return _one(asking, question, options) if question else _lines(asking, options)
 
@@ -30,7 +30,7 @@ class _Asking:
     """Puts questions to policy."""
 
     def __init__(self, options: Namespace) -> None:
-        self._place = PolicyPlace(options, options.mode)
+        self._place = PolicyWorkspace(options, options.mode)
         self._given: int | None = options.tier
         self._explainer = self._place.explainer(lambda: self.tier)
 
@@ -42,15 +42,15 @@ class _Asking:
     def close(self) -> None:
         self._explainer.close()
 
-    def decision(self, question: Question) -> tuple[Decision, CommandFact | None]:
+    def decision(self, question: PolicyQuery) -> tuple[Decision, CommandFact | None]:
         rules = self._place.granted(question.mode)
         decision, facts = self._explainer.explain_with_facts(question.tool, question.args, rules)
         return decision, facts.command
 
-    def mode(self, question: Question) -> str:
+    def mode(self, question: PolicyQuery) -> str:
         return self._place.rules(question.mode).mode
 
-    def answer(self, question: Question, decision: Decision, command: CommandFact | None) -> bytes:
+    def answer(self, question: PolicyQuery, decision: Decision, command: CommandFact | None) -> bytes:
         body: dict[str, object] = {
             "schema": _SCHEMA,
             "decision": decision.decision,
@@ -67,44 +67,44 @@ class _Asking:
         return encode(body)
 
 
-def _one(asking: _Asking, question: Question, options: Namespace) -> int:
+def _one(asking: _Asking, question: PolicyQuery, options: Namespace) -> int:
     try:
         decision, command = asking.decision(question)
     except ToolError as error:
         if options.json:
-            answer_json(_failure(error))
+            print_json(_failure(error))
         else:
             warn(f"{error.code}: {error.message}")
             if error.code == "UNKNOWN_TOOL":
                 warn(f"The tools here: {', '.join(error.details)}.")
         return USAGE
     if options.json:
-        answer_json(asking.answer(question, decision, command))
+        print_json(asking.answer(question, decision, command))
     else:
-        from handrail.cli.policy_tree import decision_tree, network_remarks  # noqa: PLC0415  for people
+        from handrail.cli.policy_tree import list_network_remarks, render_decision_tree  # noqa: PLC0415  for people
 
-        remarks = network_remarks(decision, command) if command else []
+        remarks = list_network_remarks(decision, command) if command else []
         if command and options.tier is None:
             remarks.append(f"in the sandbox that commands have here: tier {command.tier}")
-        if question.tool.startswith(FOREIGN):
+        if question.tool.startswith(MCP_PREFIX):
             remarks.append("no server was asked: its arguments are not checked, nor whether it was changed")
-        answer(decision_tree(question.called, decision, asking.mode(question), remarks))
+        print_out(render_decision_tree(question.called, decision, asking.mode(question), remarks))
     return _EXITS[decision.decision] if options.exit_code else OK
 
 
 def _lines(asking: _Asking, options: Namespace) -> int:
     """One answer for each line, also for one that cannot be understood, so that a program can count on it."""
     exits = {OK}
-    for line in given_lines():
+    for line in read_stdin_lines():
         try:
-            question = question_of_line(line, options.cwd)
+            question = parse_query_line(line, options.cwd)
             decision, command = asking.decision(question)
             told = asking.answer(question, decision, command)
             code = _EXITS[decision.decision] if options.exit_code else OK
         except ToolError as error:
             told, code = _failure(error), USAGE
         exits.add(code)
-        if not answer_json(told):
+        if not print_json(told):
             break
     return next(code for code in _WORST_FIRST if code in exits)
 

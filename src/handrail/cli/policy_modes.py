@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json, note, table
+from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.policy.modes import TABLE
 from handrail.protocol.decision import MODES
 from handrail.protocol.wire import encode
@@ -12,9 +12,11 @@ from handrail.protocol.wire import encode
 def run(options: Namespace) -> int:
     """Prints the one table there is."""
     if options.json:
-        answer_json(encode({"schema": "handrail.policy/1", "modes": MODES, "table": TABLE}))
+        print_json(encode({"schema": "handrail.policy/1", "modes": MODES, "table": TABLE}))
         return OK
-    answer(table([("", *MODES), *((subject, *(cells[mode] for mode in MODES)) for subject, cells in TABLE.items())]))
-    note("undoable: allow where undo covers it, confirm elsewhere")
-    note('outside: with paths.outside = "ask" in the user file a file tool asks; in plan only to read')
+    print_out(
+        render_table([("", *MODES), *((subject, *(cells[mode] for mode in MODES)) for subject, cells in TABLE.items())])
+    )
+    print_note("undoable: allow where undo covers it, confirm elsewhere")
+    print_note('outside: with paths.outside = "ask" in the user file a file tool asks; in plan only to read')
     return OK

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from handrail.cli.place import workspace_of
-from handrail.cli.preferences import loaded_for
-from handrail.policy.configuration import Rules
+from handrail.cli.place import resolve_workspace
+from handrail.cli.preferences import load_settings
+from handrail.policy.configuration import PolicyConfig
 from handrail.protocol.decision import Mode
 from handrail.protocol.error import StoreError
-from handrail.runtime.registry import Offer
-from handrail.settings import state_folder
-from handrail.settings.policy import rules_of
+from handrail.runtime.registry import ToolSet
+from handrail.settings import resolve_state_folder
+from handrail.settings.policy import build_policy_config
 from handrail.store.folder import StateFolder
 
 if TYPE_CHECKING:
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from handrail.runtime.explaining import Explainer
 
 
-class PolicyPlace:
+class PolicyWorkspace:
     """One workspace, for a person who asks about policy. Nothing is made or written, not even in the state folder."""
 
     def __init__(self, options: Namespace, mode: Mode | None = None, *, review: bool = True) -> None:
-        self.workspace = workspace_of(options)
-        self.loaded = loaded_for(options, mode, self.workspace, review=review)
-        self._rules: dict[Mode | None, Rules] = {}
+        self.workspace = resolve_workspace(options)
+        self.loaded = load_settings(options, mode, self.workspace, review=review)
+        self._rules: dict[Mode | None, PolicyConfig] = {}
 
-    def rules(self, mode: Mode | None = None) -> Rules:
+    def rules(self, mode: Mode | None = None) -> PolicyConfig:
         """The rules in force here, in another mode if need be."""
         if mode not in self._rules:
-            self._rules[mode] = rules_of(self.loaded, mode)
+            self._rules[mode] = build_policy_config(self.loaded, mode)
         return self._rules[mode]
 
-    def granted(self, mode: Mode | None = None) -> Rules:
+    def granted(self, mode: Mode | None = None) -> PolicyConfig:
         """The same, with what people granted to the workspace; what they granted to a session is known in it alone."""
         from handrail.policy.rules.grant import Grant  # noqa: PLC0415  only explaining needs them
         from handrail.store.grants import GrantFiles  # noqa: PLC0415
@@ -50,23 +50,23 @@ class PolicyPlace:
 
     def state(self) -> StateFolder:
         """The state folder, which need not exist."""
-        return StateFolder(state_folder(os.environ))
+        return StateFolder(resolve_state_folder(os.environ))
 
-    def offer(self) -> Offer:
+    def offer(self) -> ToolSet:
         """The tools that a session would have here."""
-        from handrail.runtime.offering import offered  # noqa: PLC0415  commands need none of them
+        from handrail.runtime.offering import build_tool_set  # noqa: PLC0415  commands need none of them
 
-        return offered(self.loaded.settings)
+        return build_tool_set(self.loaded.settings)
 
     def tier(self) -> int:
-        """The sandbox that commands have here, unless they go on after their call: those have no layer."""
+        """The sandbox that commands have here, unless they go on after their call: those have no overlay."""
         from handrail.runtime.explaining import open_roots  # noqa: PLC0415  a replay looks at no file
-        from handrail.sandbox.probing.place import place_to_try  # noqa: PLC0415  as above
-        from handrail.tools.commands import Commands  # noqa: PLC0415  only commands are confined
+        from handrail.sandbox.probing.place import make_probe_folder  # noqa: PLC0415  as above
+        from handrail.tools.commands import CommandEnvironment  # noqa: PLC0415  only commands are confined
 
         roots = open_roots(self.workspace, self.loaded.settings, self.rules(), self.state())
-        with closing(roots) as house, place_to_try(self.state().path) as place:
-            commands = Commands(self.loaded.settings, place or self.state().path, os.environ)
+        with closing(roots) as house, make_probe_folder(self.state().path) as place:
+            commands = CommandEnvironment(self.loaded.settings, place or self.state().path, os.environ)
             return commands.tier_over(house.roots)
 
     def explainer(self, tier: "Callable[[], int]") -> "Explainer":

@@ -6,20 +6,20 @@ from typing import Any
 
 import msgspec
 
-from handrail.cli.exits import Stop
-from handrail.cli.given import given_json
-from handrail.cli.output import cut
+from handrail.cli.exits import CommandFailed
+from handrail.cli.given import read_json_argument
 from handrail.protocol.decision import Mode
 from handrail.protocol.error import ToolError
-from handrail.protocol.reading import json_decoder
+from handrail.protocol.reading import get_json_decoder
+from handrail.protocol.text import truncate
 from handrail.protocol.wire import Json
-from handrail.protocol.wording import visible
+from handrail.protocol.wording import clip_text
 
 _FORMS = 'it has to be {"command": …}, with "cwd" if need be, or {"tool": …, "args": …}, both with "mode" if need be'
 _WAYS = "-- COMMAND, --tool NAME --args JSON, or --stdin"
 
 
-class Question(msgspec.Struct, frozen=True):
+class PolicyQuery(msgspec.Struct, frozen=True):
     """One call to be judged; a command is a call of exec."""
 
     tool: str
@@ -29,10 +29,12 @@ class Question(msgspec.Struct, frozen=True):
     @property
     def called(self) -> str:
         """The call as a person may read it, once it is known to be one."""
-        return f"$ {self.args['command']}" if self.tool == "exec" else f"{self.tool} {cut(_json(self.args), 2_000)}"
+        return (
+            f"$ {self.args['command']}" if self.tool == "exec" else f"{self.tool} {truncate(_json(self.args), 2_000)}"
+        )
 
 
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _PolicyQueryLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     command: str | None = None
     tool: str | None = None
     args: Any = None
@@ -40,26 +42,26 @@ class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mode: Mode | None = None
 
 
-_read_line = json_decoder(_Line).decode
+_read_line = get_json_decoder(_PolicyQueryLine).decode
 
 
-def question_of(options: Namespace) -> Question | None:
+def read_query(options: Namespace) -> PolicyQuery | None:
     """The one question that was asked; None where they come as lines."""
     if options.words:
         example = f"handrail policy explain -- {shlex.join(options.words)}"
-        raise Stop(f"put -- before the command, or its options are taken for ours: {example}")
+        raise CommandFailed(f"put -- before the command, or its options are taken for ours: {example}")
     if (options.rest is not None) + (options.tool is not None) + options.stdin != 1:
-        raise Stop(f"say what to explain in one of three ways: {_WAYS}. See: handrail policy explain --help")
+        raise CommandFailed(f"say what to explain in one of three ways: {_WAYS}. See: handrail policy explain --help")
     if (options.tool is None) != (options.args is None):
-        raise Stop("--tool and --args belong together; without any arguments, pass --args '{}'")
+        raise CommandFailed("--tool and --args belong together; without any arguments, pass --args '{}'")
     if options.tool is not None and options.cwd is not None:
-        raise Stop("--cwd is for commands; a tool has what it needs in its arguments")
+        raise CommandFailed("--cwd is for commands; a tool has what it needs in its arguments")
     if options.tool is not None:
-        return Question(options.tool, given_json(options.args))
+        return PolicyQuery(options.tool, read_json_argument(options.args))
     return None if options.stdin else _command(_text(options.rest or []), options.cwd, None)
 
 
-def question_of_line(line: bytes | None, cwd: str | None) -> Question:
+def parse_query_line(line: bytes | None, cwd: str | None) -> PolicyQuery:
     """The question in a line; ToolError where there is none."""
     if line is None:
         raise ToolError("INVALID_ARGUMENT", "the line is larger than 64 MiB")
@@ -68,23 +70,25 @@ def question_of_line(line: bytes | None, cwd: str | None) -> Question:
     try:
         read = _read_line(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ToolError("INVALID_ARGUMENT", f"the line is no question: {visible(str(error), 400)}; {_FORMS}") from None
+        raise ToolError(
+            "INVALID_ARGUMENT", f"the line is no question: {clip_text(str(error), 400)}; {_FORMS}"
+        ) from None
     if read.command is not None and read.tool is None and read.args is None:
         return _command(read.command, cwd if read.cwd is None else read.cwd, read.mode)
     if read.tool is not None and read.command is None and read.cwd is None:
-        return Question(read.tool, read.args, read.mode)
+        return PolicyQuery(read.tool, read.args, read.mode)
     raise ToolError("INVALID_ARGUMENT", f"the line is no question; {_FORMS}")
 
 
 def _text(words: list[str]) -> str:
     """One word is a command as it is; several are what a shell has taken apart already."""
     if not words:
-        raise Stop("the command is missing behind --")
+        raise CommandFailed("the command is missing behind --")
     return words[0] if len(words) == 1 else shlex.join(words)
 
 
-def _command(text: str, cwd: str | None, mode: Mode | None) -> Question:
-    return Question("exec", {"command": text} if cwd is None else {"command": text, "cwd": cwd}, mode)
+def _command(text: str, cwd: str | None, mode: Mode | None) -> PolicyQuery:
+    return PolicyQuery("exec", {"command": text} if cwd is None else {"command": text, "cwd": cwd}, mode)
 
 
 def _json(value: Json) -> str:

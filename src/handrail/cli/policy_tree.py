@@ -4,33 +4,34 @@ import os
 import sys
 from collections.abc import Iterator
 
-from handrail.cli.output import can_show, cut, table, visible
+from handrail.cli.output import can_show, render_table
 from handrail.protocol.decision import CommandFact, Decision, DecisionPart
+from handrail.protocol.text import escape_control, truncate
 
-_LONGEST_SUBJECT = 60
+_MAX_SUBJECT_CHARS = 60
 
 
-def decision_tree(called: str, decision: Decision, mode: str, remarks: list[str]) -> str:
+def render_decision_tree(called: str, decision: Decision, mode: str, remarks: list[str]) -> str:
     """The whole call, then its parts, then the decision, and what it goes by."""
     ending = [f"= {decision.decision} in mode {mode}: {_why(decision)}\n"]
     ending += [f"  {remark}\n" for remark in remarks]
-    return f"{_wrapped(called)}{table(_branches(decision.parts))}{''.join(ending)}"
+    return f"{_wrapped(called)}{render_table(_branches(decision.parts))}{''.join(ending)}"
 
 
-def network_remarks(decision: Decision, command: CommandFact) -> list[str]:
+def list_network_remarks(decision: Decision, command: CommandFact) -> list[str]:
     """Which hosts a command names, and what would open them."""
-    from handrail.policy.network.told import OPENS_FROM, shown_host  # noqa: PLC0415  few commands name any
+    from handrail.policy.network.told import MIN_NETWORK_TIER, render_host  # noqa: PLC0415  few commands name any
 
-    hosts = ", ".join(map(shown_host, command.hosts))
+    hosts = ", ".join(map(render_host, command.hosts))
     if not hosts or command.tier == 0 or decision.rule == "call.denied":
         remarks: list[str] = []
-    elif command.tier < OPENS_FROM:
-        remarks = [f"the network takes a sandbox of tier {OPENS_FROM}, so it cannot reach {hosts}"]
+    elif command.tier < MIN_NETWORK_TIER:
+        remarks = [f"the network takes a sandbox of tier {MIN_NETWORK_TIER}, so it cannot reach {hosts}"]
     elif decision.decision == "confirm":
         remarks = [f"a yes opens, for this call: {hosts}"]
     else:
         remarks = [f"it names {hosts}; without a question only what network.allow lists is open"]
-    return [*remarks, *(f"not opened: {visible(one)}" for one in command.unopened if one not in decision.reason)]
+    return [*remarks, *(f"not opened: {escape_control(one)}" for one in command.unopened if one not in decision.reason)]
 
 
 def _why(decision: Decision) -> str:
@@ -39,21 +40,21 @@ def _why(decision: Decision) -> str:
         return "every part is allowed"
     more = sum(part.decision == decision.decision for part in decision.parts) - 1
     others = f", and {more} more" if decision.decision == "confirm" and more > 0 else ""
-    return f"{visible(decision.reason)} ({decision.rule}){others}"
+    return f"{escape_control(decision.reason)} ({decision.rule}){others}"
 
 
 def _branches(parts: tuple[DecisionPart, ...]) -> list[tuple[str, ...]]:
     between, last = ("├ ", "└ ") if can_show("├└") else ("|- ", "`- ")
     signs = [between] * (len(parts) - 1) + [last]
     return [
-        (f"{sign}{cut(part.subject, _LONGEST_SUBJECT)}", part.decision, part.rule, part.reason)
+        (f"{sign}{truncate(part.subject, _MAX_SUBJECT_CHARS)}", part.decision, part.rule, part.reason)
         for sign, part in zip(signs, parts, strict=True)
     ]
 
 
 def _wrapped(called: str) -> str:
     """All of it, with nothing hidden in it, not even a blank at an end; as wide as the terminal."""
-    first, *others = (_with_blanks(line) for line in visible(called).split("\n"))
+    first, *others = (_with_blanks(line) for line in escape_control(called).split("\n"))
     return "".join(f"{piece}\n" for line in (first, *(f"  {line}" for line in others)) for piece in _pieces(line))
 
 

@@ -5,18 +5,19 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from handrail.cli.exits import FAILED, OK, Stop
-from handrail.cli.output import answer, answer_json, one_line, warn
-from handrail.cli.place import workspace_of
-from handrail.cli.sessions import state_of_here
+from handrail.cli.exits import FAILED, OK, CommandFailed
+from handrail.cli.output import print_json, print_out, warn
+from handrail.cli.place import resolve_workspace
+from handrail.cli.sessions import open_state_folder
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
 from handrail.protocol.error import ToolError
 from handrail.protocol.event import Notice
 from handrail.protocol.process import ProcessRecord
+from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.settings.model import Limits
-from handrail.store.places import place_of as noted_place
+from handrail.store.places import read_workspace_path as noted_place
 
 if TYPE_CHECKING:
     from handrail.runtime.background import BackgroundWork
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 SCHEMA = "handrail.processes/1"
 
 
-class Place(NamedTuple):
+class ProcessEntry(NamedTuple):
     """A process session, and the folder of the session that it belongs to."""
 
     process: ProcessSession
@@ -41,59 +42,59 @@ class Place(NamedTuple):
         return noted_place(os.path.dirname(self.session_folder))
 
 
-def places(options: Namespace, *, everywhere: bool = False, session: str | None = None) -> list[Place]:
+def list_processes(options: Namespace, *, everywhere: bool = False, session: str | None = None) -> list[ProcessEntry]:
     """Those of this workspace, or of all; of one session, or of all."""
-    state = state_of_here()
-    folders = state.sessions(None if everywhere else os.path.realpath(workspace_of(options)))
+    state = open_state_folder()
+    folders = state.sessions(None if everywhere else os.path.realpath(resolve_workspace(options)))
     wanted = [folder for folder in folders if session is None or os.path.basename(folder) == session]
     if session is not None and not wanted:
-        raise Stop(f"there is no session {session[:80]!r}. Look: handrail log --sessions", FAILED)
+        raise CommandFailed(f"there is no session {session[:80]!r}. Look: handrail log --sessions", FAILED)
     return [
-        Place(process, folder)
+        ProcessEntry(process, folder)
         for folder in wanted
         if os.path.isdir(path := os.path.join(folder, "processes"))
-        for process in ProcessSessions(path).listed()
+        for process in ProcessSessions(path).list_sessions()
     ]
 
 
-def place_of(options: Namespace) -> Place:
+def resolve_process(options: Namespace) -> ProcessEntry:
     """The one that an id, or the beginning of one, names: of this workspace; where none is, of any."""
-    found = _named(options.id, places(options)) or _named(options.id, places(options, everywhere=True))
+    found = _named(options.id, list_processes(options)) or _named(options.id, list_processes(options, everywhere=True))
     if len(found) == 1:
         return found[0]
     if found:
         ids = ", ".join(place.process.id for place in found[:10])
-        raise Stop(f"{options.id[:80]!r} could be {ids}. Nothing was done. Say more of the id.")
-    raise Stop(
+        raise CommandFailed(f"{options.id[:80]!r} could be {ids}. Nothing was done. Say more of the id.")
+    raise CommandFailed(
         f"there is no process session {options.id[:80]!r}. Nothing was done. Look: handrail processes --all", FAILED
     )
 
 
-def _named(spelled: str, among: list[Place]) -> list[Place]:
+def _named(spelled: str, among: list[ProcessEntry]) -> list[ProcessEntry]:
     return [place for place in among if spelled and place.process.id.startswith(spelled)]
 
 
-def apply(place: Place, said: str, work: "Callable[[BackgroundWork], ProcessRecord]") -> ProcessRecord:
+def apply(place: ProcessEntry, said: str, work: "Callable[[BackgroundWork], ProcessRecord]") -> ProcessRecord:
     """Does what a person asked for, and writes down that a person did. ToolError if it cannot be done."""
     from handrail.runtime.background import BackgroundWork  # noqa: PLC0415  looking needs none of it
-    from handrail.store.archive import reading  # noqa: PLC0415
+    from handrail.store.archive import open_journal  # noqa: PLC0415
 
-    with reading(place.session_folder, "crash") as journal:
+    with open_journal(place.session_folder, "crash") as journal:
         record = work(BackgroundWork(place.session_folder, journal, Limits()))
         journal.append((Notice, {"text": f"A person {said} {place.process.id}."}))
     return record
 
 
-def act(options: Namespace, place: Place, said: str, work: "Callable[[BackgroundWork], ProcessRecord]") -> int:
+def act(options: Namespace, place: ProcessEntry, said: str, work: "Callable[[BackgroundWork], ProcessRecord]") -> int:
     """Does it, and tells what came of it; the exit code."""
     try:
         record = apply(place, said, work)
     except ToolError as error:
-        return refused(options, error)
+        return print_refusal(options, error)
     if options.json:
-        answer_json(encode({"schema": SCHEMA, "process": record}))
+        print_json(encode({"schema": SCHEMA, "process": record}))
     else:
-        answer(f"{said} {place.process.id}: {one_line(record.command)}\n")
+        print_out(f"{said} {place.process.id}: {to_one_line(record.command)}\n")
     return OK
 
 
@@ -102,10 +103,10 @@ def describe_error(error: ToolError) -> dict[str, object]:
     return {"code": error.code, "message": error.message, "details": error.details}
 
 
-def refused(options: Namespace, error: ToolError) -> int:
+def print_refusal(options: Namespace, error: ToolError) -> int:
     """Tells why it was not done; the exit code."""
     if options.json:
-        answer_json(encode({"schema": SCHEMA, "error": describe_error(error)}))
+        print_json(encode({"schema": SCHEMA, "error": describe_error(error)}))
     else:
         warn(f"{error.code}: {error.message}")
     return FAILED

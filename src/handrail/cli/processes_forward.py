@@ -4,58 +4,60 @@ import errno
 import socket
 from argparse import Namespace
 
-from handrail.cli.exits import FAILED, OK, Stop
-from handrail.cli.output import answer, note
-from handrail.cli.process_places import Place, place_of, refused
-from handrail.process.sessions.forwarding import MOST, Forwarding
-from handrail.process.sessions.reaching import Inside
+from handrail.cli.exits import FAILED, OK, CommandFailed
+from handrail.cli.output import print_note, print_out
+from handrail.cli.process_places import ProcessEntry, print_refusal, resolve_process
+from handrail.process.sessions.forwarding import MAX_CONNECTIONS, PortForwarder
+from handrail.process.sessions.reaching import NamespaceConnector
 from handrail.process.sessions.session import ProcessSession
 from handrail.protocol.error import ToolError
 from handrail.protocol.event import Notice
-from handrail.store.archive import reading
-from handrail.tools.process_words import how_it_is
+from handrail.store.archive import open_journal
+from handrail.tools.process_words import describe_process
 
 _HERE = "127.0.0.1"
 
 
 def run(options: Namespace) -> int:
     """Carries connections until it has ended, or somebody presses Ctrl-C."""
-    place = place_of(options)
+    place = resolve_process(options)
     try:
-        with Inside(place.process, options.port) as inside, _listening(options) as listener:
+        with NamespaceConnector(place.process, options.port) as inside, _listening(options) as listener:
             _tell(options, place, listener.getsockname()[1])
-            with Forwarding(place.process, inside, listener) as forwarding:
-                forwarding.until_it_ends()
+            with PortForwarder(place.process, inside, listener) as forwarding:
+                forwarding.run()
     except ToolError as error:
-        return refused(options, error)
-    note(f"{place.process.id}: {_how_it_ended(place.process)}")
+        return print_refusal(options, error)
+    print_note(f"{place.process.id}: {_how_it_ended(place.process)}")
     return OK
 
 
 def _listening(options: Namespace) -> socket.socket:
     port: int = options.port if options.to is None else options.to
     try:
-        return socket.create_server((_HERE, port), backlog=MOST)
+        return socket.create_server((_HERE, port), backlog=MAX_CONNECTIONS)
     except OSError as error:
         why = "is taken" if error.errno == errno.EADDRINUSE else f"cannot be opened ({error.strerror})"
-        raise Stop(f"port {port} of this machine {why}. Nothing is forwarded. Any free one: --to 0", FAILED) from None
+        raise CommandFailed(
+            f"port {port} of this machine {why}. Nothing is forwarded. Any free one: --to 0", FAILED
+        ) from None
 
 
-def _tell(options: Namespace, place: Place, port: int) -> None:
+def _tell(options: Namespace, place: ProcessEntry, port: int) -> None:
     """The person where it is, and the session that it is open."""
     process = place.process
-    with reading(place.session_folder, "crash") as journal:
+    with open_journal(place.session_folder, "crash") as journal:
         text = f"A person opened port {options.port} of {process.id} on {_HERE}:{port}."
         journal.append((Notice, {"text": text}))
     ports = process.record().ports
     if options.port not in ports:
         others = f"; it listens on {', '.join(map(str, ports))}" if ports else ""
-        note(f"nothing listens on port {options.port} of {process.id} yet{others}")
-    answer(f"http://{_HERE}:{port}/ leads to port {options.port} of {process.id}; Ctrl-C ends it\n")
+        print_note(f"nothing listens on port {options.port} of {process.id} yet{others}")
+    print_out(f"http://{_HERE}:{port}/ leads to port {options.port} of {process.id}; Ctrl-C ends it\n")
 
 
 def _how_it_ended(process: ProcessSession) -> str:
     try:
-        return how_it_is(process.record())
+        return describe_process(process.record())
     except ToolError:
         return "removed"

@@ -5,32 +5,32 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator
 
-from handrail.cli.exits import OK, USAGE, Stop
+from handrail.cli.exits import OK, USAGE, CommandFailed
 from handrail.cli.files import silence
-from handrail.cli.output import answer, note
-from handrail.cli.process_places import place_of
+from handrail.cli.output import print_note, print_out
+from handrail.cli.process_places import resolve_process
 from handrail.process.cleaning import Cleaner
 from handrail.process.sessions.session import ProcessSession
-from handrail.tools.process_words import how_it_is, what_is_missing
+from handrail.tools.process_words import describe_dropped_log, describe_process
 
-_BLOCK = 1 << 18
-_PAUSE = 0.1
+_BLOCK_BYTES = 1 << 18
+_PAUSE_SECONDS = 0.1
 
 
 def run(options: Namespace) -> int:
     """Prints the log; with --follow, what comes, until it has ended."""
     if options.raw and sys.stdout is not None and sys.stdout.isatty():
-        raise Stop("--raw would let the program steer this terminal; send it to a file or a pipe", USAGE)
-    process = place_of(options).process
+        raise CommandFailed("--raw would let the program steer this terminal; send it to a file or a pipe", USAGE)
+    process = resolve_process(options).process
     record = process.record()
     if record.dropped:
-        note(what_is_missing(record))
+        print_note(describe_dropped_log(record))
     pieces = _followed(process) if options.follow else process.log.kept()
     if options.raw:
         _print_raw(pieces)
     else:
         _print(pieces)
-    note(f"{process.id}: {how_it_is(process.record())}")
+    print_note(f"{process.id}: {describe_process(process.record())}")
     return OK
 
 
@@ -39,23 +39,23 @@ def _followed(process: ProcessSession) -> Iterator[bytes]:
     position = 0
     while True:
         ended = process.wait(0)
-        start, data = process.log.read_from(position, _BLOCK)
+        start, data = process.log.read_from(position, _BLOCK_BYTES)
         position = start + len(data)
         if data:
             yield data
         elif ended:
             return
         else:
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE_SECONDS)
 
 
 def _print(pieces: Iterator[bytes]) -> None:
     cleaner = Cleaner()
     for piece in pieces:
         if text := cleaner.feed(piece):
-            answer(text)
+            print_out(text)
     if text := cleaner.end():
-        answer(text)
+        print_out(text)
 
 
 def _print_raw(pieces: Iterator[bytes]) -> None:

@@ -2,14 +2,14 @@
 
 from argparse import Namespace
 
-from handrail.cli.process_places import act, place_of
+from handrail.cli.process_places import act, resolve_process
 from handrail.protocol.process import ProcessRecord
 from handrail.runtime.background import BackgroundWork
 
 
 def run(options: Namespace) -> int:
     """Ends it where it runs, and removes it with its log."""
-    place = place_of(options)
+    place = resolve_process(options)
 
     def remove(work: BackgroundWork) -> ProcessRecord:
         record = place.process.record()

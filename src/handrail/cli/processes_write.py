@@ -3,8 +3,8 @@
 import sys
 from argparse import Namespace
 
-from handrail.cli.exits import Stop
-from handrail.cli.process_places import act, place_of
+from handrail.cli.exits import CommandFailed
+from handrail.cli.process_places import act, resolve_process
 from handrail.protocol.process import ProcessRecord
 from handrail.runtime.background import BackgroundWork
 
@@ -12,9 +12,11 @@ from handrail.runtime.background import BackgroundWork
 def run(options: Namespace) -> int:
     """Writes a line, or what stdin has. What it was is not written down: it may be a password."""
     if options.text is None and not options.eof:
-        raise Stop("name what to write, - to read it from stdin, or --eof to end the input. Nothing was written.")
+        raise CommandFailed(
+            "name what to write, - to read it from stdin, or --eof to end the input. Nothing was written."
+        )
     data = _data(options.text)
-    place = place_of(options)
+    place = resolve_process(options)
 
     def write(_: BackgroundWork) -> ProcessRecord:
         place.process.write(data, eof=options.eof)

@@ -2,42 +2,46 @@
 
 from argparse import Namespace
 
-from handrail.cli.exits import FAILED, Stop
-from handrail.cli.inbox import here_of
-from handrail.cli.output import cut, one_line
-from handrail.cli.sessions import state_of_here
+from handrail.cli.exits import FAILED, CommandFailed
+from handrail.cli.inbox import find_current_workspace
+from handrail.cli.sessions import open_state_folder
 from handrail.protocol.question import Question
-from handrail.store.inbox import Asked, Inbox
-from handrail.store.short_ids import matching, short_ids
+from handrail.protocol.text import quote_text, to_one_line, truncate
+from handrail.store.inbox import Inbox, InboxQuestion
+from handrail.store.short_ids import list_matching_ids, shorten_ids
 
 
-def found_question(options: Namespace) -> Asked:
+def resolve_question(options: Namespace) -> InboxQuestion:
     """The question that an id means, of any workspace. Those of this workspace are known without a note of it."""
-    here = here_of(options)
-    near = Inbox(state_of_here(), here).questions() if here is not None else []
-    asked = {one.question.tool_call_id: one for one in (*Inbox(state_of_here(), None).questions(), *near)}
-    ids = matching(options.id, asked)
+    here = find_current_workspace(options)
+    near = Inbox(open_state_folder(), here).questions() if here is not None else []
+    asked = {one.question.tool_call_id: one for one in (*Inbox(open_state_folder(), None).questions(), *near)}
+    ids = list_matching_ids(options.id, asked)
     if len(ids) == 1:
         return asked[ids[0]]
-    spelled = repr(cut(options.id, 80))
+    spelled = quote_text(options.id)
     if ids:
-        names = ", ".join(f"{name} ({cut(one_line(asked[one].question.question), 40)})" for one, name in named(ids))
-        raise Stop(f"{spelled} could be {names}. Nothing was done. Say more of the id.")
-    raise Stop(f"no question waits under {spelled}. Nothing was done. handrail approvals lists what does.", FAILED)
+        names = ", ".join(
+            f"{name} ({truncate(to_one_line(asked[one].question.question), 40)})" for one, name in list_short_ids(ids)
+        )
+        raise CommandFailed(f"{spelled} could be {names}. Nothing was done. Say more of the id.")
+    raise CommandFailed(
+        f"no question waits under {spelled}. Nothing was done. handrail approvals lists what does.", FAILED
+    )
 
 
-def named(ids: list[str]) -> list[tuple[str, str]]:
+def list_short_ids(ids: list[str]) -> list[tuple[str, str]]:
     """Ids with their short ones."""
-    return list(short_ids(ids).items())
+    return list(shorten_ids(ids).items())
 
 
-def question_text(question: Question) -> str:
+def render_question(question: Question) -> str:
     """A question with its options, each with the number that chooses it."""
-    rows = [f"  {number}  {one_line(option)}" for number, option in enumerate(question.options, start=1)]
+    rows = [f"  {number}  {to_one_line(option)}" for number, option in enumerate(question.options, start=1)]
     return "\n".join((question.question.rstrip(), *rows, ""))
 
 
-def how_to_reply(question: Question) -> str:
+def describe_reply_command(question: Question) -> str:
     """What to type."""
     said = "1" if question.options else "'TEXT'"
     more = " (or in your own words)" if question.options and question.custom else ""

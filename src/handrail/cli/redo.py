@@ -1,13 +1,13 @@
-"""redo: takes the last undo back."""
+"""redo: undoes the last undo."""
 
 from argparse import Namespace
 
-from handrail.cli.changes import opened
-from handrail.cli.undo import resolve, show
+from handrail.cli.changes import open_cli_session
+from handrail.cli.undo import choose_conflict_action, show
 
 
 def run(options: Namespace) -> int:
-    """Brings back what the last undo took."""
-    with opened(options) as rail:
-        result = rail.redo(resolve=resolve(options))
+    """Makes the changes again that the last undo took away."""
+    with open_cli_session(options) as rail:
+        result = rail.redo(resolve=choose_conflict_action(options))
     return show(options, "redo", result, "take it back: handrail undo")

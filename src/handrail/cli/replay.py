@@ -3,18 +3,18 @@
 import os
 from argparse import Namespace
 
-from handrail.agent.replay.comparing import Compared
-from handrail.agent.replay.playing import Replay, play
-from handrail.agent.replay.recorded import recording_of
+from handrail.agent.replay.comparing import CallComparison
+from handrail.agent.replay.playing import SessionReplay, play
+from handrail.agent.replay.recorded import read_recording
 from handrail.agent.replay.start import make_start
-from handrail.cli.exits import FAILED, OK, Stop
-from handrail.cli.output import answer, answer_json, note, table, warn
-from handrail.cli.place import workspace_of
-from handrail.cli.preferences import loaded_for
-from handrail.cli.sessions import folder_of_session, state_of_here
+from handrail.cli.exits import FAILED, OK, CommandFailed
+from handrail.cli.output import print_json, print_note, print_out, render_table, warn
+from handrail.cli.place import resolve_workspace
+from handrail.cli.preferences import load_settings
+from handrail.cli.sessions import open_state_folder, resolve_workspace_session
 from handrail.protocol.error import ToolError
 from handrail.protocol.wire import encode
-from handrail.workspace.copying import place_for_copy
+from handrail.workspace.copying import make_copy_folder
 
 _WORDS = {
     "same": "same",
@@ -27,23 +27,23 @@ _WORDS = {
 
 def run(options: Namespace) -> int:
     """Plays it in a temporary folder, and says what came out otherwise."""
-    workspace = os.path.realpath(workspace_of(options))
-    recorded = folder_of_session(workspace, options.task)
-    loaded = loaded_for(options, None, workspace)
+    workspace = os.path.realpath(resolve_workspace(options))
+    recorded = resolve_workspace_session(workspace, options.task)
+    loaded = load_settings(options, None, workspace)
     try:
-        with place_for_copy(workspace, options.keep) as folder:
-            recording = recording_of(recorded)
+        with make_copy_folder(workspace, options.keep) as folder:
+            recording = read_recording(recorded)
             start = make_start(
-                folder, state_of_here(), workspace, os.path.basename(recorded), loaded, recording.observed
+                folder, open_state_folder(), workspace, os.path.basename(recorded), loaded, recording.observed
             )
             replay = play(recording, start, workspace, loaded)
     except ToolError as error:
-        raise Stop(f"{error.message} Your files are untouched.", FAILED) from None
+        raise CommandFailed(f"{error.message} Your files are untouched.", FAILED) from None
     _show(replay, os.path.basename(recorded), options)
     return OK if replay.same else FAILED
 
 
-def _show(replay: Replay, session: str, options: Namespace) -> None:
+def _show(replay: SessionReplay, session: str, options: Namespace) -> None:
     start = replay.start
     if options.json:
         told = {
@@ -56,12 +56,12 @@ def _show(replay: Replay, session: str, options: Namespace) -> None:
             "unreadable": replay.unreadable,
             "calls": replay.calls,
         }
-        answer_json(encode(told))
+        print_json(encode(told))
         return
-    answer(table([("call", "what", "came out"), *map(_row, replay.calls)]))
+    print_out(render_table([("call", "what", "came out"), *map(_row, replay.calls)]))
     for one in replay.calls:
         if one.difference:
-            answer(f"\n{one.name} {one.tool_call_id}:\n{one.difference}\n")
+            print_out(f"\n{one.name} {one.tool_call_id}:\n{one.difference}\n")
     between = "between two calls, by another session, an undo or by hand; replay leaves that out"
     for path in start.outside:
         how = between if path in start.meanwhile else "by others: what it was at the start is not known"
@@ -70,15 +70,15 @@ def _show(replay: Replay, session: str, options: Namespace) -> None:
         warn(f"{path} was not copied: it is no file, folder or link, or cannot be read")
     if replay.unreadable:
         warn(f"{replay.unreadable} calls of the record cannot be read")
-    note(_counted(replay))
+    print_note(_counted(replay))
 
 
-def _row(one: Compared) -> tuple[str, str, str]:
+def _row(one: CallComparison) -> tuple[str, str, str]:
     reason = f" ({one.reason})" if one.reason else ""
     return one.name, one.title, f"{_WORDS[one.verdict]}{reason}"
 
 
-def _counted(replay: Replay) -> str:
+def _counted(replay: SessionReplay) -> str:
     counts = {verdict: sum(one.verdict == verdict for one in replay.calls) for verdict in _WORDS}
     told = ", ".join(f"{count} {_WORDS[verdict].lower()}" for verdict, count in counts.items() if count)
     return f"{len(replay.calls)} calls: {told or 'nothing to play'}. Your files are untouched."

@@ -5,19 +5,19 @@ import re
 from argparse import Namespace
 from collections.abc import Iterator
 
-from handrail.cli.preferences import has_servers, project_folder
-from handrail.cli.rows import Row, without_home
+from handrail.cli.preferences import find_project_folder, has_servers
+from handrail.cli.rows import Finding, replace_home
 from handrail.runtime.sources import ToolSource
-from handrail.settings import Loaded, SettingsError, load
-from handrail.settings.extras import installing
+from handrail.settings import LoadedSettings, SettingsError, load
+from handrail.settings.extras import build_install_command
 
 _GROUP = "mcp"
 _EXPORT = re.compile(r"export \w+=…")
 
 
-def servers() -> Iterator[Row]:
+def check_servers() -> Iterator[Finding]:
     """A row for each server that the settings, or a trusted .mcp.json, name. Where there is none, nothing."""
-    folder = project_folder(Namespace(workspace=None))
+    folder = find_project_folder(Namespace(workspace=None))
     try:
         loaded = load(os.environ, {}, folder)
     except SettingsError:  # which the settings' own row tells
@@ -26,23 +26,23 @@ def servers() -> Iterator[Row]:
         yield from _rows(loaded, folder)
 
 
-def _rows(loaded: Loaded, folder: str) -> Iterator[Row]:
-    from handrail.mcp.client.sources import found_sources  # noqa: PLC0415  few have other servers
-    from handrail.runtime.foreign.taking_over import close_all  # noqa: PLC0415  as above
+def _rows(loaded: LoadedSettings, folder: str) -> Iterator[Finding]:
+    from handrail.mcp.client.sources import find_sources  # noqa: PLC0415  few have other servers
+    from handrail.runtime.foreign.taking_over import close_sources  # noqa: PLC0415  as above
 
-    found = found_sources(loaded, folder, os.environ)
+    found = find_sources(loaded, folder, os.environ)
     for text in found.notes:
-        yield Row(_GROUP, "warning", without_home(text), _settled_by(text))
+        yield Finding(_GROUP, "warning", replace_home(text), _settled_by(text))
     try:
         told = "\n".join(found.notes)
         yield from (_row(source) for source in found.sources if not _is_told(source, told))
     finally:
-        close_all(found.sources)
+        close_sources(found.sources)
 
 
 def _settled_by(text: str) -> str | None:
     if "handrail[mcp]" in text:
-        return without_home(installing("mcp"))
+        return replace_home(build_install_command("mcp"))
     if unset := _EXPORT.search(text):
         return unset[0]
     return "handrail trust" if "handrail trust" in text else None
@@ -53,11 +53,11 @@ def _is_told(source: ToolSource, told: str) -> bool:
     return any(problem in told for problem in source.problems())
 
 
-def _row(source: ToolSource) -> Row:
+def _row(source: ToolSource) -> Finding:
     tools, problems = source.listed(), source.problems()
     if tools:
         text = f"{source.server}: {len(tools)} tool{'s' * (len(tools) != 1)}"
-        return Row(_GROUP, "warning" if problems else "ok", without_home("; ".join((text, *problems))))
+        return Finding(_GROUP, "warning" if problems else "ok", replace_home("; ".join((text, *problems))))
     if not problems:
-        return Row(_GROUP, "warning", f"{source.server}: it offers no tools")
-    return Row(_GROUP, "error", without_home(f"{source.server}: {'; '.join(problems)}"))
+        return Finding(_GROUP, "warning", f"{source.server}: it offers no tools")
+    return Finding(_GROUP, "error", replace_home(f"{source.server}: {'; '.join(problems)}"))

@@ -4,43 +4,44 @@ import os
 from argparse import Namespace
 from collections.abc import Iterable
 
-from handrail.cli.output import note, one_line
-from handrail.mcp.client.sources import found_sources
+from handrail.cli.output import print_note
+from handrail.mcp.client.sources import find_sources
+from handrail.protocol.text import to_one_line
 from handrail.protocol.tool import ToolSpec
-from handrail.runtime.foreign.naming import taken_apart
-from handrail.runtime.foreign.taking_over import close_all
-from handrail.runtime.offering import foreign_specs
+from handrail.runtime.foreign.naming import split_tool_name
+from handrail.runtime.foreign.taking_over import close_sources
+from handrail.runtime.offering import list_foreign_specs
 from handrail.runtime.sources import ToolSource
-from handrail.settings import Loaded
-from handrail.settings.policy import vouched
+from handrail.settings import LoadedSettings
+from handrail.settings.policy import list_trusted_servers
 
 
-def sources_for(
-    options: Namespace, loaded: Loaded, workspace: str, called: str | None = None
+def build_server_sources(
+    options: Namespace, loaded: LoadedSettings, workspace: str, called: str | None = None
 ) -> tuple[ToolSource, ...]:
     """The servers of a session in this workspace; what a person should know goes to stderr. `called`: the one tool that
     is called, so that no other server is started."""
-    server = taken_apart(called) if called is not None else None
-    found = found_sources(loaded, workspace, os.environ, only=server[0] if server else None)
+    server = split_tool_name(called) if called is not None else None
+    found = find_sources(loaded, workspace, os.environ, only=server[0] if server else None)
     _say(options, found.notes)
     return found.sources
 
 
-def described_tools(options: Namespace, loaded: Loaded, workspace: str) -> list[ToolSpec]:
+def list_server_tools(options: Namespace, loaded: LoadedSettings, workspace: str) -> list[ToolSpec]:
     """What the servers offer: they are started for that, and ended."""
-    found = found_sources(loaded, workspace, os.environ)
+    found = find_sources(loaded, workspace, os.environ)
     sources, told = found.sources, "\n".join(found.notes)
     _say(options, found.notes)
     try:
-        specs = foreign_specs(sources, vouched(loaded), loaded.settings.tools.disable)
+        specs = list_foreign_specs(sources, list_trusted_servers(loaded), loaded.settings.tools.disable)
         problems = [f"{source.server}: {one}" for source in sources for one in source.problems() if one not in told]
         _say(options, problems)
     finally:
-        close_all(sources)
+        close_sources(sources)
     return specs
 
 
 def _say(options: Namespace, texts: Iterable[str]) -> None:
     if not options.quiet:
         for text in texts:
-            note(one_line(text))
+            print_note(to_one_line(text))

@@ -5,42 +5,50 @@ from argparse import Namespace
 from datetime import UTC, datetime
 from typing import Any
 
-from handrail.cli.event_row import when
+from handrail.cli.event_row import format_time
 from handrail.cli.exits import OK
-from handrail.cli.output import answer, answer_json, note, table
-from handrail.cli.place import workspace_of
-from handrail.cli.rows import spelled_size
-from handrail.cli.sessions import state_of_here
+from handrail.cli.output import print_json, print_note, print_out, render_table
+from handrail.cli.place import resolve_workspace
+from handrail.cli.rows import format_binary_size
+from handrail.cli.sessions import open_state_folder
 from handrail.protocol.wire import encode
-from handrail.store.places import place_of
-from handrail.store.retention import bytes_in, last_use, use_of
+from handrail.store.places import read_workspace_path
+from handrail.store.retention import count_bytes, read_last_use, read_session_use
 
 SCHEMA = "handrail.sessions/1"
 
 
 def run(options: Namespace) -> int:
     """Lists the sessions of the workspace, or of all, the one that was used last first."""
-    found = [session_row(folder) for folder in sorted(session_folders(options), key=last_use, reverse=True)]
+    found = [
+        build_session_row(folder) for folder in sorted(list_session_folders(options), key=read_last_use, reverse=True)
+    ]
     if options.json:
-        answer_json(encode({"schema": SCHEMA, "sessions": found}))
+        print_json(encode({"schema": SCHEMA, "sessions": found}))
     elif found:
-        rows = [(row["id"], row["state"], spelled_size(row["bytes"]), when(row["last"])) for row in found]
+        rows = [(row["id"], row["state"], format_binary_size(row["bytes"]), format_time(row["last"])) for row in found]
         places = [row["workspace"] or "?" for row in found]
         head = ("session", "state", "size", "last used", "workspace")
         wide = [head, *((*row, place) for row, place in zip(rows, places, strict=True))]
-        answer(table(wide if options.all else [head[:-1], *rows]))
+        print_out(render_table(wide if options.all else [head[:-1], *rows]))
     else:
-        note("no session is stored" if options.all else "this workspace has no session yet; every workspace: --all")
+        print_note(
+            "no session is stored" if options.all else "this workspace has no session yet; every workspace: --all"
+        )
     return OK
 
 
-def session_folders(options: Namespace) -> list[str]:
+def list_session_folders(options: Namespace) -> list[str]:
     """The folders of the sessions of the workspace, or of all."""
-    return state_of_here().sessions(None if options.all else os.path.realpath(workspace_of(options)))
+    return open_state_folder().sessions(None if options.all else os.path.realpath(resolve_workspace(options)))
 
 
-def session_row(folder: str) -> dict[str, Any]:
+def build_session_row(folder: str) -> dict[str, Any]:
     """A session as JSON; its workspace is None if it is not recorded."""
-    last = datetime.fromtimestamp(last_use(folder), UTC)
-    told = {"id": os.path.basename(folder), "workspace": place_of(os.path.dirname(folder)), "state": use_of(folder)}
-    return {**told, "bytes": bytes_in(folder), "last": last}
+    last = datetime.fromtimestamp(read_last_use(folder), UTC)
+    told = {
+        "id": os.path.basename(folder),
+        "workspace": read_workspace_path(os.path.dirname(folder)),
+        "state": read_session_use(folder),
+    }
+    return {**told, "bytes": count_bytes(folder), "last": last}

@@ -3,15 +3,16 @@
 import os
 from argparse import Namespace
 
-from handrail.cli.exits import FAILED, OK, Stop
-from handrail.cli.output import answer, answer_json, one_line, warn
-from handrail.cli.place import workspace_of
-from handrail.cli.preferences import settings_for
-from handrail.cli.skills import SCHEMA, listed
+from handrail.cli.exits import FAILED, OK, CommandFailed
+from handrail.cli.output import print_json, print_out, warn
+from handrail.cli.place import resolve_workspace
+from handrail.cli.preferences import load_effective_settings
+from handrail.cli.skills import SCHEMA, build_skill_row
+from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.runtime.skill_search import skill_in, skills_in
-from handrail.runtime.skills import entry_of
-from handrail.skills.allowed import spelled
+from handrail.runtime.skill_search import find_skill, load_skills
+from handrail.runtime.skills import build_skill_entry
+from handrail.skills.allowed import format_allowed_tools
 from handrail.skills.narrowing import ALWAYS
 from handrail.skills.skill import Skill
 
@@ -20,35 +21,35 @@ def run(options: Namespace) -> int:
     """Shows the front matter, what its tools are here, the rules that count while it is active, and its text."""
     skill = _skill(options)
     if options.json:
-        entry = listed(entry_of(skill, active=False))
+        entry = build_skill_row(build_skill_entry(skill, active=False))
         more = {"version": skill.version, "license": skill.license, "compatibility": skill.compatibility}
         more |= {"metadata": skill.metadata, "files": skill.files, "body": skill.body}
-        answer_json(encode({"schema": SCHEMA, "skill": entry | more, "rules": _rules(skill)}))
+        print_json(encode({"schema": SCHEMA, "skill": entry | more, "rules": _rules(skill)}))
     else:
-        answer("".join(f"{name:<14}{one_line(value)}\n" for name, value in _lines(skill) if value))
+        print_out("".join(f"{name:<14}{to_one_line(value)}\n" for name, value in _lines(skill) if value))
         if skill.body:
-            answer(f"\n{skill.body}\n")
+            print_out(f"\n{skill.body}\n")
         for text in skill.warnings:
             warn(f"warning: {text}")
     return FAILED if skill.problem else OK
 
 
 def _skill(options: Namespace) -> Skill:
-    workspace = workspace_of(options)
-    settings = settings_for(options, workspace=workspace)
-    skill = skill_in(workspace, settings, os.environ, options.name)
+    workspace = resolve_workspace(options)
+    settings = load_effective_settings(options, workspace=workspace)
+    skill = find_skill(workspace, settings, os.environ, options.name)
     if skill is None:
-        found = skills_in(workspace, settings, os.environ)
+        found = load_skills(workspace, settings, os.environ)
         names = ", ".join(one.name for one in found.skills[:20])
         there = (
             f"There are: {names}." if names else "There is none here; handrail skills says where they are looked for."
         )
-        raise Stop(f"there is no skill {options.name[:80]!r}. {there}", FAILED)
+        raise CommandFailed(f"there is no skill {options.name[:80]!r}. {there}", FAILED)
     return skill
 
 
 def _lines(skill: Skill) -> list[tuple[str, str]]:
-    tools = spelled(skill.tools, skill.patterns)
+    tools = format_allowed_tools(skill.tools, skill.patterns)
     return [
         ("skill", skill.name),
         ("from", f"{skill.shown} ({skill.origin})"),

@@ -3,7 +3,7 @@
 import sys
 
 
-def load_msgspec() -> None:
+def import_msgspec_fast() -> None:
     """Loads it without typing_extensions, which it asks for and can do without: since Python 3.11 typing has the same.
     Where that is installed, and all that talks to models or to other servers brings it, it loads inspect, ast and dis:
     a sixth of what `handrail call` takes. Whoever asks for it afterwards gets it."""

@@ -3,23 +3,24 @@
 import os
 from argparse import Namespace
 
-from handrail.cli.event_row import when
-from handrail.cli.exits import OK, Stop
-from handrail.cli.output import answer, answer_json, note, one_line, table
-from handrail.cli.place import workspace_of
-from handrail.cli.sessions import state_of_here
+from handrail.cli.event_row import format_time
+from handrail.cli.exits import OK, CommandFailed
+from handrail.cli.output import print_json, print_note, print_out, render_table
+from handrail.cli.place import resolve_workspace
+from handrail.cli.sessions import open_state_folder
+from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.settings import PROJECT_FILE, Loaded, Project, load
-from handrail.settings.ignored import Ignored
-from handrail.settings.mcp_json import MCP_FILE, Brought, read_mcp_json
-from handrail.store.trust import give_trust, take_trust_back, trusted_projects
+from handrail.settings import PROJECT_FILE, LoadedSettings, Project, load
+from handrail.settings.ignored import IgnoredSetting
+from handrail.settings.mcp_json import MCP_FILE, McpJson, read_mcp_json
+from handrail.store.trust import give_trust, list_trusted_projects, revoke_trust
 
 
 def run(options: Namespace) -> int:
     """Shows what the project's file loosens and records trust in it; or lists, or takes back."""
     if options.list:
         return _list(options)
-    workspace = workspace_of(options)
+    workspace = resolve_workspace(options)
     if options.revoke:
         return _revoke(options, os.path.realpath(workspace))
     return _give(options, workspace)
@@ -33,98 +34,100 @@ def _give(options: Namespace, workspace: str) -> int:
         _say_nothing_there(options, workspace)
         return OK
     if (project and project.digest) != (trusted.project and trusted.project.digest):
-        raise Stop(f"{PROJECT_FILE} changed while it was read. Nothing was trusted; try again.")
+        raise CommandFailed(f"{PROJECT_FILE} changed while it was read. Nothing was trusted; try again.")
     if brought is not None and not brought.digest:
-        raise Stop(f"{brought.remarks[0]}. Nothing was trusted; correct or remove the file.")
+        raise CommandFailed(f"{brought.remarks[0]}. Nothing was trusted; correct or remove the file.")
     digests = (project.digest if project else "", brought.digest if brought else "")
-    give_trust(state_of_here(), os.path.realpath(workspace), *digests)
+    give_trust(open_state_folder(), os.path.realpath(workspace), *digests)
     if options.json:
         data = _as_data(os.path.realpath(workspace), project, untrusted, trusted)
-        answer_json(encode({"schema": "handrail.trust/1", **data, **_servers_as_data(brought)}))
+        print_json(encode({"schema": "handrail.trust/1", **data, **_servers_as_data(brought)}))
     else:
-        answer(_as_text(project, untrusted, trusted) if project else "")
-        answer(_servers_as_text(brought) if brought else "")
+        print_out(_as_text(project, untrusted, trusted) if project else "")
+        print_out(_servers_as_text(brought) if brought else "")
         what = "either file" if project and brought else "the file"
-        note(f"Any change of {what} ends this. To take it back: handrail trust --revoke")
+        print_note(f"Any change of {what} ends this. To take it back: handrail trust --revoke")
     return OK
 
 
-def _as_data(workspace: str, project: Project | None, untrusted: Loaded, trusted: Loaded) -> dict[str, object]:
+def _as_data(
+    workspace: str, project: Project | None, untrusted: LoadedSettings, trusted: LoadedSettings
+) -> dict[str, object]:
     return {
         "workspace": workspace,
         "digest": project.digest if project else "",
         "trusted": True,
-        "loosens": [{"line": ignored.line, "said": ignored.said} for ignored in _loosening(untrusted)],
+        "loosens": [{"line": ignored.line, "said": ignored.value} for ignored in _loosening(untrusted)],
         "ignored": [ignored.note for ignored in trusted.ignored if ignored.kind == "project"],
     }
 
 
-def _servers_as_data(brought: Brought | None) -> dict[str, object]:
+def _servers_as_data(brought: McpJson | None) -> dict[str, object]:
     if brought is None:
         return {}
-    from handrail.settings.server_words import server_words  # noqa: PLC0415  few bring any
+    from handrail.settings.server_words import describe_server  # noqa: PLC0415  few bring any
 
-    said = {name: server_words(one) for name, one in brought.servers.items()}
+    said = {name: describe_server(one) for name, one in brought.servers.items()}
     return {"servers": {"digest": brought.digest, "named": said, "unusable": brought.unusable}}
 
 
-def _servers_as_text(brought: Brought) -> str:
-    from handrail.cli.brought_servers import servers_as_text  # noqa: PLC0415  few bring any
+def _servers_as_text(brought: McpJson) -> str:
+    from handrail.cli.brought_servers import render_servers  # noqa: PLC0415  few bring any
 
-    return servers_as_text(brought)
+    return render_servers(brought)
 
 
-def _as_text(project: Project, untrusted: Loaded, trusted: Loaded) -> str:
-    lines = [_line(ignored.line, ignored.said) + _outdone(ignored, trusted) for ignored in _loosening(untrusted)]
+def _as_text(project: Project, untrusted: LoadedSettings, trusted: LoadedSettings) -> str:
+    lines = [_line(ignored.line, ignored.value) + _outdone(ignored, trusted) for ignored in _loosening(untrusted)]
     if lines:
         head = f"Now in force, from {project.path}:"
     else:
         head = f"{project.path} loosens nothing; what it says was in force already."
-    still = [one_line(ignored.note) for ignored in trusted.ignored if ignored.kind in {"project", "managed"}]
+    still = [to_one_line(ignored.note) for ignored in trusted.ignored if ignored.kind in {"project", "managed"}]
     ending = f"Trusted as it is now (SHA-256 {project.digest[:16]}…)."
     return "".join(f"{line}\n" for line in (head, *lines, *still, ending))
 
 
-def _loosening(untrusted: Loaded) -> list[Ignored]:
+def _loosening(untrusted: LoadedSettings) -> list[IgnoredSetting]:
     return [ignored for ignored in untrusted.ignored if ignored.until_trusted]
 
 
 def _line(number: int | None, said: str) -> str:
-    return f"  line {number}: {one_line(said)}" if number else f"  {one_line(said)}"
+    return f"  line {number}: {to_one_line(said)}" if number else f"  {to_one_line(said)}"
 
 
-def _outdone(ignored: Ignored, trusted: Loaded) -> str:
+def _outdone(ignored: IgnoredSetting, trusted: LoadedSettings) -> str:
     """Who decides instead, where a nearer layer or the managed file does."""
-    source = trusted.sources.get(ignored.said.partition(" = ")[0], "project file")
+    source = trusted.sources.get(ignored.value.partition(" = ")[0], "project file")
     return "" if source.startswith("project file") else f" (but the {source} decides here)"
 
 
 def _say_nothing_there(options: Namespace, workspace: str) -> None:
     if options.json:
-        answer_json(encode({"schema": "handrail.trust/1", "workspace": os.path.realpath(workspace), "trusted": False}))
+        print_json(encode({"schema": "handrail.trust/1", "workspace": os.path.realpath(workspace), "trusted": False}))
     else:
-        answer(f"There is no {PROJECT_FILE} and no {MCP_FILE} in {workspace}; there is nothing to trust.\n")
+        print_out(f"There is no {PROJECT_FILE} and no {MCP_FILE} in {workspace}; there is nothing to trust.\n")
 
 
 def _revoke(options: Namespace, workspace: str) -> int:
-    revoked = take_trust_back(state_of_here(), workspace)
+    revoked = revoke_trust(open_state_folder(), workspace)
     if options.json:
-        answer_json(encode({"schema": "handrail.trust/1", "workspace": workspace, "revoked": revoked}))
+        print_json(encode({"schema": "handrail.trust/1", "workspace": workspace, "revoked": revoked}))
     elif revoked:
-        answer(f"{workspace} is no longer trusted: what its {PROJECT_FILE} loosens is ignored, {MCP_FILE} too.\n")
+        print_out(f"{workspace} is no longer trusted: what its {PROJECT_FILE} loosens is ignored, {MCP_FILE} too.\n")
     else:
-        answer(f"{workspace} was not trusted; nothing changed.\n")
+        print_out(f"{workspace} was not trusted; nothing changed.\n")
     return OK
 
 
 def _list(options: Namespace) -> int:
-    given = trusted_projects(state_of_here())
+    given = list_trusted_projects(open_state_folder())
     if options.json:
         projects = [{"workspace": path, "digest": trust.digest, "time": trust.time} for path, trust in given.items()]
-        answer_json(encode({"schema": "handrail.trust/1", "projects": projects}))
+        print_json(encode({"schema": "handrail.trust/1", "projects": projects}))
     elif given:
-        rows = [(path, trust.digest[:16], when(trust.time)) for path, trust in sorted(given.items())]
-        answer(table([("workspace", "sha-256", "since"), *rows]))
+        rows = [(path, trust.digest[:16], format_time(trust.time)) for path, trust in sorted(given.items())]
+        print_out(render_table([("workspace", "sha-256", "since"), *rows]))
     else:
-        answer("No project is trusted.\n")
+        print_out("No project is trusted.\n")
     return OK

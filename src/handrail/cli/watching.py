@@ -6,28 +6,29 @@ from typing import Any
 
 from msgspec import structs
 
-from handrail.cli.answering import answer_request, source_of
-from handrail.cli.approvals import SCHEMA, waiting_row, would_change
+from handrail.cli.answering import answer_request, build_inbox_hooks
+from handrail.cli.approvals import SCHEMA, build_waiting_row, summarize_request_changes
 from handrail.cli.asking import can_ask
-from handrail.cli.exits import OK, Stop
-from handrail.cli.inbox import short_names
-from handrail.cli.output import answer, answer_json, note, one_line, warn
+from handrail.cli.exits import OK, CommandFailed
+from handrail.cli.inbox import build_short_ids
+from handrail.cli.output import print_json, print_note, print_out, warn
 from handrail.protocol.error import HandrailError
+from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.store.inbox import Inbox, Waiting
+from handrail.store.inbox import Inbox, InboxRequest
 from handrail.terminal.asking import ask_on_terminal
-from handrail.terminal.request import subject
+from handrail.terminal.request import describe_subject
 
-_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 """Between two looks."""
 
 
 def watch(options: Namespace, inbox: Inbox) -> int:
     """Goes on until somebody ends it (Ctrl-C), or nobody reads it any more."""
     asks = can_ask(options)
-    known: dict[str, Waiting] = {}
+    known: dict[str, InboxRequest] = {}
     if not options.json:
-        note("waiting for requests; Ctrl-C ends it")
+        print_note("waiting for requests; Ctrl-C ends it")
     while True:
         found = {one.request.id: one for one in inbox.waiting()}
         gone = [one for name, one in known.items() if name not in found]
@@ -40,33 +41,33 @@ def watch(options: Namespace, inbox: Inbox) -> int:
             changes = [(one, "answered") for one in gone] + [(one, one.state) for one in new]
             if not all(_tell(options, one, change, known) for one, change in changes):
                 return OK
-        time.sleep(_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
-def _ask(options: Namespace, inbox: Inbox, one: Waiting, number: int, of: int) -> None:
+def _ask(options: Namespace, inbox: Inbox, one: InboxRequest, number: int, of: int) -> None:
     """Asks about one request, and answers it. One that cannot be answered here is told, and the next one comes."""
-    request, source = one.request, source_of(options, one, inbox)
+    request, source = one.request, build_inbox_hooks(options, one, inbox)
     if not source.still_open(request):
         return
     if one.answer is not None:
-        note(f"answered, not run: {subject(request)} (handrail approvals allow {request.id} runs it)")
+        print_note(f"answered, not run: {describe_subject(request)} (handrail approvals allow {request.id} runs it)")
         return
-    warn(f"session {one_line(request.session_id)} in {one_line(one.workspace or '?')}")
+    warn(f"session {to_one_line(request.session_id)} in {to_one_line(one.workspace or '?')}")
     said = ask_on_terminal(request, number, of, source=source, plain=options.plain)
     if said.answer is None:
         return
     try:
         answer_request(options, structs.replace(one, request=said.request), said.answer, asked=True)
-    except (Stop, HandrailError) as error:
+    except (CommandFailed, HandrailError) as error:
         warn(f"handrail: {error}")
 
 
-def _tell(options: Namespace, one: Waiting, change: str, known: dict[str, Waiting]) -> bool:
+def _tell(options: Namespace, one: InboxRequest, change: str, known: dict[str, InboxRequest]) -> bool:
     """One line of what changed; whether somebody may still read it."""
-    names = short_names([*known.values(), one], [])
+    names = build_short_ids([*known.values(), one], [])
     if options.json:
         told: dict[str, Any] = {"schema": SCHEMA, "change": change}
-        return answer_json(encode(told | waiting_row(one, names)))
-    what = f"{subject(one.request)}{would_change(one.request)}"
-    answer(f"{change}  {names[one.request.id]}  {one.request.session_id}  {what}\n")
+        return print_json(encode(told | build_waiting_row(one, names)))
+    what = f"{describe_subject(one.request)}{summarize_request_changes(one.request)}"
+    print_out(f"{change}  {names[one.request.id]}  {one.request.session_id}  {what}\n")
     return True

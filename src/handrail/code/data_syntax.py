@@ -5,13 +5,13 @@ None also where a text is nested deeper than the parser goes: it may be valid.
 
 import re
 
-_BRACKETS = 20_000
-_DOTS = 2_000
+_MAX_BRACKETS = 20_000
+_MAX_LINE_DOTS = 2_000
 _TEMPLATE = re.compile(r"^[^\"'#\n]*(?:(?<!\$)\{\{|\{%|<%)", re.MULTILINE)
 """What will be YAML when a template is filled in; in quotes, and behind `$`, it is YAML already."""
 
 
-def json_problem(text: str) -> str | None:
+def find_json_problem(text: str) -> str | None:
     """Why a text is no JSON."""
     import json  # noqa: PLC0415  only for files of this kind
 
@@ -24,7 +24,7 @@ def json_problem(text: str) -> str | None:
     return None
 
 
-def toml_problem(text: str) -> str | None:
+def find_toml_problem(text: str) -> str | None:
     """Why a text is no TOML."""
     if _takes_long(text):
         return None
@@ -39,7 +39,7 @@ def toml_problem(text: str) -> str | None:
     return None
 
 
-def yaml_problem(text: str) -> str | None:
+def find_yaml_problem(text: str) -> str | None:
     """Why a text is no YAML."""
     if _takes_long(text):
         return None
@@ -59,7 +59,7 @@ def yaml_problem(text: str) -> str | None:
     return None
 
 
-def front_matter_problem(text: str) -> str | None:
+def find_front_matter_problem(text: str) -> str | None:
     """Why the YAML that a Markdown file begins with is none."""
     if not text.startswith("---"):
         return None
@@ -69,10 +69,12 @@ def front_matter_problem(text: str) -> str | None:
     end = next((number for number, line in enumerate(lines) if line.rstrip() in {"---", "..."}), None)
     if end is None:
         return "its front matter has no closing ---"
-    problem = yaml_problem("\n".join(lines[:end]))
+    problem = find_yaml_problem("\n".join(lines[:end]))
     return problem and problem.replace("it is", "its front matter is", 1)
 
 
 def _takes_long(text: str) -> bool:
     """Nesting and dotted keys that no person writes, and on which parsers take the square of the time."""
-    return text.count("[") + text.count("{") > _BRACKETS or any(line.count(".") > _DOTS for line in text.split("\n"))
+    return text.count("[") + text.count("{") > _MAX_BRACKETS or any(
+        line.count(".") > _MAX_LINE_DOTS for line in text.split("\n")
+    )

@@ -6,10 +6,10 @@ import warnings
 from _ast import PyCF_ONLY_AST
 
 _NAME = "<file that handrail checks>"
-_TOLD = 200
+_MAX_MESSAGE_CHARS = 200
 
 
-def python_problem(text: str) -> str | None:
+def find_python_problem(text: str) -> str | None:
     """Why a text is no Python, or None; also None where it is nested deeper than the parser goes."""
     _keep_quiet()
     try:
@@ -26,7 +26,7 @@ def python_problem(text: str) -> str | None:
 def _worded(message: str, line: int | None) -> str:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     where = f" in line {line}" if line else ""
-    return f"it is not valid Python {version}: {message[:_TOLD]}{where}"
+    return f"it is not valid Python {version}: {message[:_MAX_MESSAGE_CHARS]}{where}"
 
 
 def _keep_quiet() -> None:

@@ -29,7 +29,7 @@ _UNENDED = re.compile(
 """The end of a member of an interface, where the next line could go on with its type."""
 
 
-def known(data: bytes) -> bytes:
+def strip_unknown_syntax(data: bytes) -> bytes:
     """The same program without what the grammars do not know.
 
     `&` in the text of an element is the commonest of it: everywhere, `|` may stand in its place.

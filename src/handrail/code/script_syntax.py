@@ -4,23 +4,23 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from handrail.code.feeding import parsed
+from handrail.code.feeding import parse_with_timeout
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Tree
 
 
-def javascript_problem(text: str) -> str | None:
+def find_javascript_problem(text: str) -> str | None:
     """Why a text is no JavaScript, JSX included."""
     return _problem(text, _javascript, "JavaScript")
 
 
-def typescript_problem(text: str) -> str | None:
+def find_typescript_problem(text: str) -> str | None:
     """Why a text is no TypeScript."""
     return _problem(text, partial(_typescript, jsx=False), "TypeScript")
 
 
-def tsx_problem(text: str) -> str | None:
+def find_tsx_problem(text: str) -> str | None:
     """Why a text is no TypeScript with JSX."""
     return _problem(text, partial(_typescript, jsx=True), "TSX")
 
@@ -50,15 +50,15 @@ def _problem(text: str, language: Callable[[], "Language"], name: str) -> str | 
 
 def _faulty_tree(language: "Language", data: bytes) -> "Tree | None":
     """A tree with errors; None where there are none, but for what the grammar does not know."""
-    tree = parsed(language, data)
+    tree = parse_with_timeout(language, data)
     if tree is None or not tree.root_node.has_error:
         return None
-    from handrail.code.script_dialect import known  # noqa: PLC0415  few texts come to this
+    from handrail.code.script_dialect import strip_unknown_syntax  # noqa: PLC0415  few texts come to this
 
-    told = known(data)
+    told = strip_unknown_syntax(data)
     if told == data:
         return tree
-    tree = parsed(language, told)
+    tree = parse_with_timeout(language, told)
     return tree if tree and tree.root_node.has_error else None
 
 

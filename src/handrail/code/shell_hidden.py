@@ -19,22 +19,22 @@ _USED = re.compile(
 )
 _BLANK = re.compile(r"\$(?:IFS(?!\w)|\{IFS\})(?:\$9)?")
 _BRACES = re.compile(rf"(?<![$\\\w./~-])([\w./~-]*)\{{({_SIGN}*)\}}([\w./~*-]*)")
-_MOST_IN_ONE_ANOTHER = 3
+_MAX_NESTED_BRACES = 3
 
 
-def in_backticks(text: str) -> list[str]:
+def list_backtick_texts(text: str) -> list[str]:
     """What stands between each two backticks, with those inside freed of their backslash."""
     pieces = _BACKTICK.split(text)
     return [piece.replace("\\`", "`") for piece in pieces[1::2]]
 
 
-def in_parentheses(text: str, most: int) -> list[str]:
+def list_substitution_texts(text: str, most: int) -> list[str]:
     """What stands in each `$( )`, as far as parentheses can be counted without knowing of quotes; one more than `most`
     where there are more."""
     return [text[start : _end(text, start)] for start in islice(_starts(text), most + 1)]
 
 
-def spelled_out(text: str, most: int) -> str | None:
+def expand_known_variables(text: str, most: int) -> str | None:
     """The text with what its own words say put in place of variables, braces and blanks; None where that is too long.
 
     A variable with several values becomes them all. What is in single quotes is changed as well: nobody runs this text.
@@ -45,7 +45,7 @@ def spelled_out(text: str, most: int) -> str | None:
     if sum(len(values) for values in known.values()) * text.count("$") > most:
         return None
     spelled = _USED.sub(lambda use: _put(use, known), _BLANK.sub(" ", text))
-    for _ in range(_MOST_IN_ONE_ANOTHER):
+    for _ in range(_MAX_NESTED_BRACES):
         spelled = _BRACES.sub(_apart, spelled)
     return spelled
 

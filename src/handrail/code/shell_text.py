@@ -13,30 +13,30 @@ _ANSI_C = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F
 _ANSI_C_SIGNS = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
-def source(node: "Node", data: bytes) -> str:
+def get_source(node: "Node", data: bytes) -> str:
     """As it is written."""
     return data[node.start_byte : node.end_byte].decode(errors="replace")
 
 
-def word_text(node: "Node", data: bytes) -> str:
+def unquote_word(node: "Node", data: bytes) -> str:
     """A word without its quotes."""
     match node.type:
         case "command_name" | "concatenation":
-            return "".join(word_text(child, data) for child in node.children)
+            return "".join(unquote_word(child, data) for child in node.children)
         case "raw_string":
-            return source(node, data)[1:-1]
+            return get_source(node, data)[1:-1]
         case "ansi_c_string":
-            return _ANSI_C.sub(_ansi_c, source(node, data)[2:-1]).partition("\0")[0]  # as bash does
+            return _ANSI_C.sub(_ansi_c, get_source(node, data)[2:-1]).partition("\0")[0]  # as bash does
         case "string" | "translated_string":
-            inner = source(node, data).removeprefix("$")[1:-1]
+            inner = get_source(node, data).removeprefix("$")[1:-1]
             return _ESCAPED_IN_QUOTES.sub(r"\1", inner)
         case "word":
-            return _ESCAPED.sub(r"\1", source(node, data))
+            return _ESCAPED.sub(r"\1", get_source(node, data))
         case _:
-            return source(node, data)
+            return get_source(node, data)
 
 
-def joined_lines(text: str) -> str:
+def join_continued_lines(text: str) -> str:
     """With lines that end in a backslash put together with the next, as bash does everywhere but in single quotes."""
     return _CONTINUED.sub(r"\1", text)
 

@@ -4,18 +4,18 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from handrail.code.shell_hidden import in_backticks, in_parentheses
-from handrail.code.shell_text import source, word_text
-from handrail.protocol.decision import SeenCommand
+from handrail.code.shell_hidden import list_backtick_texts, list_substitution_texts
+from handrail.code.shell_text import get_source, unquote_word
+from handrail.protocol.decision import DisplayedCommand
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MOST_NODES = 50_000
-MOST_COMMANDS = 2_000
-MOST_TEXTS = 100
+MAX_NODES = 50_000
+MAX_COMMANDS = 2_000
+MAX_TEXTS = 100
 """Texts in one command: strings for `sh -c` and `eval`, what is fed to a shell."""
-MOST_TEXT = 1 << 20
+MAX_TEXT_CHARS = 1 << 20
 """Of all commands together: one that stands in another is told twice."""
 
 _COMMANDS = frozenset(("command", "declaration_command", "unset_command", "test_command"))
@@ -40,15 +40,15 @@ _LEADING = frozenset(("then", "else", "elif", "do", "if", "while", "until", "{",
 _SPEAKING = frozenset(("echo", "printf"))
 
 
-class Found(NamedTuple):
+class ShellFindings(NamedTuple):
     """What a text holds."""
 
-    commands: list[SeenCommand]
+    commands: list[DisplayedCommand]
     texts: list[str]
     """Texts that a shell is fed with: `sh <<EOF`, `echo … | sh`."""
 
 
-class _Place(NamedTuple):
+class _NodeContext(NamedTuple):
     """A node, and what is around it."""
 
     node: "Node"
@@ -62,30 +62,30 @@ class _Place(NamedTuple):
     into_shell: bool = False
 
 
-def found_in(root: "Node", data: bytes) -> Found | None:
+def collect_commands(root: "Node", data: bytes) -> ShellFindings | None:
     """Everything below a node, None where it is too much; no deeper calls for deeper trees."""
-    walk = _Walk(data)
-    waiting, count = [_Place(root)], 0
+    walk = _ShellTreeWalk(data)
+    waiting, count = [_NodeContext(root)], 0
     while waiting:
         place = waiting.pop()
         # Turned around, since the last is taken first.
         waiting += list(walk.visit(place))[::-1]
         count += 1
-        if count > MOST_NODES or len(walk.found) > MOST_COMMANDS or walk.size > MOST_TEXT:
+        if count > MAX_NODES or len(walk.found) > MAX_COMMANDS or walk.size > MAX_TEXT_CHARS:
             return None
-    return Found(walk.commands(), walk.texts)
+    return ShellFindings(walk.commands(), walk.texts)
 
 
-class _Walk:
+class _ShellTreeWalk:
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.found: list[tuple[SeenCommand, _Place]] = []
+        self.found: list[tuple[DisplayedCommand, _NodeContext]] = []
         self.texts: list[str] = []
         self.size = 0
         self.calls: dict[str, set[str]] = {}
         """Which programs each function names."""
 
-    def visit(self, place: _Place) -> Iterator[_Place]:
+    def visit(self, place: _NodeContext) -> Iterator[_NodeContext]:
         """Takes what is of interest, and says where to look next."""
         node = place.node
         if node.type == "redirected_statement":
@@ -107,14 +107,14 @@ class _Walk:
             self.take_hidden(node)
         yield from self.below(place)
 
-    def below(self, place: _Place) -> Iterator[_Place]:
+    def below(self, place: _NodeContext) -> Iterator[_NodeContext]:
         children = place.node.children
         for number, child in enumerate(children):
             if child.child_count:
                 behind = children[number + 1].type if number + 1 < len(children) else ""
                 yield place._replace(node=child, writes=(), redirects="", forks=place.forks or behind == "&")
 
-    def redirected(self, place: _Place) -> Iterator[_Place]:
+    def redirected(self, place: _NodeContext) -> Iterator[_NodeContext]:
         """A statement and its redirections: they are the command's if it is a simple one."""
         body = next((child for child in place.node.children if child.type not in _REDIRECTS), None)
         writes = tuple(self.writes(place.node))
@@ -128,7 +128,7 @@ class _Walk:
             is_body = is_simple and inner.node == body
             yield inner._replace(writes=writes, redirects=f" {shown}") if is_body else inner
 
-    def function(self, place: _Place) -> Iterator[_Place]:
+    def function(self, place: _NodeContext) -> Iterator[_NodeContext]:
         name = next((self.text(child) for child in place.node.children if child.type == "word"), "")
         writes = tuple(self.writes(place.node))
         if writes:
@@ -136,7 +136,7 @@ class _Walk:
         for inner in self.below(place):
             yield inner._replace(function=name, forks=False)
 
-    def take(self, place: _Place) -> None:
+    def take(self, place: _NodeContext) -> None:
         """A simple command."""
         node = place.node
         words = self.words(node)
@@ -163,7 +163,7 @@ class _Walk:
         wanted = _WORDS - {"variable_assignment"}
         return [self.word(child) for child in node.children if child.type in wanted and not child.is_missing]
 
-    def take_stray(self, place: _Place) -> None:
+    def take_stray(self, place: _NodeContext) -> None:
         """Words that the parser could not make sense of: each row of them may be a command."""
         row: list[Node] = []
         for child in [*place.node.children, None]:
@@ -178,18 +178,18 @@ class _Walk:
         text = self.text(node)
         self.size += len(text)  # each is in the text of all around it
         if node.type == "expansion" or text.count("`") > 2:
-            self.texts += in_backticks(text)
+            self.texts += list_backtick_texts(text)
 
     def take_hidden(self, node: "Node") -> None:
         """What is substituted in a text that follows, unless its end is quoted."""
         start = next((self.text(child) for child in node.children if child.type == "heredoc_start"), "")
         body = next((child for child in node.children if child.type == "heredoc_body"), None)
         if body is not None and not set(start) & set("'\"\\"):
-            self.texts += in_backticks(self.text(body))
+            self.texts += list_backtick_texts(self.text(body))
             if not body.named_child_count:
-                self.texts += in_parentheses(self.text(body), MOST_TEXTS)
+                self.texts += list_substitution_texts(self.text(body), MAX_TEXTS)
 
-    def take_fed(self, node: "Node", place: _Place) -> None:
+    def take_fed(self, node: "Node", place: _NodeContext) -> None:
         """What a shell gets on its input."""
         for redirect in node.children:
             if redirect.type == "heredoc_redirect":
@@ -214,21 +214,23 @@ class _Walk:
                         if not (">&" in signs and _NO_FILE.fullmatch(target)):
                             yield target
 
-    def add(self, words: tuple[str, ...], place: _Place, text: str) -> None:
+    def add(self, words: tuple[str, ...], place: _NodeContext, text: str) -> None:
         if words or place.writes:
-            self.found.append((SeenCommand(words=words, text=text, writes=place.writes), place))
+            self.found.append((DisplayedCommand(words=words, text=text, writes=place.writes), place))
             self.size += len(text) + sum(map(len, words))
         if place.function and words:
             self.calls.setdefault(place.function, set()).add(words[0])
 
-    def commands(self) -> list[SeenCommand]:
+    def commands(self) -> list[DisplayedCommand]:
         """Those that were found, with what is known only at the end: which functions start themselves again."""
         return [
-            SeenCommand(words=one.words, text=one.text, writes=one.writes, forks_itself=self.comes_back(one, place))
+            DisplayedCommand(
+                words=one.words, text=one.text, writes=one.writes, forks_itself=self.comes_back(one, place)
+            )
             for one, place in self.found
         ]
 
-    def comes_back(self, command: SeenCommand, place: _Place) -> bool:
+    def comes_back(self, command: DisplayedCommand, place: _NodeContext) -> bool:
         """Whether a call that forks leads back to the function that it is in."""
         if not (place.forks and place.function and command.words):
             return False
@@ -244,7 +246,7 @@ class _Walk:
         return self.text(node).partition("\n")[0]
 
     def text(self, node: "Node") -> str:
-        return source(node, self.data)
+        return get_source(node, self.data)
 
     def word(self, node: "Node") -> str:
-        return word_text(node, self.data)
+        return unquote_word(node, self.data)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 
-def between_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
+def split_at_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
     """Lines `a` to before `b` of the old list and `c` to before `d` of the new one, between lines that are the same."""
     pairs = _in_order([(a, c) for a, c in _common_once(old, new)])
     for (a, c), (b, d) in pairwise(((-1, -1), *pairs, (len(old), len(new)))):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 
-def line_ranges(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+def list_line_ranges(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """The first and the last line (from 1) of each span, in the order of the text. Each part of it is counted once."""
     at = line = 0
     for start, end in spans:
@@ -13,12 +13,12 @@ def line_ranges(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[i
         at = start
 
 
-def line_count(text: str) -> int:
+def count_lines(text: str) -> int:
     """How many lines a text has."""
     return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
-def start_of_line(text: str, position: int, back: int = 0) -> int:
+def find_line_start(text: str, position: int, back: int = 0) -> int:
     """Where the line of a position begins, or one that is some lines before it."""
     at = text.rfind("\n", 0, position) + 1
     for _ in range(back):
@@ -28,7 +28,7 @@ def start_of_line(text: str, position: int, back: int = 0) -> int:
     return at
 
 
-def end_of_line(text: str, position: int, on: int = 0) -> int:
+def find_line_end(text: str, position: int, on: int = 0) -> int:
     """Where the line of a position ends, behind its newline, or one that is some lines after it."""
     at = position
     for _ in range(on + 1):
@@ -36,6 +36,6 @@ def end_of_line(text: str, position: int, on: int = 0) -> int:
     return at
 
 
-def worded(first: int, last: int) -> str:
+def format_line_range(first: int, last: int) -> str:
     """`line 3`, or `lines 3–5`."""
     return f"line {first}" if first == last else f"lines {first}–{last}"

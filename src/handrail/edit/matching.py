@@ -19,7 +19,7 @@ class Span(NamedTuple):
 Finder = Callable[[int], Span | None]
 
 
-def exact(text: str, old: str) -> Finder:
+def build_exact_finder(text: str, old: str) -> Finder:
     """Character for character."""
 
     def find(start: int) -> Span | None:
@@ -29,15 +29,15 @@ def exact(text: str, old: str) -> Finder:
     return find
 
 
-PLACES = 100_000
+MAX_PLACES = 100_000
 """Places that are replaced in one step."""
-COUNTED = 1_000
+MAX_COUNTED_PLACES = 1_000
 """Places that are counted where there should be one."""
-_WORK = 20_000_000
+_MAX_COMPARED_CHARS = 20_000_000
 """Characters that counting may compare: every place costs the length of what is looked for."""
 
 
-class Match(NamedTuple):
+class ExactMatch(NamedTuple):
     """How to find more, and the first place."""
 
     find: Finder
@@ -63,16 +63,16 @@ class Match(NamedTuple):
             found = self.find(found.start + 1)
 
 
-def matched(text: str, old: str) -> Match | None:
+def find_exact_match(text: str, old: str) -> ExactMatch | None:
     """Where a text is, which is not empty; None when it is not there."""
-    find = exact(text, old)
+    find = build_exact_finder(text, old)
     first = find(0)
-    return None if first is None else Match(find, first)
+    return None if first is None else ExactMatch(find, first)
 
 
-def counted(match: Match, most: int) -> tuple[list[Span], bool]:
+def list_places(match: ExactMatch, most: int) -> tuple[list[Span], bool]:
     """The places, overlapping ones too, and whether these are all: counting ends where it would take long."""
     length = match.first.end - match.first.start
-    enough = max(4, min(most, _WORK // (length + 1)))
+    enough = max(4, min(most, _MAX_COMPARED_CHARS // (length + 1)))
     found = list(itertools.islice(match.overlapping(), enough + 1))
     return found[:enough], len(found) <= enough

@@ -5,7 +5,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from handrail.edit.trimming import common_end, common_start
+from handrail.edit.trimming import count_common_end, count_common_start
 
 LineEnding = Literal["lf", "crlf", "mixed", "none"]
 
@@ -18,7 +18,7 @@ class Replacement(NamedTuple):
     text: str
 
 
-def line_ending_of(text: str) -> LineEnding:
+def detect_line_ending(text: str) -> LineEnding:
     """How the lines end."""
     if "\r" not in text:  # said at once, where counting takes a while
         return "lf" if "\n" in text else "none"
@@ -29,12 +29,12 @@ def line_ending_of(text: str) -> LineEnding:
     return "crlf" if pairs == newlines else "mixed" if pairs else "lf"
 
 
-def plain(text: str) -> str:
+def normalize_newlines(text: str) -> str:
     """The text with plain newlines."""
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 
-def in_file(
+def restore_newlines(
     raw: str, text: str, ending: LineEnding, replacements: Sequence[Replacement], given: str
 ) -> Iterator[Replacement]:
     """Replacements in the plain text, in order, as what they are in the `raw` one with the file's own line endings.
@@ -45,17 +45,17 @@ def in_file(
         yield from _in_pairs(text, replacements)
     elif ending == "mixed":
         yield from _in_mixed(raw, text, replacements)
-    elif ending == "none" and line_ending_of(given) == "crlf":
+    elif ending == "none" and detect_line_ending(given) == "crlf":
         yield from (Replacement(start, end, _paired(text)) for start, end, text in replacements)
     else:
         yield from replacements
 
 
-def ending_after(raw: str, ending: LineEnding, replacements: Sequence[Replacement]) -> LineEnding:
+def predict_line_ending(raw: str, ending: LineEnding, replacements: Sequence[Replacement]) -> LineEnding:
     """How the lines end when parts of a text, in order, are replaced by what `in_file` gave."""
     simple = ending == "crlf" or not ("\r" in raw or any("\r" in text for _, _, text in replacements))
     if not simple:
-        return line_ending_of(replaced(raw, replacements))
+        return detect_line_ending(apply_replacements(raw, replacements))
     ends = (0, *(end for _, end, _ in replacements))
     starts = (*(start for start, _, _ in replacements), len(raw))
     stays = any(raw.find("\n", end, start) >= 0 for end, start in zip(ends, starts, strict=True))
@@ -64,7 +64,7 @@ def ending_after(raw: str, ending: LineEnding, replacements: Sequence[Replacemen
     return "crlf" if ending == "crlf" else "lf"
 
 
-def replaced(text: str, replacements: Sequence[Replacement], start: int = 0, end: int | None = None) -> str:
+def apply_replacements(text: str, replacements: Sequence[Replacement], start: int = 0, end: int | None = None) -> str:
     """The text, or a part of it, with parts replaced, in order."""
     parts: list[str] = []
     for replacement in replacements:
@@ -102,8 +102,8 @@ def _in_mixed(raw: str, text: str, replacements: Sequence[Replacement]) -> Itera
 def _changed_part(text: str, replacement: Replacement) -> Replacement:
     start, end, new = replacement
     old = text[start:end]
-    head = common_start(old, new)
-    tail = common_end(old[head:], new[head:])
+    head = count_common_start(old, new)
+    tail = count_common_end(old[head:], new[head:])
     return Replacement(start + head, end - tail, new[head : len(new) - tail])
 
 

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from handrail.edit.hunks import CONTEXT
+from handrail.edit.hunks import CONTEXT_LINES
 
 
-class OnlyPlace(NamedTuple):
+class UniqueMatch(NamedTuple):
     """Where something is, and the lines around it."""
 
     start: int
@@ -16,7 +16,7 @@ class OnlyPlace(NamedTuple):
     lines_before: int
 
 
-def only_place(data: bytes, old: str) -> OnlyPlace | None:
+def find_unique_match(data: bytes, old: str) -> UniqueMatch | None:
     """The only place of a text; None where there is none or another, or the bytes are not that plain."""
     if not old.isascii() or "\r" in old or not data.isascii() or b"\r" in data or b"\0" in data:
         return None
@@ -25,13 +25,13 @@ def only_place(data: bytes, old: str) -> OnlyPlace | None:
     if start < 0 or data.find(wanted, start + 1) >= 0:
         return None
     low, high = _around(data, start, start + len(wanted))
-    return OnlyPlace(start, start + len(wanted), data[low:high].decode(), low, data.count(b"\n", 0, low))
+    return UniqueMatch(start, start + len(wanted), data[low:high].decode(), low, data.count(b"\n", 0, low))
 
 
 def _around(data: bytes, start: int, end: int) -> tuple[int, int]:
     """The lines of a span, and some before and after it."""
     low = data.rfind(b"\n", 0, start) + 1
-    for _ in range(CONTEXT + 1):
+    for _ in range(CONTEXT_LINES + 1):
         low = data.rfind(b"\n", 0, max(0, low - 1)) + 1
         end = data.find(b"\n", end) + 1 or len(data)
     return low, end

@@ -7,7 +7,7 @@ from typing import NamedTuple
 _HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? ")
 
 
-class TakenBack(NamedTuple):
+class ReversedText(NamedTuple):
     """The text without the hunks that were found, and how many were and were not."""
 
     text: str
@@ -22,7 +22,7 @@ class _Hunk(NamedTuple):
     new: str
 
 
-def take_back(diff: str, before: str, text: str) -> TakenBack | None:
+def reverse_hunks(diff: str, before: str, text: str) -> ReversedText | None:
     """Puts each hunk's old lines in the place of its new ones, where those, with the lines around them, are in the
     text exactly once, and were so when the diff was made of `before`. None when the diff is no whole one."""
     hunks = list(_hunks(diff))
@@ -36,7 +36,7 @@ def take_back(diff: str, before: str, text: str) -> TakenBack | None:
             continue
         text = f"{text[:place]}{hunk.old}{text[place + len(hunk.new) :]}"
         done += 1
-    return TakenBack(text, done, len(hunks) - done)
+    return ReversedText(text, done, len(hunks) - done)
 
 
 def _hunks(diff: str) -> Iterator[_Hunk]:

@@ -3,7 +3,7 @@
 from typing import AnyStr
 
 
-def common_start(one: AnyStr, other: AnyStr) -> int:
+def count_common_start(one: AnyStr, other: AnyStr) -> int:
     """How many characters, or bytes, two texts begin with alike."""
     low, high = 0, min(len(one), len(other))
     while low < high:  # halved, not walked: texts can be megabytes
@@ -12,7 +12,7 @@ def common_start(one: AnyStr, other: AnyStr) -> int:
     return low
 
 
-def common_end(one: str, other: str) -> int:
+def count_common_end(one: str, other: str) -> int:
     """How many characters two texts end with alike."""
     low, high = 0, min(len(one), len(other))
     while low < high:

@@ -10,9 +10,9 @@ _RETURN = 0x06
 IS = 0x15
 AT_LEAST = 0x35
 
-_FARTHEST = 0xFF
+_MAX_JUMP_INSTRUCTIONS = 0xFF
 """A conditional jump skips no more instructions than this."""
-_LONGEST = 4096
+_MAX_INSTRUCTIONS = 4096
 """The kernel takes no longer program."""
 
 
@@ -39,21 +39,23 @@ def keep(mask: int) -> Instruction:
     return Instruction(_AND, 0, 0, mask)
 
 
-def answer(value: int) -> Code:
+def build_return(value: int) -> Code:
     """Ends the program: this is what becomes of the call."""
     return (Instruction(_RETURN, 0, 0, value),)
 
 
-def either(test: int, constant: int, then: Code, otherwise: Code) -> Code:
+def build_branch(test: int, constant: int, then: Code, otherwise: Code) -> Code:
     """Runs `then` when the taken value passes the test (`IS`, `AT_LEAST`), else `otherwise`."""
-    if len(then) <= _FARTHEST:
+    if len(then) <= _MAX_JUMP_INSTRUCTIONS:
         return (Instruction(test, 0, len(then), constant), *then, *otherwise)
     # Too far for a test: it skips, or meets, an unconditional jump, which has 32 bits for the distance.
     return (Instruction(test, 1, 0, constant), Instruction(_JUMP, 0, 0, len(then)), *then, *otherwise)
 
 
-def assembled(code: Code) -> bytes:
+def assemble_code(code: Code) -> bytes:
     """The instructions as the kernel reads them."""
-    if len(code) > _LONGEST:
-        raise ValueError(f"a filter of {len(code)} instructions; the kernel takes {_LONGEST}: refuse fewer calls")
+    if len(code) > _MAX_INSTRUCTIONS:
+        raise ValueError(
+            f"a filter of {len(code)} instructions; the kernel takes {_MAX_INSTRUCTIONS}: refuse fewer calls"
+        )
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)

@@ -10,7 +10,7 @@ import os
 _FIRST = 3
 
 
-def beyond_standard(descriptor: int) -> int:
+def move_above_standard(descriptor: int) -> int:
     """The descriptor, moved where its number is a standard stream's; closed where there is no room to move it to."""
     if descriptor >= _FIRST:
         return descriptor
@@ -20,13 +20,13 @@ def beyond_standard(descriptor: int) -> int:
         os.close(descriptor)
 
 
-def pipe_beyond_standard() -> tuple[int, int]:
+def open_pipe_above_standard() -> tuple[int, int]:
     """A new pipe: the end to read from, the end to write to."""
     reading, writing = os.pipe()
     moved: list[int] = []
     try:
-        moved.append(beyond_standard(reading))
-        moved.append(beyond_standard(writing))
+        moved.append(move_above_standard(reading))
+        moved.append(move_above_standard(writing))
     except OSError:
         os.close(moved[0] if moved else writing)
         raise

@@ -57,19 +57,19 @@ _syscall = ctypes.CDLL(None, use_errno=True).syscall
 _syscall.restype = ctypes.c_long
 
 
-def abi() -> int:
+def read_abi_version() -> int:
     """The version of Landlock that this kernel speaks; 0 where it has none or it is switched off."""
     if os.uname().machine not in _MACHINES:
         return 0
     return max(0, _syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_ASK_VERSION)))
 
 
-def lacking(version: int) -> tuple[str, ...]:
+def describe_missing_rights(version: int) -> tuple[str, ...]:
     """What a newer kernel would refuse and this one does not, a clause each."""
     return tuple(clause for since, clause in _LACKING if version < since)
 
 
-def file_rights(version: int) -> int:
+def build_file_rights(version: int) -> int:
     """All rights to files and folders that this version can withhold."""
     known = (MAKE_SYM << 1) - 1
     for since, right in ((2, REFER), (3, TRUNCATE), (5, IOCTL_DEV)):
@@ -81,7 +81,7 @@ class Ruleset:
     """Everything that this version can withhold is withheld, but for what is allowed beneath a file or folder."""
 
     def __init__(self, version: int) -> None:
-        self._known = file_rights(version)
+        self._known = build_file_rights(version)
         handled = _Handled(self._known, _BIND_TCP | _CONNECT_TCP, _ABSTRACT_UNIX_SOCKET | _SIGNAL)
         # Older kernels know only the beginning of it, and refuse what they do not know.
         size = 8 if version < 4 else 16 if version < 6 else 24

@@ -13,7 +13,7 @@ RESOLVE_BENEATH = 0x08
 # The number is the same on every architecture that got its system calls from the common table (all since 2019).
 _NUMBER = 437
 _MACHINES = frozenset({"x86_64", "aarch64", "riscv64", "ppc64le", "s390x", "loongarch64"})
-_BUSY = 64
+_MAX_ATTEMPTS = 64
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
 
@@ -41,7 +41,7 @@ def openat2(folder: int, path: str, flags: int, mode: int = 0, resolve: int = 0)
     how = _how(flags, mode, resolve)
     name = path.encode(_ENCODING, _ERRORS)  # what os.fsencode does, without asking what it was given
     problem = errno.EAGAIN
-    for _ in range(_BUSY):
+    for _ in range(_MAX_ATTEMPTS):
         descriptor = _syscall(_NUMBER, folder, name, how, _SIZE)
         if descriptor >= 0:
             return descriptor
@@ -52,7 +52,7 @@ def openat2(folder: int, path: str, flags: int, mode: int = 0, resolve: int = 0)
     raise OSError(problem, os.strerror(problem), path)
 
 
-def works() -> bool:
+def has_openat2() -> bool:
     """Whether this kernel has openat2 and lets us use it."""
     if sys.platform != "linux" or os.uname().machine not in _MACHINES:
         return False

@@ -6,7 +6,7 @@ The supervisor of a command imports this with a bare interpreter: nothing here m
 import os
 
 
-class Process:
+class ProcessStat:
     """One line of /proc/PID/stat."""
 
     def __init__(self, number: int, line: bytes) -> None:
@@ -30,23 +30,23 @@ class Process:
             return None
 
 
-def process_at(number: int) -> Process | None:
+def find_process(number: int) -> ProcessStat | None:
     """What runs under the number at present."""
     try:
-        return Process(number, read_entry(f"/proc/{number}/stat"))
+        return ProcessStat(number, read_entry(f"/proc/{number}/stat"))
     except IndexError:  # it ended while it was looked at
         return None
 
 
-def every_process() -> list[Process]:
+def list_processes() -> list[ProcessStat]:
     """All that can be seen."""
-    return [found for name in os.listdir("/proc") if name.isdigit() and (found := process_at(int(name)))]
+    return [found for name in os.listdir("/proc") if name.isdigit() and (found := find_process(int(name)))]
 
 
-def descendants(ancestor: int) -> list[Process]:
+def list_descendants(ancestor: int) -> list[ProcessStat]:
     """All that `ancestor` has started, or that they have; also the dead."""
-    children: dict[int, list[Process]] = {}
-    for process in every_process():
+    children: dict[int, list[ProcessStat]] = {}
+    for process in list_processes():
         children.setdefault(process.parent, []).append(process)
     found = children.pop(ancestor, [])
     for process in found:  # which grows meanwhile

@@ -11,7 +11,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
-from handrail.kernel.bpf import AT_LEAST, IS, Code, answer, assembled, either, keep, load
+from handrail.kernel.bpf import AT_LEAST, IS, Code, assemble_code, build_branch, build_return, keep, load
 from handrail.kernel.syscalls import Machine
 
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
@@ -20,17 +20,17 @@ _ALLOW, _ERROR, _KILL_PROCESS = 0x7FFF_0000, 0x0005_0000, 0x8000_0000
 EVERY_BIT = 0xFFFF_FFFF
 
 
-class Allow(NamedTuple):
+class AllowOutcome(NamedTuple):
     """The call is made."""
 
 
-class Refuse(NamedTuple):
+class RefuseOutcome(NamedTuple):
     """The call is not made and fails with this error."""
 
     errno: int
 
 
-class Choose(NamedTuple):
+class ChoiceOutcome(NamedTuple):
     """What happens depends on an argument: on those of its bits that are in `mask`.
 
     Only the lower 32 bits are looked at. That is meant: the kernel itself drops the upper ones of every argument that
@@ -43,16 +43,18 @@ class Choose(NamedTuple):
     otherwise: "Outcome"
 
 
-Outcome = Allow | Refuse | Choose
+Outcome = AllowOutcome | RefuseOutcome | ChoiceOutcome
 
-ALLOW = Allow()
+ALLOW = AllowOutcome()
 
 
-def filter_program(machine: Machine, outcomes: Mapping[str, Outcome]) -> bytes:
+def build_filter_program(machine: Machine, outcomes: Mapping[str, Outcome]) -> bytes:
     """The filter for calls by name; names that the machine does not have are left out."""
     ranges = tuple(_ranges(machine, outcomes))
     native = (load(_NUMBER_AT), *_search(ranges))
-    return assembled((load(_ARCHITECTURE_AT), *either(IS, machine.architecture, native, answer(_KILL_PROCESS))))
+    return assemble_code(
+        (load(_ARCHITECTURE_AT), *build_branch(IS, machine.architecture, native, build_return(_KILL_PROCESS)))
+    )
 
 
 class _Range(NamedTuple):
@@ -64,7 +66,7 @@ class _Range(NamedTuple):
 
 def _ranges(machine: Machine, outcomes: Mapping[str, Outcome]) -> Iterator[_Range]:
     """All numbers from 0 on, neighbours with one outcome together."""
-    starts: dict[int, Outcome] = {0: ALLOW, machine.newest + 1: Refuse(ENOSYS)}
+    starts: dict[int, Outcome] = {0: ALLOW, machine.newest + 1: RefuseOutcome(ENOSYS)}
     numbers = {number: outcome for name, outcome in outcomes.items() if (number := machine.number(name)) is not None}
     for number, outcome in sorted(numbers.items()):
         starts[number] = outcome
@@ -83,22 +85,22 @@ def _search(ranges: tuple[_Range, ...]) -> Code:
     if len(ranges) == 1:
         return _outcome(ranges[0].outcome)
     middle = len(ranges) // 2
-    return either(AT_LEAST, ranges[middle].first, _search(ranges[middle:]), _search(ranges[:middle]))
+    return build_branch(AT_LEAST, ranges[middle].first, _search(ranges[middle:]), _search(ranges[:middle]))
 
 
 def _outcome(outcome: Outcome) -> Code:
     match outcome:
-        case Allow():
-            return answer(_ALLOW)
-        case Refuse(errno):
-            return answer(_ERROR | errno)
-        case Choose():
+        case AllowOutcome():
+            return build_return(_ALLOW)
+        case RefuseOutcome(errno):
+            return build_return(_ERROR | errno)
+        case ChoiceOutcome():
             return _choice(outcome)
 
 
-def _choice(choice: Choose) -> Code:
+def _choice(choice: ChoiceOutcome) -> Code:
     code = _outcome(choice.otherwise)
     for value, outcome in reversed(choice.cases):
-        code = either(IS, value, _outcome(outcome), code)
+        code = build_branch(IS, value, _outcome(outcome), code)
     taken = load(_ARGUMENTS_AT + 8 * choice.argument)
     return (taken, *code) if choice.mask == EVERY_BIT else (taken, keep(choice.mask), *code)

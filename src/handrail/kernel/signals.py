@@ -19,7 +19,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _libc.signal.restype = ctypes.c_void_p
 
 
-class Waiting:
+class SignalQueue:
     """Signals that are taken from a descriptor instead of interrupting; made before the first child is."""
 
     def __init__(self, numbers: tuple[int, ...]) -> None:

@@ -28,7 +28,7 @@ X86_64 = Machine("x86_64", 0xC000_003E, 471, 0)
 AARCH64 = Machine("aarch64", 0xC000_00B7, 471, 1)
 
 
-def this_machine() -> Machine:
+def detect_machine() -> Machine:
     """The machine that this process runs on."""
     name = os.uname().machine
     for machine in (X86_64, AARCH64):

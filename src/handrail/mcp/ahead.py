@@ -11,7 +11,7 @@ from handrail.settings.model import Settings, Tools
 _DEFAULT = Tools()
 
 
-def listed_ahead(settings: Settings) -> dict[str, msgspec.Raw] | None:
+def find_default_tools(settings: Settings) -> dict[str, msgspec.Raw] | None:
     """The entries of our tools by name, ready for the wire. None where the settings say anything about tools: then
     only a session knows what it offers."""
     if settings.tools != _DEFAULT:

@@ -48,7 +48,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
         return self.name in SENDS_NO_EMPTY_FIELD
 
 
-def caller_of(protocol: str, info: object, capabilities: object) -> Caller:
+def parse_caller(protocol: str, info: object, capabilities: object) -> Caller:
     """The caller who says this of itself; what it does not say, it cannot do."""
     named, able = _object(info), _object(capabilities)
     return Caller(

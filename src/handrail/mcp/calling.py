@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from handrail.mcp.outcomes import Asks, Left, Said, shown_of
+from handrail.mcp.outcomes import FormAnswer, ParkedCall, UnansweredCall, list_revisions
 from handrail.protocol.batch import Done
 from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.permission import PermissionRequest
@@ -28,7 +28,7 @@ _ASKING = frozenset(("PERMISSION_REQUIRED", "UNAVAILABLE"))
 _KEEPING = frozenset(("once", "session", "workspace"))
 
 
-class Calls:
+class ClientCalls:
     """The calls of one client. Every method may be called by any thread.
 
     Of what they give: a result is to be handed to the client, and then `delivered`; of what asks, somebody sees to it
@@ -43,24 +43,24 @@ class Calls:
 
     def begin(
         self, name: str, arguments: Any, call_id: str | None = None, met: Callable[[str], object] = str
-    ) -> ToolResult[Any] | Asks:
+    ) -> ToolResult[Any] | UnansweredCall:
         """Runs a call; of one that was left waiting before, what came of it since. `met` gets the id of that one."""
-        found = self._taken_up(name, arguments, met) if self._left.some() else None
+        found = self._taken_up(name, arguments, met) if self._left.has_any() else None
         if found is not None:
             return found
         call_id = call_id or self.rail.new_call_id()
-        with self._left.expect(call_id, lambda: digest_of(name, arguments)):
+        with self._left.expect(call_id, lambda: digest_call(name, arguments)):
             result = self.rail.call(name, arguments, tool_call_id=call_id)
-        asks = self._waits(result, digest_of(name, arguments)) if _may_ask(result) else None
+        asks = self._waits(result, digest_call(name, arguments)) if _may_ask(result) else None
         if asks is None:
             return result
         if asks.digest:
             self._held.add(asks.call_id)
         return asks
 
-    def answer(self, asks: Asks, said: Said) -> ToolResult[Any] | Asks:
-        """Gives what was said to what is asked, and runs what waited for it; it may ask again. Of a yes to a trial that
-        files have changed since, it is tried again, and what is shown then asks."""
+    def answer(self, asks: UnansweredCall, said: FormAnswer) -> ToolResult[Any] | UnansweredCall:
+        """Gives the answer to the request, and runs what waited for it; it may ask again. After a yes to a preview that
+        is out of date, the command is tried again, and the new preview asks."""
         try:
             if asks.questions:
                 return self._own(asks, self.rail.reply(asks.questions[0], said.reply))
@@ -68,88 +68,88 @@ class Calls:
             if answer is None:
                 return asks
             if answer.kind in _KEEPING and self._tried_again(request):
-                return self.look(asks)
+                return self.poll(asks)
             outcome = self.rail.answer(request, answer)
         except UsageError:  # somebody was faster, be it to answer or to have it tried again
-            return self.look(asks)
-        return self._own(asks, outcome) if isinstance(outcome, Done) else self.look(asks)
+            return self.poll(asks)
+        return self._own(asks, outcome) if isinstance(outcome, Done) else self.poll(asks)
 
-    def look(self, asks: Asks) -> ToolResult[Any] | Asks:
+    def poll(self, asks: UnansweredCall) -> ToolResult[Any] | UnansweredCall:
         """What has become of it: its result where somebody answered elsewhere, what it asks now, or it itself."""
-        if self._left.at_work(asks.call_id)[1]:
+        if self._left.status(asks.call_id)[1]:
             return asks
         result = self.rail.call(asks.interim.name, {}, tool_call_id=asks.call_id)  # by its id: nothing runs twice
-        if self._left.at_work(asks.call_id)[0] == "finished":
+        if self._left.status(asks.call_id)[0] == "finished":
             return result
         now = self._waits(result, asks.digest)
         return asks if now is None or now.shown == asks.shown else now
 
-    def has_moved(self, asks: Asks) -> bool:
+    def has_changed(self, asks: UnansweredCall) -> bool:
         """Whether `look` has something else to say. Quick; it runs nothing."""
-        state, alive = self._left.at_work(asks.call_id)
+        state, alive = self._left.status(asks.call_id)
         if state != "parked":
             return not alive
         requests, questions = self._left.asked(asks.call_id)
-        return shown_of(requests, questions) != asks.shown
+        return list_revisions(requests, questions) != asks.shown
 
-    def leave(self, asks: Asks) -> Left:
+    def park(self, asks: UnansweredCall) -> ParkedCall:
         """Leaves it waiting: what the client is told. The same call again gets what came of it."""
-        from handrail.mcp.permission.words import left_waiting  # noqa: PLC0415  most calls ask nobody
+        from handrail.mcp.permission.words import build_parked_result  # noqa: PLC0415  most calls ask nobody
 
-        self.let_go(asks.call_id)
-        return Left(left_waiting(asks, self._left.folder))
+        self.release(asks.call_id)
+        return ParkedCall(build_parked_result(asks, self._left.folder))
 
-    def let_go(self, call_id: str) -> None:
+    def release(self, call_id: str) -> None:
         """Leaves a call to whoever makes it again; nothing happens where it is not in hand here."""
         if call_id in self._held:
             self._held.discard(call_id)
-            self._left.let_go(call_id)
+            self._left.release(call_id)
 
-    def delivered(self, call_id: str) -> None:
+    def mark_delivered(self, call_id: str) -> None:
         """The client has the result of a call: from here on the same call is a new one. Who is killed between the two
         leaves the result to the same call; so it may be told twice then, and is never lost nor run twice."""
         if call_id in self._held:
             self._held.discard(call_id)
             self._left.forget(call_id)
 
-    def handed_over(self, result: ToolResult[Any], *, reached: bool) -> None:
+    def settle_delivery(self, result: ToolResult[Any], *, reached: bool) -> None:
         """What became of a result on its way: one that did not reach the client is kept for the same call. But not that
         the call was cancelled: whoever makes it again wants it to run."""
         ended = result.error is not None and result.error.code == "CANCELLED"
         if reached or ended:
-            self.delivered(result.tool_call_id)
+            self.mark_delivered(result.tool_call_id)
         else:
-            self.let_go(result.tool_call_id)
+            self.release(result.tool_call_id)
 
-    def has_in_hand(self, call_id: str) -> bool:
+    def has_claimed(self, call_id: str) -> bool:
         """Whether a call waited at least once, and is in hand here."""
         return call_id in self._held
 
-    def take_up(self, call_id: str, name: str, digest: str) -> ToolResult[Any] | Asks | None:
+    def claim(self, call_id: str, name: str, digest: str) -> ToolResult[Any] | UnansweredCall | None:
         """One call that was left waiting; None where it is in another hand, was handed over, or is no such call."""
-        return self._found(call_id, name, digest) if digest and self._left.take_one(call_id, digest) else None
+        return self._found(call_id, name, digest) if digest and self._left.claim_one(call_id, digest) else None
 
-    def refresh(self, asks: Asks) -> ToolResult[Any] | Asks | None:
+    def refresh(self, asks: UnansweredCall) -> ToolResult[Any] | UnansweredCall | None:
         """What a waiting call asks now that the same call was made again: an old preview is replaced. None if there can
         be no preview now: then it is a new call."""
         try:
             with suppress(UsageError):  # somebody was faster to answer, or to have it tried again
                 for request in asks.requests:
                     self.rail.refresh(request.id)
-            return self.look(asks)
+            return self.poll(asks)
         except BaseException as error:
             if isinstance(error, ToolError) and error.code != "CANCELLED":
-                self.delivered(asks.call_id)
+                self.mark_delivered(asks.call_id)
                 return None
-            self.let_go(asks.call_id)
+            self.release(asks.call_id)
             raise
 
     @cached_property
     def signer(self) -> "Signer":
         """Signs what a client keeps between two rounds of a call."""
-        from handrail.mcp.permission.signing import signer_of  # noqa: PLC0415  few calls have rounds
+        from handrail.mcp.permission.signing import load_signer  # noqa: PLC0415  few calls have rounds
 
-        return signer_of(self._left.folder)
+        return load_signer(self._left.folder)
 
     @property
     def folder(self) -> str:
@@ -161,55 +161,59 @@ class Calls:
         """A number that changes when another process writes to the session's journal."""
         return self._left.version()
 
-    def _taken_up(self, name: str, arguments: Any, met: Callable[[str], object]) -> ToolResult[Any] | Asks | None:
-        digest = digest_of(name, arguments)
-        while digest and (call_id := self._left.take(digest)) is not None:
+    def _taken_up(
+        self, name: str, arguments: Any, met: Callable[[str], object]
+    ) -> ToolResult[Any] | UnansweredCall | None:
+        digest = digest_call(name, arguments)
+        while digest and (call_id := self._left.claim(digest)) is not None:
             found = self._found(call_id, name, digest)
-            if isinstance(found, Asks):
+            if isinstance(found, UnansweredCall):
                 met(call_id)
                 found = self.refresh(found)
             if found is not None:
                 return found
         return None
 
-    def _found(self, call_id: str, name: str, digest: str) -> ToolResult[Any] | Asks | None:
+    def _found(self, call_id: str, name: str, digest: str) -> ToolResult[Any] | UnansweredCall | None:
         """What a call that is in hand now has come to; None, and it is forgotten, where it is of no use here."""
-        from handrail.mcp.permission.words import under_way, with_age  # noqa: PLC0415  as above
+        from handrail.mcp.permission.words import add_age, build_running_result  # noqa: PLC0415  as above
 
         self._held.add(call_id)
         try:
             spec = self.rail.spec(name)
-            interim = under_way(call_id, name, spec.version if spec is not None else "")
-            found = self.look(Asks(call_id=call_id, interim=interim, digest=digest))
+            interim = build_running_result(call_id, name, spec.version if spec is not None else "")
+            found = self.poll(UnansweredCall(call_id=call_id, interim=interim, digest=digest))
             if self._counts(found):
-                ran = self._left.ran_at(call_id) if not isinstance(found, Asks) and found.ok else None
-                return found if isinstance(found, Asks) or ran is None else with_age(found, ran)
-            self.delivered(call_id)
+                ran = self._left.ran_at(call_id) if not isinstance(found, UnansweredCall) and found.ok else None
+                return found if isinstance(found, UnansweredCall) or ran is None else add_age(found, ran)
+            self.mark_delivered(call_id)
         except BaseException:
-            self.let_go(call_id)
+            self.release(call_id)
             raise
         return None
 
-    def _counts(self, found: ToolResult[Any] | Asks) -> bool:
+    def _counts(self, found: ToolResult[Any] | UnansweredCall) -> bool:
         """A result counts for a while; a request where a yes would: a command that would get other variables here than
         where it was asked about is asked about anew."""
-        if isinstance(found, Asks):
+        if isinstance(found, UnansweredCall):
             return not any(self.rail.would_differ(one.environment) for one in found.requests)
         ended = self._left.ended_at(found.tool_call_id)
         return ended is not None and datetime.now(UTC) - ended < KEPT_FOR
 
-    def _waits(self, result: ToolResult[Any], digest: str) -> Asks | None:
+    def _waits(self, result: ToolResult[Any], digest: str) -> UnansweredCall | None:
         """The call of an interim result; None where it does not wait."""
         requests, questions = self._left.asked(result.tool_call_id)
         if not requests and not questions:
             return None
-        return Asks(call_id=result.tool_call_id, interim=result, requests=requests, questions=questions, digest=digest)
+        return UnansweredCall(
+            call_id=result.tool_call_id, interim=result, requests=requests, questions=questions, digest=digest
+        )
 
-    def _own(self, asks: Asks, done: Done) -> ToolResult[Any]:
+    def _own(self, asks: UnansweredCall, done: Done) -> ToolResult[Any]:
         return next(one for one in done.results if one.tool_call_id == asks.call_id)
 
     def _tried_again(self, request: PermissionRequest) -> bool:
-        """Tries a command again whose trial can no longer be kept; whether that was done."""
+        """Tries a command again whose preview can no longer be committed; returns whether that was done."""
         if request.preview is None or request.preview.tried is None or not self.rail.outdated(request):
             return False
         try:
@@ -219,12 +223,12 @@ class Calls:
         return True
 
 
-def brings_answer(params: Mapping[str, Any]) -> bool:
+def has_answer(params: Mapping[str, Any]) -> bool:
     """Whether a call says what a person answered to the one before it, by rounds."""
     return params.get("requestState") is not None or params.get("inputResponses") is not None
 
 
-def digest_of(name: str, arguments: Any) -> str:
+def digest_call(name: str, arguments: Any) -> str:
     """What the same call is told by, whatever the order of its arguments; nothing where they are no JSON."""
     try:
         spelled = msgspec.json.encode([name, {} if arguments is None else arguments], order="sorted")

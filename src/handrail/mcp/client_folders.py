@@ -3,13 +3,13 @@
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
-_MOST = 256
+_MAX_LISTED_ROOTS = 256
 
 
-def folders_of(result: dict[str, Any]) -> tuple[str, ...]:
+def parse_client_folders(result: dict[str, Any]) -> tuple[str, ...]:
     """The folders of this machine that an answer to `roots/list` names; what is none is passed over."""
     listed = result.get("roots")
-    roots = cast("list[Any]", listed)[:_MOST] if isinstance(listed, list) else []
+    roots = cast("list[Any]", listed)[:_MAX_LISTED_ROOTS] if isinstance(listed, list) else []
     found = [_folder(cast("dict[str, Any]", root).get("uri")) for root in roots if isinstance(root, dict)]
     return tuple(folder for folder in found if folder is not None)
 

@@ -16,11 +16,11 @@ UNSUPPORTED_VERSION = -32022
 SAME_ID = "a request of this id is on its way, and is answered by itself; use every id once."
 
 
-def defect_in(error: Exception) -> str:
+def describe_defect(error: Exception) -> str:
     """What a person is told of a defect: where it is, and no word of what it was about."""
-    from handrail.runtime.crash import places  # noqa: PLC0415  hardly ever needed
+    from handrail.runtime.crash import list_frames  # noqa: PLC0415  hardly ever needed
 
-    where = (places(error) or ["an unknown place"])[-1]
+    where = (list_frames(error) or ["an unknown place"])[-1]
     return f"handrail: a defect stopped something ({type(error).__name__} at {where}); the rest goes on"
 
 

@@ -7,11 +7,11 @@ from handrail.protocol.event import Event, Notice, ToolCallUpdate, Warning  # no
 
 KINDS = (ToolCallUpdate, Warning, Notice)
 """The events that say something to who called."""
-_LONGEST = 500
+_MAX_LINE_CHARS = 500
 """Characters of a line about how far a call is."""
 
 
-class News(NamedTuple):
+class ServerNotification(NamedTuple):
     """Something to be told."""
 
     level: Level
@@ -31,16 +31,16 @@ class News(NamedTuple):
         return LEVELS.index(self.level) >= LEVELS.index(least)
 
 
-def news_of(event: Event) -> News | None:
+def build_notification(event: Event) -> ServerNotification | None:
     """What an event says to who called; None where it says nothing."""
     match event:
         case ToolCallUpdate():
             line = _line(event)
-            return News("info", line[:_LONGEST], progress=True) if line else None
+            return ServerNotification("info", line[:_MAX_LINE_CHARS], progress=True) if line else None
         case Warning():
-            return News("warning", event.text, event.code)
+            return ServerNotification("warning", event.text, event.code)
         case Notice():
-            return News("notice", event.text)
+            return ServerNotification("notice", event.text)
         case _:
             return None
 

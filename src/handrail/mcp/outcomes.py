@@ -9,7 +9,7 @@ from handrail.protocol.question import Question, Reply
 from handrail.protocol.result import ToolResult
 
 
-class Asks(msgspec.Struct, frozen=True, kw_only=True):
+class UnansweredCall(msgspec.Struct, frozen=True, kw_only=True):
     """A call that waits for a person."""
 
     call_id: str
@@ -25,36 +25,38 @@ class Asks(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def shown(self) -> tuple[tuple[str, int], ...]:
         """What is asked, as far as an answer is bound to it."""
-        return shown_of(self.requests, self.questions)
+        return list_revisions(self.requests, self.questions)
 
 
-class Left(msgspec.Struct, frozen=True):
+class ParkedCall(msgspec.Struct, frozen=True):
     """A call that was left waiting. It is in no hand here any more, so whoever tells this delivers nothing."""
 
-    told: ToolResult[Any]
+    interim: ToolResult[Any]
 
 
-Outcome = ToolResult[Any] | Asks | Left
+Outcome = ToolResult[Any] | UnansweredCall | ParkedCall
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class FormAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What a person said, as far as it is something: nothing of it leaves the call waiting."""
 
     answer: Answer | None = None
     """To a permission request."""
     reply: Reply | None = None
     """To a question of the model."""
-    aside: bool = False
+    declined: bool = False
     """Whether the question is put aside."""
     unclear: bool = False
     """Whether it was an answer, but none of those that there are."""
 
     @property
-    def later(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing was said."""
-        return self.answer is None and self.reply is None and not self.aside
+        return self.answer is None and self.reply is None and not self.declined
 
 
-def shown_of(requests: tuple[PermissionRequest, ...], questions: tuple[Question, ...]) -> tuple[tuple[str, int], ...]:
+def list_revisions(
+    requests: tuple[PermissionRequest, ...], questions: tuple[Question, ...]
+) -> tuple[tuple[str, int], ...]:
     """What is asked, each with how often it was put anew."""
     return (*((one.id, one.revision) for one in requests), *((one.tool_call_id, 0) for one in questions))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from handrail.mcp.caller import Caller
 from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
 from handrail.protocol.result import Attachment, ToolResult
-from handrail.protocol.told import told
+from handrail.protocol.told import render_for_model
 from handrail.protocol.version import VERSION
 
 SERVER_INFO = {"name": "handrail", "title": "handrail", "version": VERSION}
@@ -17,10 +17,10 @@ CACHED: dict[str, Any] = {"ttlMs": 60_000, "cacheScope": "private"}
 """How long a client without a handshake need not ask again what is offered, if it does not listen for changes."""
 
 
-def call_result(result: ToolResult[Any]) -> dict[str, Any]:
+def build_call_result(result: ToolResult[Any]) -> dict[str, Any]:
     """What the model reads as text, what is attached beside it, and the whole result for programs. What is attached is
     not in there once more: twice would be twice as much. The result is left as it is: whatever encodes it knows how."""
-    content: list[dict[str, Any]] = [{"type": "text", "text": told(result)}]
+    content: list[dict[str, Any]] = [{"type": "text", "text": render_for_model(result)}]
     if result.attachments:
         content += [_attached(one, one.content) for one in result.attachments if one.content is not None]
         result = replace(result, attachments=tuple(replace(one, content=None) for one in result.attachments))
@@ -35,12 +35,12 @@ def refuse_unknown_tool(result: ToolResult[Any]) -> None:
         raise ProtocolError(INVALID_PARAMS, message, {"tools": result.error.details})
 
 
-def tool_list(entries: list[Any], caller: Caller) -> dict[str, Any]:
+def build_tool_list(entries: list[Any], caller: Caller) -> dict[str, Any]:
     """All tools at once, as the caller's version has them."""
     return {"tools": entries, **(CACHED if caller.modern else {})}
 
 
-def completed(result: dict[str, Any], caller: Caller) -> dict[str, Any]:
+def complete_result(result: dict[str, Any], caller: Caller) -> dict[str, Any]:
     """A result as the caller's version has it, and as the caller can use it: one without a handshake says what kind it
     is, and who made it."""
     if caller.reads_text:

@@ -8,13 +8,13 @@ from handrail.protocol.error import UsageError
 from handrail.store.folder import StateFolder
 from handrail.store.lease import Lease
 
-_MOST = 100
-_LONGEST = 40
+_MAX_SAME_NAME_SESSIONS = 100
+_MAX_SLUG_CHARS = 40
 
 
-def session_name(caller: Caller) -> str:
+def build_session_name(caller: Caller) -> str:
     """What a session is called after its client: `mcp-claude-code`; `mcp` where it says no name."""
-    slug = re.sub(r"[^a-z0-9]+", "-", caller.name.lower()).strip("-")[:_LONGEST].strip("-")
+    slug = re.sub(r"[^a-z0-9]+", "-", caller.name.lower()).strip("-")[:_MAX_SLUG_CHARS].strip("-")
     return f"mcp-{slug}" if slug else "mcp"
 
 
@@ -24,11 +24,13 @@ def claim_session(state: str, workspace: str, name: str) -> tuple[str, Lease]:
     So grants and what was left waiting are there again when the client starts anew, and two windows do not share them.
     """
     folder, root = StateFolder(state), os.path.realpath(workspace)
-    for number in range(1, _MOST + 1):
+    for number in range(1, _MAX_SAME_NAME_SESSIONS + 1):
         session_id = name if number == 1 else f"{name}-{number}"
         lease = Lease(folder.session(root, session_id), session_id)
         try:
             return session_id, lease.__enter__()
         except UsageError:
             continue
-    raise UsageError(f"{_MOST} sessions called {name} are at work in {root}; name another one with --session")
+    raise UsageError(
+        f"{_MAX_SAME_NAME_SESSIONS} sessions called {name} are at work in {root}; name another one with --session"
+    )

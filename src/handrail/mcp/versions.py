@@ -7,7 +7,7 @@ MODERN = ("2026-07-28",)
 SUPPORTED = (*HANDSHAKE, *MODERN)
 
 
-def negotiated(asked: object) -> str:
+def negotiate_version(asked: object) -> str:
     """The version that a handshake comes to: the one that was asked for, else our latest that has a handshake."""
     return asked if isinstance(asked, str) and asked in HANDSHAKE else HANDSHAKE[-1]
 

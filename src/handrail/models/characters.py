@@ -3,7 +3,7 @@
 from typing import Any
 
 
-def whole(text: str) -> str:
+def fix_surrogates(text: str) -> str:
     """The text with halves that belong together joined, and single ones replaced by U+FFFD."""
     try:
         text.encode()
@@ -12,18 +12,18 @@ def whole(text: str) -> str:
     return text
 
 
-def whole_values(value: Any) -> Any:
+def fix_json_surrogates(value: Any) -> Any:
     """The same for every text in a value of JSON."""
     if isinstance(value, str):
-        return whole(value)
+        return fix_surrogates(value)
     if isinstance(value, list):
-        return [whole_values(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+        return [fix_json_surrogates(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, dict):
-        return {whole(str(name)): whole_values(one) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return {fix_surrogates(str(name)): fix_json_surrogates(one) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return value
 
 
-class Joined:
+class SurrogateJoiner:
     """Pieces of one text, in order. What ends in half a character waits for the next piece."""
 
     def __init__(self) -> None:
@@ -33,9 +33,9 @@ class Joined:
         """As much as is whole by now."""
         text = self._half + piece
         self._half = text[-1] if text and "\ud800" <= text[-1] <= "\udbff" else ""
-        return whole(text[: len(text) - len(self._half)])
+        return fix_surrogates(text[: len(text) - len(self._half)])
 
     def rest(self) -> str:
         """What is left when nothing comes any more."""
-        left, self._half = whole(self._half), ""
+        left, self._half = fix_surrogates(self._half), ""
         return left

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from handrail.models.connection import Connection, open_client
-from handrail.models.provider import Place
+from handrail.models.connection import ModelConnection, open_client
+from handrail.models.provider import Endpoint
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -13,7 +13,7 @@ _NO_KEY = "none"
 """The client wants one, also for a server that asks for none."""
 
 
-def open_sdk(place: Place) -> "AsyncOpenAI":
+def open_sdk(place: Endpoint) -> "AsyncOpenAI":
     """OpenAI's client for one place. It tries nothing again: the loop does, and tells of it."""
     from openai import AsyncOpenAI  # noqa: PLC0415
 
@@ -27,16 +27,16 @@ def open_sdk(place: Place) -> "AsyncOpenAI":
     )
 
 
-def connect_through(place: Place, provider: "WireProvider[AsyncOpenAI]", **known: Any) -> Connection:
+def connect_through(place: Endpoint, provider: "WireProvider[AsyncOpenAI]", **known: Any) -> ModelConnection:
     """Opens the way to one model of a server that speaks this wire."""
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
 
     profile: Any = {**PROFILE, **known}
     model = OpenAIChatModel(place.model, provider=provider, profile=profile)
-    return Connection(model=model, client=client_of(provider), settings={})
+    return ModelConnection(model=model, client=get_http_client(provider), settings={})
 
 
-def client_of(provider: "WireProvider[AsyncOpenAI]") -> Any:
+def get_http_client(provider: "WireProvider[AsyncOpenAI]") -> Any:
     """The HTTP client beneath OpenAI's."""
     return provider.client._client  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 

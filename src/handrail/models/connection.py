@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from handrail.models.provider import Place
+from handrail.models.provider import Endpoint
 
 if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
@@ -16,7 +16,7 @@ _LOOPBACK = {"localhost", "127.0.0.1", "::1", "0.0.0.0"}  # noqa: S104 (looked u
 _begun: "ContextVar[list[Response] | None]" = ContextVar("begun", default=None)
 
 
-class Connection(msgspec.Struct, frozen=True, kw_only=True):
+class ModelConnection(msgspec.Struct, frozen=True, kw_only=True):
     """What a question goes through. It belongs to the event loop that it is first used in."""
 
     model: "Model[Any]"
@@ -32,7 +32,7 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
         return self.model.profile.get("context_window")
 
 
-def open_client(place: Place) -> "AsyncClient":
+def open_client(place: Endpoint) -> "AsyncClient":
     """An HTTP client for one place. It follows no redirect: the key would go along."""
     from httpx2 import AsyncClient, Limits, Timeout  # noqa: PLC0415 (only who asks a model pays for it)
 
@@ -62,8 +62,8 @@ def watch_responses() -> "list[Response]":
 
 
 async def _note(response: "Response") -> None:
-    from handrail.models.bounding import bound  # noqa: PLC0415 (as above)
+    from handrail.models.bounding import limit_response  # noqa: PLC0415 (as above)
 
     if (responses := _begun.get()) is not None:
         responses.append(response)
-    bound(response)
+    limit_response(response)

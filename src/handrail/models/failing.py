@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from handrail.models.model import ModelError, ModelRequest
-from handrail.models.provider import Place
-from handrail.models.quoting import unquoted
+from handrail.models.provider import Endpoint
+from handrail.models.quoting import redact_quotes
 from handrail.protocol.error import EXHAUSTED
 
-_LOOKED_AT = 10_000
+_MAX_MESSAGE_CHARS = 10_000
 _TOO_LONG = re.compile(
     r"context.{0,20}(length|window|size)|maximum.{0,20}(context|tokens)|too many tokens|prompt is too long"
     r"|input.{0,30}(too long|exceeds)|token count.{0,40}exceeds|request_too_large",
@@ -29,7 +29,7 @@ _PASSING = {
 }
 
 
-def explain(error: Exception, place: Place, request: ModelRequest) -> ModelError:
+def to_model_error(error: Exception, place: Endpoint, request: ModelRequest) -> ModelError:
     """What the loop and the person are told. Nothing of the question and no key is in it."""
     from httpx2 import TimeoutException, TransportError  # noqa: PLC0415
     from pydantic_ai import exceptions as failures  # noqa: PLC0415
@@ -43,37 +43,37 @@ def explain(error: Exception, place: Place, request: ModelRequest) -> ModelError
     if isinstance(error, failures.ModelAPIError):
         return _odd(place, _told(error, place, request))
     if isinstance(error, failures.UserError):
-        said = unquoted(str(error), request, _key(place))
+        said = redact_quotes(str(error), request, _key(place))
         return ModelError("INVALID_ARGUMENT", f"{place.name} cannot be asked this: {said}")
     return _odd(place, type(error).__name__)
 
 
-def wants_no_pictures(error: Exception) -> bool:
+def is_picture_refusal(error: Exception) -> bool:
     """Whether the question was refused for the pictures in it."""
     from pydantic_ai.exceptions import ModelHTTPError  # noqa: PLC0415
 
     return isinstance(error, ModelHTTPError) and _PICTURES.search(_words(error)) is not None
 
 
-def without_sight(place: Place) -> ModelError:
+def build_no_pictures_error(place: Endpoint) -> ModelError:
     """The model takes no pictures, and will be sent none when it is asked again."""
     told = f"{place.name} takes no pictures. It is asked without them."
     return ModelError("UNAVAILABLE", told, retryable=True, after=0.0)
 
 
-def broken_off(place: Place) -> ModelError:
+def build_interrupted_error(place: Endpoint) -> ModelError:
     """An answer that ended before it was whole."""
     return ModelError("UNAVAILABLE", f"{place.name} broke off in the middle of its answer.", retryable=True)
 
 
-def is_not_there(error: Exception) -> bool:
+def is_unreachable(error: Exception) -> bool:
     """Whether the host could not be reached at all. An answer that refuses the question comes from somewhere."""
     from pydantic_ai.exceptions import ModelHTTPError  # noqa: PLC0415
 
     return not isinstance(error, ModelHTTPError) and _in_connecting(error)
 
 
-def not_there(error: Exception, place: Place) -> ModelError:
+def build_unreachable_error(error: Exception, place: Endpoint) -> ModelError:
     """A host that never answered: its address is wrong, or it is off. Who waits for it waits for nothing."""
     from pydantic_ai.exceptions import ModelTimeoutError  # noqa: PLC0415
 
@@ -81,22 +81,22 @@ def not_there(error: Exception, place: Place) -> ModelError:
     return ModelError(told.code, told.message)
 
 
-def untaken(error: Exception, place: Place) -> ModelError | None:
+def find_rejection_error(error: Exception, place: Endpoint) -> ModelError | None:
     """What is told of a response that was not taken. To ask again would not help."""
-    from handrail.models.bounding import UntakenError  # noqa: PLC0415
+    from handrail.models.bounding import RejectedResponseError  # noqa: PLC0415
 
-    why = next((str(one) for one in _chain(error) if isinstance(one, UntakenError)), None)
+    why = next((str(one) for one in _chain(error) if isinstance(one, RejectedResponseError)), None)
     return None if why is None else ModelError("UNAVAILABLE", f"{place.provider.name} at {_host(place)} {why}.")
 
 
-def _refused(error: Any, place: Place, request: ModelRequest) -> ModelError:
+def _refused(error: Any, place: Endpoint, request: ModelRequest) -> ModelError:
     from pydantic_ai import exceptions as failures  # noqa: PLC0415
 
     status, words = error.status_code, _words(error)
     if isinstance(error, failures.ModelContextWindowExceededError) or status == 413 or _is_too_long(status, words):
         return ModelError(
             "LIMIT_EXCEEDED",
-            f"The talk is longer than {place.name} takes. Ask for less at once, or begin a new session.",
+            f"The transcript is longer than {place.name} takes. Ask for less at once, or begin a new session.",
         )
     if isinstance(error, failures.ModelQuotaExceededError):
         said = f"{place.provider.name} refuses: quota or credit is used up. Look at your account there."
@@ -118,19 +118,19 @@ def _is_too_long(status: int, words: str) -> bool:
     return status in {400, 422} and _TOO_LONG.search(words) is not None
 
 
-def _key_refused(place: Place) -> str:
+def _key_refused(place: Endpoint) -> str:
     if place.key is None:
         return f"{place.provider.name} at {_host(place)} wants a key. Set {' or '.join(place.provider.keys)}."
     return f"{place.provider.name} refused the key. Check {' or '.join(place.provider.keys)}."
 
 
-def _not_there(error: Any, place: Place) -> str:
+def _not_there(error: Any, place: Endpoint) -> str:
     near = f" Did you mean {error.suggested_model_id}?" if error.suggested_model_id else ""
     where = "" if place.usual else f" at {_host(place)}"
     return f"{place.provider.name}{where} has no model {place.model!r}.{near} {place.provider.lists}."
 
 
-def _silent(error: Exception, place: Place) -> ModelError:
+def _silent(error: Exception, place: Endpoint) -> ModelError:
     if _in_connecting(error):
         text = f"{place.provider.name} at {_host(place)} did not answer within {place.patience.connect:g} s."
     else:
@@ -138,7 +138,7 @@ def _silent(error: Exception, place: Place) -> ModelError:
     return ModelError("UNAVAILABLE", text, retryable=True)
 
 
-def _unreachable(error: Exception, place: Place) -> ModelError:
+def _unreachable(error: Exception, place: Endpoint) -> ModelError:
     if not _in_connecting(error):
         return ModelError("UNAVAILABLE", f"The connection to {place.name} broke.", retryable=True)
     if _is_out_of_descriptors():
@@ -171,12 +171,12 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _odd(place: Place, words: str) -> ModelError:
+def _odd(place: Endpoint, words: str) -> ModelError:
     said = f" ({words})" if words else ""
     return ModelError("UNAVAILABLE", f"{place.name} gave no answer that can be read{said}.", retryable=True)
 
 
-def _host(place: Place) -> str:
+def _host(place: Endpoint) -> str:
     """Without a user and a password that somebody may have written into it."""
     from urllib.parse import urlsplit  # noqa: PLC0415
 
@@ -189,13 +189,13 @@ def _words(error: Any) -> str:
     body = error.body
     found = body.get("error", body) if isinstance(body, dict) else body  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     said: Any = found.get("message") if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    return said[:_LOOKED_AT] if isinstance(said, str) else ""
+    return said[:_MAX_MESSAGE_CHARS] if isinstance(said, str) else ""
 
 
-def _told(error: Any, place: Place, request: ModelRequest) -> str:
+def _told(error: Any, place: Endpoint, request: ModelRequest) -> str:
     """The same, as it may be told."""
-    return unquoted(_words(error), request, _key(place)) or "it does not say why"
+    return redact_quotes(_words(error), request, _key(place)) or "it does not say why"
 
 
-def _key(place: Place) -> str | None:
+def _key(place: Endpoint) -> str | None:
     return place.key.reveal() if place.key else None

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from urllib.parse import urlsplit
 
 from handrail.models.model import Model, ModelError
-from handrail.models.provider import Patience, Place, Provider, first_set
+from handrail.models.provider import Endpoint, Provider, Timeouts, find_first_set
 from handrail.models.providers import OTHER_NAMES, PROVIDERS
 
 
@@ -15,25 +15,25 @@ def find_model(
     environment: Mapping[str, str] | None = None,
     *,
     window: int | None = None,
-    patience: Patience | None = None,
+    patience: Timeouts | None = None,
 ) -> Model:
     """The model of that name. ModelError at once where the name, the key or the package is missing; nothing is sent."""
     from handrail.models.loading import check_installed  # noqa: PLC0415
-    from handrail.models.wired import WiredModel  # noqa: PLC0415
+    from handrail.models.wired import ProviderModel  # noqa: PLC0415
 
-    place = find_place(name, os.environ if environment is None else environment, patience or Patience())
+    place = resolve_endpoint(name, os.environ if environment is None else environment, patience or Timeouts())
     check_installed(place.provider)
-    return WiredModel(place, window)
+    return ProviderModel(place, window)
 
 
-def find_place(name: str, environment: Mapping[str, str], patience: Patience) -> Place:
+def resolve_endpoint(name: str, environment: Mapping[str, str], patience: Timeouts) -> Endpoint:
     """Where the model of that name is, by the variables of its provider."""
     provider, model = split_name(name)
     key = provider.key(environment)
     if key is None and not provider.local:
         said = " or ".join(provider.keys)
         raise ModelError("UNAVAILABLE", f"No key for {provider.name}. Set {said}, or use a local model: ollama:….")
-    return Place(provider=provider, model=model, address=_address(provider, environment), key=key, patience=patience)
+    return Endpoint(provider=provider, model=model, address=_address(provider, environment), key=key, patience=patience)
 
 
 def split_name(name: str) -> tuple[Provider, str]:
@@ -65,7 +65,7 @@ def _unknown(name: str, before: str, colon: str) -> str:
 
 
 def _address(provider: Provider, environment: Mapping[str, str]) -> str:
-    given = first_set(provider.address_variables, environment)
+    given = find_first_set(provider.address_variables, environment)
     if not given:
         return provider.address
     address = given if "://" in given else f"http://{given}"

@@ -3,11 +3,11 @@
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
-from handrail.models.model import Model, ModelRequest, Piece
+from handrail.models.model import Model, ModelRequest, StreamPiece
 
 
 @asynccontextmanager
-async def listening(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[Piece]]:
+async def open_stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[StreamPiece]]:
     """The pieces of the answer. A provider's stream is open until it is closed."""
     stream = model.stream(request)
     try:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from handrail.models.model import ModelError
 from handrail.models.provider import Provider
-from handrail.settings.extras import installing, pip_install
+from handrail.settings.extras import build_install_command, build_pip_command
 
 # Two threads that import the same packages from different ends can see them half made.
 _importing = threading.Lock()
@@ -40,14 +40,14 @@ def load(provider: Provider) -> None:
 
 def check_installed(provider: Provider) -> None:
     """ModelError where a package is missing. It only looks."""
-    if not installed(provider):
+    if not is_installed(provider):
         raise ModelError(
             "UNAVAILABLE",
-            f"What talks to {provider.name} is not installed. Install it: {installing(provider.extra)}",
+            f"What talks to {provider.name} is not installed. Install it: {build_install_command(provider.extra)}",
         )
 
 
-def installed(provider: Provider) -> bool:
+def is_installed(provider: Provider) -> bool:
     """Whether what the provider needs is there."""
     tops = {module.split(".")[0] for module in provider.modules}
     return all(find_spec(top) is not None for top in tops) and _has(provider.modules[0])
@@ -69,7 +69,7 @@ def _load_quietly(provider: Provider) -> None:
 
 def _broken(provider: Provider, error: ImportError) -> ModelError:
     said = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
-    renewal = pip_install("-U", f"pydantic-ai-slim[{provider.extra}]")
+    renewal = build_pip_command("-U", f"pydantic-ai-slim[{provider.extra}]")
     return ModelError(
         "UNAVAILABLE",
         f"What talks to {provider.name} cannot be imported ({said}). Renew it: {renewal}",

@@ -1,4 +1,4 @@
-"""What a model is to the loop: it is sent a talk and a list of tools, and answers piece by piece."""
+"""What a model is to the loop: it is sent a transcript and a list of tools, and answers piece by piece."""
 
 from collections.abc import AsyncIterator
 from typing import Literal, Protocol
@@ -10,7 +10,7 @@ from handrail.protocol.message import Finish, Message, Part
 from handrail.protocol.wire import Json
 
 
-class Offered(msgspec.Struct, frozen=True, kw_only=True):
+class ToolOffer(msgspec.Struct, frozen=True, kw_only=True):
     """A tool as a model hears of it."""
 
     name: str
@@ -24,11 +24,11 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     messages: tuple[Message, ...]
     """Those that it shall see, oldest first; none of kind system."""
-    tools: tuple[Offered, ...] = ()
+    tools: tuple[ToolOffer, ...] = ()
     most_tokens: int | None = None
     """Of the answer."""
     purpose: Literal["work", "summary"] = "work"
-    """`summary`: the answer is no part of the talk; it goes in the place of an older part of it."""
+    """`summary`: the answer is no part of the transcript; it replaces an older part of it."""
 
 
 class TextPiece(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class CallPiece(msgspec.Struct, frozen=True):
     name: str
 
 
-class Spent(msgspec.Struct, frozen=True, kw_only=True):
+class TokenUsage(msgspec.Struct, frozen=True, kw_only=True):
     """What an answer cost."""
 
     input_tokens: int = 0
@@ -60,15 +60,15 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True):
     """In US dollars, where the price is known."""
 
 
-class Answered(msgspec.Struct, frozen=True, kw_only=True):
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """The whole answer; nothing comes after it. The calls in it have no ids of ours yet: `tool_call_id` is empty."""
 
     parts: tuple[Part, ...]
     finish: Finish
-    spent: Spent = Spent()
+    spent: TokenUsage = TokenUsage()
 
 
-Piece = TextPiece | ReasoningPiece | CallPiece | Answered
+StreamPiece = TextPiece | ReasoningPiece | CallPiece | Completion
 
 
 class Model(Protocol):
@@ -84,8 +84,8 @@ class Model(Protocol):
         """How many tokens question and answer may have together."""
         ...
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
-        """The answer, piece by piece; the last is `Answered`. ModelError where there is none, or not all of it.
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamPiece]:
+        """The answer, piece by piece; the last is `Completion`. ModelError where there is none, or not all of it.
 
         Whoever stops listening closes the iterator (`listening` does it): that ends the question at once."""
         ...

@@ -16,17 +16,17 @@ _TAKEN = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
 _UNSEEN = "[a picture was here; this model takes none]"
 
 
-def shows_pictures(request: ModelRequest) -> bool:
-    """Whether there is a picture in the talk."""
-    return any(visible(one) for message in request.messages for one in _holding(message))
+def has_pictures(request: ModelRequest) -> bool:
+    """Whether there is a picture in the transcript."""
+    return any(list_pictures(one) for message in request.messages for one in _holding(message))
 
 
-def without_pictures(request: ModelRequest) -> ModelRequest:
+def drop_pictures(request: ModelRequest) -> ModelRequest:
     """The same question for a model that takes none: a line says where one was."""
     return replace(request, messages=tuple(map(_blindly, request.messages)))
 
 
-def visible(told: CallResult | UserMessage) -> list[Attachment]:
+def list_pictures(told: CallResult | UserMessage) -> list[Attachment]:
     """The pictures of a result, or of what the person said, that every wire takes."""
     return [one for one in told.attachments if one.mime in _TAKEN and one.content]
 
@@ -45,12 +45,12 @@ def _holding(message: Message) -> tuple[CallResult | UserMessage, ...]:
 
 
 def _blindly(message: Message) -> Message:
-    if isinstance(message, UserMessage) and visible(message):
+    if isinstance(message, UserMessage) and list_pictures(message):
         return replace(message, text=f"{message.text}\n{_UNSEEN}", attachments=())
     if not isinstance(message, ResultsMessage):
         return message
     told = (
-        replace(result, content=f"{result.content}\n{_UNSEEN}", attachments=()) if visible(result) else result
+        replace(result, content=f"{result.content}\n{_UNSEEN}", attachments=()) if list_pictures(result) else result
         for result in message.results
     )
     return ResultsMessage(results=tuple(told))

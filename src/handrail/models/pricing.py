@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from pydantic_ai.usage import RequestUsage
 
 
-def price(usage: "RequestUsage", provider: str, model: str) -> float | None:
+def compute_cost(usage: "RequestUsage", provider: str, model: str) -> float | None:
     """US dollars; None where no price is known."""
     from genai_prices import calc_price  # noqa: PLC0415
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from handrail.models.connection import Connection
+    from handrail.models.connection import ModelConnection
 
 
-class Key:
+class ApiKey:
     """A key. It is shown nowhere: whoever prints it gets three dots."""
 
     __slots__ = ("_value",)
@@ -25,7 +25,7 @@ class Key:
         return "…"
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """How long a provider is waited for, in seconds."""
 
     connect: float = 10
@@ -33,14 +33,14 @@ class Patience(msgspec.Struct, frozen=True, kw_only=True):
     """While nothing at all comes. Models that think for long say nothing while they do."""
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     """Where one model is found."""
 
     provider: "Provider"
     model: str
     address: str
-    key: Key | None
-    patience: Patience
+    key: ApiKey | None
+    patience: Timeouts
 
     @property
     def name(self) -> str:
@@ -62,7 +62,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     modules: tuple[str, ...]
     """What is imported for it, in this order."""
     address: str
-    connect: Callable[[Place], "Connection"]
+    connect: Callable[[Endpoint], "ModelConnection"]
     lists: str
     """How to find out which models it has, as a sentence."""
     window: int
@@ -80,12 +80,12 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     priced: bool = False
     """Whether its prices are known whatever the address is."""
 
-    def key(self, environment: Mapping[str, str]) -> Key | None:
+    def key(self, environment: Mapping[str, str]) -> ApiKey | None:
         """The key that is set."""
-        value = first_set(self.keys, environment)
-        return Key(value) if value else None
+        value = find_first_set(self.keys, environment)
+        return ApiKey(value) if value else None
 
 
-def first_set(names: tuple[str, ...], environment: Mapping[str, str]) -> str:
+def find_first_set(names: tuple[str, ...], environment: Mapping[str, str]) -> str:
     """The value of the first of these variables that says something; empty where none does."""
     return next((value for name in names if (value := environment.get(name, "").strip())), "")

@@ -6,26 +6,26 @@ import msgspec
 
 from handrail.models.model import ModelRequest
 from handrail.protocol.message import Message
+from handrail.protocol.text import truncate
 
-_LONGEST = 200
-_LOOKED_AT = 400
+_MAX_TOLD_CHARS = 200
+_MAX_READ_CHARS = 400
 """Characters: more of it is never told."""
-_QUOTE, _QUOTE_OF_KEY = 12, 6
+_MIN_QUOTE_CHARS, _MIN_KEY_QUOTE_CHARS = 12, 6
 """Characters in a row that are no chance."""
 _LEFT_OUT = "…"
 
 
-def unquoted(text: str, request: ModelRequest, key: str | None) -> str:
-    """The text in one line, shortened, with three dots for everything in it that the talk or the key holds too."""
-    line = " ".join("".join(one if one.isprintable() else " " for one in text[:_LOOKED_AT]).split())
+def redact_quotes(text: str, request: ModelRequest, key: str | None) -> str:
+    """The text in one line, shortened, with three dots for everything that is in the transcript or the key too."""
+    line = " ".join("".join(one if one.isprintable() else " " for one in text[:_MAX_READ_CHARS]).split())
     hidden = [False] * len(line)
     if key:
         line = line.replace(key, _LEFT_OUT)
-        hidden = _found(line, key, min(_QUOTE_OF_KEY, len(key)))
+        hidden = _found(line, key, min(_MIN_KEY_QUOTE_CHARS, len(key)))
     said = "\0".join(piece for message in request.messages for piece in _texts(message))
-    hidden = [a or b for a, b in zip(hidden, _found(line, said, _QUOTE), strict=True)]
-    shown = "".join(_kept(line, hidden))
-    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+    hidden = [a or b for a, b in zip(hidden, _found(line, said, _MIN_QUOTE_CHARS), strict=True)]
+    return truncate("".join(_kept(line, hidden)), _MAX_TOLD_CHARS)
 
 
 def _found(line: str, source: str, run: int) -> list[bool]:

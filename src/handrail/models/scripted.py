@@ -6,13 +6,22 @@ from typing import Any
 
 import msgspec
 
-from handrail.models.model import Answered, CallPiece, ModelError, ModelRequest, Piece, ReasoningPiece, Spent, TextPiece
+from handrail.models.model import (
+    CallPiece,
+    Completion,
+    ModelError,
+    ModelRequest,
+    ReasoningPiece,
+    StreamPiece,
+    TextPiece,
+    TokenUsage,
+)
 from handrail.protocol.message import AssistantMessage, CallPart, Detail, Finish, Part, ReasoningPart, TextPart
 
 _PROVIDER = "scripted"
 
 
-class Line(msgspec.Struct, frozen=True, kw_only=True):
+class ScriptedReply(msgspec.Struct, frozen=True, kw_only=True):
     """One answer."""
 
     text: str = ""
@@ -20,7 +29,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     calls: tuple[tuple[str, Any], ...] = ()
     """Name and arguments of each."""
     finish: Finish | None = None
-    spent: Spent = Spent()
+    spent: TokenUsage = TokenUsage()
     fails: ModelError | tuple[ModelError, ...] | None = None
     """Raised in the place of the whole answer: one every time, several one after the other and then no more."""
     fails_after: int | None = None
@@ -29,23 +38,23 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     """Awaited before each piece with its number, and once more before the end: a test can hold the model there."""
 
 
-Script = Sequence[Line | Callable[[ModelRequest], Line]]
+Script = Sequence[ScriptedReply | Callable[[ModelRequest], ScriptedReply]]
 
 
-class Scripted:
-    """Answers with one line after the other. It goes by the talk it is sent, so it goes on after a restart."""
+class ScriptedModel:
+    """Answers with one line after the other. It goes by the transcript it is sent, so it goes on after a restart."""
 
     def __init__(
-        self, script: Script, *, name: str = "script", window: int = 200_000, summary: Line | None = None
+        self, script: Script, *, name: str = "script", window: int = 200_000, summary: ScriptedReply | None = None
     ) -> None:
         self._script = script
         self._failed: Counter[int] = Counter()
         self.name = f"{_PROVIDER}:{name}"
         self.window = window
         self._summary = summary
-        """What it answers where it is to sum up the talk; without it, it cannot."""
+        """What it answers where it is to sum up the transcript; without it, it cannot."""
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPiece]:
         """The next line of the script, piece by piece."""
         if request.purpose == "summary":
             yield _summed_up(self._summary)
@@ -68,7 +77,7 @@ class Scripted:
     async def close(self) -> None:
         """There is nothing to let go of."""
 
-    def _next_failure(self, line: Line, number: int) -> ModelError | None:
+    def _next_failure(self, line: ScriptedReply, number: int) -> ModelError | None:
         if not isinstance(line.fails, tuple):
             return line.fails
         tried = self._failed[number]
@@ -76,21 +85,21 @@ class Scripted:
         return line.fails[tried] if tried < len(line.fails) else None
 
 
-async def _wait(line: Line, place: int) -> None:
+async def _wait(line: ScriptedReply, place: int) -> None:
     if line.waits is not None:
         await line.waits(place)
 
 
-def _summed_up(line: Line | None) -> Answered:
+def _summed_up(line: ScriptedReply | None) -> Completion:
     if line is None:
-        raise ModelError("UNAVAILABLE", "The script has no line that sums the talk up.")
+        raise ModelError("UNAVAILABLE", "The script has no line that sums the transcript up.")
     if isinstance(line.fails, ModelError):
         raise line.fails
-    return Answered(parts=(TextPart(text=line.text),), finish="stop", spent=line.spent)
+    return Completion(parts=(TextPart(text=line.text),), finish="stop", spent=line.spent)
 
 
-def _pieces(line: Line) -> list[Piece]:
-    pieces: list[Piece] = [ReasoningPiece(word) for word in _words(line.reasoning)]
+def _pieces(line: ScriptedReply) -> list[StreamPiece]:
+    pieces: list[StreamPiece] = [ReasoningPiece(word) for word in _words(line.reasoning)]
     pieces += [TextPiece(word) for word in _words(line.text)]
     return pieces + [CallPiece(name) for name, _ in line.calls]
 
@@ -100,7 +109,7 @@ def _words(text: str) -> list[str]:
     return text.replace(" ", " \0").split("\0") if text else []
 
 
-def _answer(line: Line, number: int) -> Answered:
+def _answer(line: ScriptedReply, number: int) -> Completion:
     detail = Detail(provider=_PROVIDER, values={"line": number})
     parts: list[Part] = []
     if line.reasoning:
@@ -108,7 +117,7 @@ def _answer(line: Line, number: int) -> Answered:
     parts.append(TextPart(text=line.text, detail=detail))
     parts += [CallPart(tool_call_id="", name=name, args=args) for name, args in line.calls]
     finish = line.finish or ("calls" if line.calls else "stop")
-    return Answered(parts=tuple(parts), finish=finish, spent=line.spent)
+    return Completion(parts=tuple(parts), finish=finish, spent=line.spent)
 
 
 def _lines_played(request: ModelRequest) -> int:

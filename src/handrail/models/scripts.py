@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
-from handrail.models.model import ModelError, Spent
-from handrail.models.scripted import Line
+from handrail.models.model import ModelError, TokenUsage
+from handrail.models.scripted import ScriptedReply
 from handrail.protocol.message import Finish
-from handrail.protocol.reading import from_json
+from handrail.protocol.reading import decode_json
 
 
 class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -18,15 +18,15 @@ class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     calls: tuple[tuple[str, Any], ...] = ()
     """Name and arguments of each."""
     finish: Finish | None = None
-    spent: Spent = Spent()
+    spent: TokenUsage = TokenUsage()
     fails: tuple[str, str] | None = None
     """Code and message of the error."""
 
 
-def lines_of(data: bytes) -> list[Line]:
+def parse_script(data: bytes) -> list[ScriptedReply]:
     """The lines of a script: `[{"text": …, "calls": [["read", {"path": …}]]}, …]`. msgspec's error where it is none."""
     return [
-        Line(
+        ScriptedReply(
             text=one.text,
             reasoning=one.reasoning,
             calls=one.calls,
@@ -34,5 +34,5 @@ def lines_of(data: bytes) -> list[Line]:
             spent=one.spent,
             fails=ModelError(*one.fails) if one.fails else None,
         )
-        for one in from_json(data, list[_Written])
+        for one in decode_json(data, list[_Written])
     ]

@@ -1,4 +1,4 @@
-"""The talk as a provider is sent it: the same bytes for the same messages every time, so that its cache holds."""
+"""The transcript as a provider is sent it: the same bytes for the same messages every time, so that its cache holds."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from handrail.models.characters import whole, whole_values
+from handrail.models.characters import fix_json_surrogates, fix_surrogates
 from handrail.models.model import ModelRequest
-from handrail.models.pictures import to_picture, visible
+from handrail.models.pictures import list_pictures, to_picture
 from handrail.protocol.message import (
     AssistantMessage,
     CallPart,
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from pydantic_ai import messages as wire
     from pydantic_ai.models import ModelRequestParameters
 
-    from handrail.models.connection import Connection
+    from handrail.models.connection import ModelConnection
 
 _NOTHING = "(nothing)"
 """Wires refuse an empty text."""
 _NO_NAME = re.compile(r"[^a-zA-Z0-9_-]")
-_LONGEST_NAME = 64
+_MAX_NAME_CHARS = 64
 
 
-def to_wire(request: ModelRequest, provider: str, connection: "Connection") -> "list[wire.ModelMessage]":
+def to_wire(request: ModelRequest, provider: str, connection: "ModelConnection") -> "list[wire.ModelMessage]":
     """The messages of a question in pydantic-ai's words.
 
     What the person, the loop and the tools said in a row is one message, since most wires want the two sides to
@@ -68,7 +68,7 @@ def to_parameters(request: ModelRequest) -> "ModelRequestParameters":
             )
             for tool in request.tools
         ],
-        instruction_parts=[InstructionPart(content=whole(request.system))] if request.system else None,
+        instruction_parts=[InstructionPart(content=fix_surrogates(request.system))] if request.system else None,
     )
 
 
@@ -134,9 +134,9 @@ def _said(message: AssistantMessage, ids: _WireIds, system: str) -> "Iterator[wi
         values = _values(part.detail, provider)
         given: dict[str, Any] = {"provider_name": system, **values} if values is not None else {}
         if isinstance(part, TextPart):
-            yield wire.TextPart(content=whole(part.text), **given)
+            yield wire.TextPart(content=fix_surrogates(part.text), **given)
         elif isinstance(part, ReasoningPart):
-            yield wire.ThinkingPart(content=whole(part.text), **given)
+            yield wire.ThinkingPart(content=fix_surrogates(part.text), **given)
         else:
             wire_id = ids.name(part, message.model)
             yield wire.ToolCallPart(tool_name=_name(part.name), args=_arguments(part), tool_call_id=wire_id, **given)
@@ -145,16 +145,16 @@ def _said(message: AssistantMessage, ids: _WireIds, system: str) -> "Iterator[wi
 def _name(called: str) -> str:
     """A name that every wire takes. Models also call what is none; were that sent back, no question after it would be
     answered."""
-    return _NO_NAME.sub("_", called)[:_LONGEST_NAME] or "_"
+    return _NO_NAME.sub("_", called)[:_MAX_NAME_CHARS] or "_"
 
 
 def _arguments(call: CallPart) -> dict[str, Any]:
     """Always an object, as the wires want it; what was none is wrapped, and its result says what was wrong."""
     args: Any = call.args
     if isinstance(args, dict):
-        return whole_values(args)
+        return fix_json_surrogates(args)
     text = args if isinstance(args, str) else msgspec.json.encode(args).decode()
-    return {"INVALID_JSON": whole(text)}
+    return {"INVALID_JSON": fix_surrogates(text)}
 
 
 def _asked(messages: Iterable[Message], ids: _WireIds, rich: bool) -> "Iterator[wire.ModelRequestPart]":
@@ -168,9 +168,9 @@ def _asked(messages: Iterable[Message], ids: _WireIds, rich: bool) -> "Iterator[
             pictures += [] if rich else [part for result in results for part in _pictures_beside(result)]
         else:
             spoken = list(run)
-            texts = [whole(getattr(message, "text", "")) for message in spoken]
+            texts = [fix_surrogates(getattr(message, "text", "")) for message in spoken]
             said = "\n\n".join(text for text in texts if text.strip()) or _NOTHING
-            theirs = (visible(message) for message in spoken if isinstance(message, UserMessage))
+            theirs = (list_pictures(message) for message in spoken if isinstance(message, UserMessage))
             pictures += [to_picture(one) for shown in theirs for one in shown]
             yield wire.UserPromptPart(content=[*pictures, said] if pictures else said)
             pictures = []
@@ -181,8 +181,8 @@ def _asked(messages: Iterable[Message], ids: _WireIds, rich: bool) -> "Iterator[
 def _result(result: CallResult, ids: _WireIds, rich: bool) -> "wire.ToolReturnPart[Any]":
     from pydantic_ai.messages import ToolReturnPart  # noqa: PLC0415
 
-    text = whole(result.content) if result.content.strip() else _NOTHING
-    pictures = [to_picture(one) for one in visible(result)] if rich else []
+    text = fix_surrogates(result.content) if result.content.strip() else _NOTHING
+    pictures = [to_picture(one) for one in list_pictures(result)] if rich else []
     return ToolReturnPart(
         tool_name=_name(result.name),
         content=[text, *pictures] if pictures else text,
@@ -192,6 +192,6 @@ def _result(result: CallResult, ids: _WireIds, rich: bool) -> "wire.ToolReturnPa
 
 
 def _pictures_beside(result: CallResult) -> "Iterator[wire.UserContent]":
-    for one in visible(result):
-        yield f"{whole(one.path)}, from {result.name}:"
+    for one in list_pictures(result):
+        yield f"{fix_surrogates(one.path)}, from {result.name}:"
         yield to_picture(one)

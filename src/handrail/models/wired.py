@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
-from handrail.models.connection import Connection, watch_responses
+from handrail.models.connection import ModelConnection, watch_responses
 from handrail.models.loading import load
-from handrail.models.model import ModelError, ModelRequest, Piece
-from handrail.models.pictures import shows_pictures, without_pictures
-from handrail.models.provider import Place
-from handrail.models.receiving import Pieces, from_wire
+from handrail.models.model import ModelError, ModelRequest, StreamPiece
+from handrail.models.pictures import drop_pictures, has_pictures
+from handrail.models.provider import Endpoint
+from handrail.models.receiving import PieceBuilder, from_wire
 from handrail.models.sending import to_parameters, to_wire
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse
 
 
-class WiredModel:
+class ProviderModel:
     """A model of a provider. Many sessions may share one."""
 
-    def __init__(self, place: Place, window: int | None = None) -> None:
+    def __init__(self, place: Endpoint, window: int | None = None) -> None:
         self._place, self._window = place, window
         self._sees = True
         self._reached = False
@@ -30,7 +30,7 @@ class WiredModel:
         self._opening = threading.Lock()
         self._known: int | None = None
         # Connections belong to the event loop that they are used in, and hosts may have several.
-        self._open: WeakKeyDictionary[AbstractEventLoop, Connection] = WeakKeyDictionary()
+        self._open: WeakKeyDictionary[AbstractEventLoop, ModelConnection] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -45,18 +45,18 @@ class WiredModel:
         """What was set, else what is known of the model once its package is there, else what is usual."""
         return self._window or self._known or self._place.provider.window
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPiece]:
         """The answer, piece by piece. Whoever stops listening ends the question: the connection is closed."""
         connection = await self._connected()
-        request = request if self._sees else without_pictures(request)
-        talk, offer = to_wire(request, self._place.provider.name, connection), to_parameters(request)
+        request = request if self._sees else drop_pictures(request)
+        transcript, offer = to_wire(request, self._place.provider.name, connection), to_parameters(request)
         settings: Any = self._settings(connection, request)
-        pieces, whole, responses = Pieces(), None, watch_responses()
+        pieces, whole, responses = PieceBuilder(), None, watch_responses()
         try:
-            async with connection.model.request_stream(talk, settings, offer) as answer:
+            async with connection.model.request_stream(transcript, settings, offer) as answer:
                 async for event in answer:
                     self._reached = True
-                    for piece in pieces.of(event):
+                    for piece in pieces.build(event):
                         yield piece
                 whole = answer.get()
         except Exception as error:  # whatever a server sends and its package stumbles over is the server's failure
@@ -80,32 +80,32 @@ class WiredModel:
 
     def _without_waiting(self, error: Exception) -> ModelError | None:
         """What to say of a host that never answered; None where there was one, or this is about something else."""
-        from handrail.models.failing import is_not_there, not_there  # noqa: PLC0415
+        from handrail.models.failing import build_unreachable_error, is_unreachable  # noqa: PLC0415
 
-        return not_there(error, self._place) if not self._reached and is_not_there(error) else None
+        return build_unreachable_error(error, self._place) if not self._reached and is_unreachable(error) else None
 
     def _explain(self, error: Exception, request: ModelRequest) -> ModelError:
         from handrail.models import failing  # noqa: PLC0415
 
-        if (untaken := failing.untaken(error, self._place)) is not None:
+        if (untaken := failing.find_rejection_error(error, self._place)) is not None:
             return untaken
-        if shows_pictures(request) and failing.wants_no_pictures(error):
+        if has_pictures(request) and failing.is_picture_refusal(error):
             self._sees = False
-            return failing.without_sight(self._place)
-        return failing.explain(error, self._place, request)
+            return failing.build_no_pictures_error(self._place)
+        return failing.to_model_error(error, self._place, request)
 
     def _broken_off(self) -> ModelError:
-        from handrail.models.failing import broken_off  # noqa: PLC0415
+        from handrail.models.failing import build_interrupted_error  # noqa: PLC0415
 
-        return broken_off(self._place)
+        return build_interrupted_error(self._place)
 
-    async def _connected(self) -> Connection:
+    async def _connected(self) -> ModelConnection:
         import asyncio  # noqa: PLC0415
 
         loop = asyncio.get_running_loop()
         return self._open.get(loop) or await asyncio.to_thread(self._connect, loop)
 
-    def _connect(self, loop: "AbstractEventLoop") -> Connection:
+    def _connect(self, loop: "AbstractEventLoop") -> ModelConnection:
         with self._opening:
             if loop not in self._open:
                 load(self._place.provider)
@@ -113,16 +113,16 @@ class WiredModel:
                 self._known = self._open[loop].window
             return self._open[loop]
 
-    def _settings(self, connection: Connection, request: ModelRequest) -> dict[str, Any]:
+    def _settings(self, connection: ModelConnection, request: ModelRequest) -> dict[str, Any]:
         most = {} if request.most_tokens is None else {"max_tokens": request.most_tokens}
         return {**connection.settings, **most}
 
     def _cost(self, response: "ModelResponse") -> float | None:
-        from handrail.models.pricing import price  # noqa: PLC0415
+        from handrail.models.pricing import compute_cost  # noqa: PLC0415
 
         if not (self._place.provider.priced or self._place.usual) or self._place.provider.local:
             return None
-        return price(response.usage, self._place.provider.name, self._place.model)
+        return compute_cost(response.usage, self._place.provider.name, self._place.model)
 
 
 def _is_whole(response: "ModelResponse") -> bool:

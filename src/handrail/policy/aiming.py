@@ -5,9 +5,9 @@ from functools import lru_cache
 
 from handrail.policy.name_tables import CREDENTIAL_ENDINGS, CREDENTIAL_FILES, CREDENTIAL_FOLDERS, PLAIN_FILES
 
-_ENOUGH = 2
+_MIN_FIXED_CHARS = 2
 """Characters that a glob fixes of a name before it counts as aimed at it."""
-_LONGEST = 64
+_MAX_GLOB_CHARS = 64
 """Of a glob; a longer one is taken to aim at something."""
 _ANY = ""
 _MANY = "*"
@@ -18,16 +18,16 @@ _Token = str
 
 
 @lru_cache(maxsize=1024)
-def aims(component: str, *, hidden: bool = False) -> bool:
+def is_credential_glob(component: str, *, hidden: bool = False) -> bool:
     """Whether a glob of one name, folded, fixes enough of a credential's; `hidden` where it may stand for a dot in
     front, as it does to git and not to the shell."""
     if not any(sign in component for sign in "*?["):
         return False
-    if len(component) > _LONGEST:
+    if len(component) > _MAX_GLOB_CHARS:
         return True
     tokens = tuple(_tokens(component))
     names = [name for name in _NAMES if hidden or _can_begin(tokens, name)]
-    if any(_fixed(tokens, name, hidden=hidden) >= _ENOUGH for name in names) or _aims_at_part(tokens):
+    if any(_fixed(tokens, name, hidden=hidden) >= _MIN_FIXED_CHARS for name in names) or _aims_at_part(tokens):
         return True
     return any(_fixed(tokens, name) == len(name.partition(".")[0]) for name in PLAIN_FILES)
 
@@ -38,10 +38,10 @@ _NAMES = tuple(sorted(CREDENTIAL_FILES | CREDENTIAL_FOLDERS))
 def _aims_at_part(tokens: Sequence[_Token]) -> bool:
     """At an ending, or at a beginning, whatever the rest of the name is."""
     tails = [tokens[n:] for n in range(len(tokens))]
-    if any(_fixed(tail, ending) >= _ENOUGH for ending in CREDENTIAL_ENDINGS for tail in tails):
+    if any(_fixed(tail, ending) >= _MIN_FIXED_CHARS for ending in CREDENTIAL_ENDINGS for tail in tails):
         return True
     heads = [tokens[: n + 1] for n in range(len(tokens))] if _can_begin(tokens, _FIRST_OF_SETTINGS) else []
-    return any(_fixed(head, _FIRST_OF_SETTINGS) >= _ENOUGH for head in heads)
+    return any(_fixed(head, _FIRST_OF_SETTINGS) >= _MIN_FIXED_CHARS for head in heads)
 
 
 def _can_begin(tokens: Sequence[_Token], name: str) -> bool:

@@ -1,20 +1,26 @@
-"""Judges what was changed, or would be: the same for a file tool and for what a command left in its layer."""
+"""Judges what was changed, or would be: the same for a file tool and for what a command left in its overlay."""
 
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
-from handrail.policy.configuration import Rules
-from handrail.policy.harm import is_deletion, is_generated, moved_away, runs_as_owner
-from handrail.policy.judging.deciding import decision_of
-from handrail.policy.judging.judged import Judged, allowed, moded, ruled, secret
+from handrail.policy.configuration import PolicyConfig
+from handrail.policy.harm import collect_moved_paths, has_setid_bit, is_deletion, is_generated
+from handrail.policy.judging.deciding import combine
+from handrail.policy.judging.judged import PartVerdict, allow, deny_credential, judge_by_mode, judge_by_rule
 from handrail.policy.judging.paths import LOCKED
 from handrail.policy.modes import Subject
-from handrail.policy.names import is_packaged, locks_repository, may_be_in_repository, protection, steers_repository
-from handrail.policy.repository import Upkeep, changed_settings, upkeep
-from handrail.policy.rules.book import book_of
+from handrail.policy.names import (
+    find_protection,
+    is_git_control_name,
+    is_git_lock,
+    is_packaged,
+    list_possible_repositories,
+)
+from handrail.policy.repository import GitMaintenance, find_changed_settings, find_git_maintenance
+from handrail.policy.rules.book import build_rulebook
 from handrail.policy.rules.rule import Rule
-from handrail.policy.spelling import folded
+from handrail.policy.spelling import normalize_name
 from handrail.protocol.change import Change
 from handrail.protocol.decision import Decision
 
@@ -24,13 +30,13 @@ _INTERPRETER = re.compile(r"/(?:.*/)?bin/python[0-9.]*", re.DOTALL)
 """What a virtual environment links to wherever it was installed."""
 _MEGABYTE = 1 << 20
 _SHARED = "changes files that have other names (hard links), maybe outside the workspace:"
-_NAMED = 3
+_MAX_NAMED_PATHS = 3
 """Paths that a part names; of more it says how many."""
 
 
 def judge_changes(
     changes: tuple[Change, ...],
-    rules: Rules,
+    rules: PolicyConfig,
     *,
     undo: bool,
     spoken_for: bool = False,
@@ -38,70 +44,74 @@ def judge_changes(
     tool: str = "exec",
     steering: frozenset[str] = frozenset(),
 ) -> Decision:
-    """One part for each kind of harm, the worst first. `undo`: whether the changes can be taken back.
+    """One part for each kind of harm, the worst first. `undo`: whether the changes can be undone.
 
     `spoken_for`: a person, a rule or a grant allowed the call, and with it that files are written and deleted; never
     that what steers tools is changed, nor very many files, nor anything in plan mode. `configs` has the text of each
     `.git/config` that is new or changed, by its path, and what it was before, by its hash; without them it asks like
     anything that steers git. `steering`: paths that steer a repository of another name that was there before.
     """
-    kept_up = upkeep(changes, configs or {})
+    kept_up = find_git_maintenance(changes, configs or {})
     steered = _steered([change for change in changes if not kept_up.is_in_new(change.path)], configs or {})
     judged = [*_never(changes), *_by_rules(changes, rules, tool)]
     judged += _by_kind(changes, steered, kept_up, rules, steering, undo=undo)
     if spoken_for and rules.mode != "plan":
-        judged = [_spoken_for(one) if one.part.decision == "confirm" and not one.firm else one for one in judged]
-    return decision_of(judged or [allowed("files", "fs.unchanged", "nothing changes")], rules)
+        judged = [_spoken_for(one) if one.part.decision == "confirm" and not one.final else one for one in judged]
+    return combine(judged or [allow("files", "fs.unchanged", "nothing changes")], rules)
 
 
 def _steered(changes: list[Change], configs: Mapping[str, str]) -> dict[str, str]:
     """By the paths of changed configurations, the settings that may make git run programs or lead it elsewhere."""
-    found = {change.path: changed_settings(change, configs) for change in changes}
+    found = {change.path: find_changed_settings(change, configs) for change in changes}
     return {path: f"{_listed(list(names))} in {path}" for path, names in found.items() if names}
 
 
-def _spoken_for(judged: Judged) -> Judged:
-    return allowed(judged.part.subject, judged.part.rule, f"{judged.part.reason}, as the call was allowed to")
+def _spoken_for(judged: PartVerdict) -> PartVerdict:
+    return allow(judged.part.subject, judged.part.rule, f"{judged.part.reason}, as the call was allowed to")
 
 
-def _never(changes: tuple[Change, ...]) -> list[Judged]:
+def _never(changes: tuple[Change, ...]) -> list[PartVerdict]:
     credentials = [change.path for change in changes if _is_credential(change)]
-    return [secret(_listed(credentials))] if credentials else []
+    return [deny_credential(_listed(credentials))] if credentials else []
 
 
 def _is_credential(change: Change) -> bool:
     """By its name; what a package that was just installed brought with it is nobody's secret."""
-    if all(protection(path) != "credential" for path in _names(change)):
+    if all(find_protection(path) != "credential" for path in _names(change)):
         return False
     return change.action != "created" or not is_packaged(change.path)
 
 
-def _by_rules(changes: tuple[Change, ...], rules: Rules, tool: str) -> list[Judged]:
+def _by_rules(changes: tuple[Change, ...], rules: PolicyConfig, tool: str) -> list[PartVerdict]:
     """What deny and ask rules say; an allow rule was about the call, not about what came of it."""
-    book = book_of(rules.rules)
+    book = build_rulebook(rules.rules)
     found: dict[Rule, list[str]] = {}
     for change in changes:
         rule = book.path(tool, _names(change))
         if rule is not None and rule.verdict != "allow":
             found.setdefault(rule, []).append(change.path)
-    return [ruled(_listed(paths), rule) for rule, paths in found.items()]
+    return [judge_by_rule(_listed(paths), rule) for rule, paths in found.items()]
 
 
 def _by_kind(
     changes: tuple[Change, ...],
     steered: dict[str, str],
-    kept_up: Upkeep,
-    rules: Rules,
+    kept_up: GitMaintenance,
+    rules: PolicyConfig,
     steering: frozenset[str],
     *,
     undo: bool,
-) -> Iterator[Judged]:
+) -> Iterator[PartVerdict]:
     notable = [change for change in changes if not kept_up.covers(change)]
-    heads = {posixpath.dirname(change.path) for change in changes if folded(posixpath.basename(change.path)) == "head"}
-    moved = moved_away(changes)
+    heads = {
+        posixpath.dirname(change.path)
+        for change in changes
+        if normalize_name(posixpath.basename(change.path)) == "head"
+    }
+    moved = collect_moved_paths(changes)
     protected = [change.path for change in notable if change.path not in steered and _is_protected(change, heads)]
     protected += [change.path for change in notable if change.path in steering and not is_packaged(change.path)]
-    protected += [change.path for change in changes if runs_as_owner(change)]
+    protected += [change.path for change in changes if has_setid_bit(change)]
     deleted = [change.path for change in changes if is_deletion(change, moved)]
     bulk = _bulk(changes, kept_up, rules, moved)
     kinds: tuple[tuple[Subject, str, str, list[str]], ...] = (
@@ -119,7 +129,7 @@ def _by_kind(
     for kind, rule, does, paths in kinds:
         if paths:
             why = does if kind == "bulk" else f"{does} {_listed(paths)}"
-            yield moded(_listed(paths), rule, kind, rules.mode, undo=undo, why=why)
+            yield judge_by_mode(_listed(paths), rule, kind, rules.mode, undo=undo, why=why)
 
 
 def _read_only(changes: tuple[Change, ...]) -> list[str]:
@@ -128,7 +138,7 @@ def _read_only(changes: tuple[Change, ...]) -> list[str]:
 
 
 def _leaves_lock(change: Change) -> bool:
-    return change.action != "deleted" and locks_repository(change.path)
+    return change.action != "deleted" and is_git_lock(change.path)
 
 
 def _leads_out(change: Change) -> bool:
@@ -145,16 +155,16 @@ def _shown(change: Change) -> str:
 
 def _is_protected(change: Change, heads: set[str]) -> bool:
     """By its name, or since it steers a repository of another name that is made here: one with a HEAD of its own."""
-    steering = [path for path in _names(change) if protection(path) == "protected" or _steers_one_of(heads, path)]
+    steering = [path for path in _names(change) if find_protection(path) == "protected" or _steers_one_of(heads, path)]
     return not all(is_packaged(path) for path in steering)
 
 
 def _steers_one_of(heads: set[str], path: str) -> bool:
-    found = may_be_in_repository(path) if heads else ()
-    return any((folder if folder != "." else "") in heads and steers_repository(name) for folder, name in found)
+    found = list_possible_repositories(path) if heads else ()
+    return any((folder if folder != "." else "") in heads and is_git_control_name(name) for folder, name in found)
 
 
-def _bulk(changes: tuple[Change, ...], kept_up: Upkeep, rules: Rules, moved: frozenset[str]) -> str:
+def _bulk(changes: tuple[Change, ...], kept_up: GitMaintenance, rules: PolicyConfig, moved: frozenset[str]) -> str:
     """Why it is a bulk change; empty if it is none. Git's own objects do not count as files, but as bytes. A file that
     only moved counts once, and writes no bytes."""
     files = [one for one in changes if one.kind != "folder" and one.path not in moved and kept_up.counts(one)]
@@ -172,5 +182,5 @@ def _names(change: Change) -> tuple[str, ...]:
 
 
 def _listed(paths: list[str]) -> str:
-    more = len(paths) - _NAMED
-    return ", ".join(paths) if more <= 0 else f"{', '.join(paths[:_NAMED])} and {more} more"
+    more = len(paths) - _MAX_NAMED_PATHS
+    return ", ".join(paths) if more <= 0 else f"{', '.join(paths[:_MAX_NAMED_PATHS])} and {more} more"

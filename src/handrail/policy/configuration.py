@@ -10,7 +10,7 @@ from handrail.protocol.decision import Mode
 from handrail.protocol.permission import Permission
 
 
-class Restriction(msgspec.Struct, frozen=True):
+class RestrictedProfile(msgspec.Struct, frozen=True):
     """The restricted profile: few commands, few folders, and nothing asks."""
 
     commands: tuple[str, ...]
@@ -19,7 +19,7 @@ class Restriction(msgspec.Struct, frozen=True):
     """Relative to the workspace; files are read and written in these only."""
 
 
-class Vouching(msgspec.Struct, frozen=True):
+class TrustedServer(msgspec.Struct, frozen=True):
     """What settings that count (managed, the user's, a trusted project's) vouch for of another server."""
 
     server: str
@@ -29,7 +29,7 @@ class Vouching(msgspec.Struct, frozen=True):
     """Whether the server is believed when it says of a tool that it only looks."""
 
 
-class Rules(msgspec.Struct, frozen=True):
+class PolicyConfig(msgspec.Struct, frozen=True):
     """Everything that people decided beforehand."""
 
     mode: Mode
@@ -42,8 +42,8 @@ class Rules(msgspec.Struct, frozen=True):
     bulk_deleted: int = 20
     bulk_changed: int = 200
     bulk_bytes: int = 256 << 20
-    restriction: Restriction | None = None
-    servers: tuple[Vouching, ...] = ()
+    restriction: RestrictedProfile | None = None
+    servers: tuple[TrustedServer, ...] = ()
     """Servers that somebody vouches for, in part."""
     denied: tuple[Permission, ...] = ()
     """What no call may do here: nobody is asked about it, and no other setting opens it."""

@@ -8,24 +8,24 @@ from typing import Literal
 
 import msgspec
 
-from handrail.policy.commands.reader import with_guards
-from handrail.policy.commands.targets import base_name
-from handrail.policy.commands.wrapped import contents
+from handrail.policy.commands.reader import add_guard_options
+from handrail.policy.commands.targets import to_base_name
+from handrail.policy.commands.wrapped import unwrap
 from handrail.policy.commands.wrappers import SHELLS, WRAPPERS
-from handrail.policy.script import Step, read_script, with_inner
-from handrail.policy.secret_values import looks_random, looks_secret
+from handrail.policy.script import CommandStep, expand_inner_commands, parse_steps
+from handrail.policy.secret_values import is_random_value, is_secret_value
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.rewrite import rewrite
-from handrail.policy.shell.script import Outside, Script
-from handrail.policy.tables.load import known
-from handrail.protocol.decision import SeenCommand
+from handrail.policy.shell.rewrite import to_bash
+from handrail.policy.shell.script import Script, Unparsed
+from handrail.policy.tables.load import load_registry
+from handrail.protocol.decision import DisplayedCommand
 
 _UNREADABLE = ("bash",)
 _PLAIN = re.compile(r"[A-Za-z0-9_.+\[-]{1,40}")
 _NAMELESS = "…"
 _OPTION = re.compile(r"(--[a-z][a-z-]{0,30}(?:=|\Z)|-[A-Za-z]{1,2}\Z|-[A-Za-z]=?)(.*)", re.DOTALL)
 """The name of an option, and what may be its value. A longer word behind one dash may be both: `-psecret`."""
-_OUTLINE_LENGTH = 300
+_MAX_OUTLINE_CHARS = 300
 _GIT_WORD = re.compile(r"\bgit\b")
 _COMPARING = frozenset({"git status", "git diff"})
 _KEEPING = frozenset(
@@ -37,13 +37,13 @@ _FILTERS = frozenset({"head", "tail", "wc", "sort", "uniq", "cut", "tr", "nl", "
 """What reads no file but those that it names."""
 
 
-class Runnable(msgspec.Struct, frozen=True, kw_only=True):
+class RunnableCommand(msgspec.Struct, frozen=True, kw_only=True):
     """A command as it is run."""
 
-    text: str
+    bash_text: str
     """For bash: what was read in the command, written anew, with the guards of what is proven; where it cannot be read,
     the command as it is."""
-    proven: bool
+    is_read_only: bool
     """Whether it only looks, whatever is there: nothing that it could change needs to be within its reach."""
     programs: tuple[str, ...]
     """What it starts, as far as that is known, by name and sub-command and without arguments: `git status`."""
@@ -56,19 +56,21 @@ class Runnable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @lru_cache(maxsize=256)
-def runnable(text: str, cwd: str, there: tuple[str, ...] = ()) -> Runnable:
+def build_runnable(text: str, cwd: str, there: tuple[str, ...] = ()) -> RunnableCommand:
     """How a command is run that starts in a folder; `there` are the folders that a `cd` in it leads to for certain."""
-    script, steps = lex(text), read_script(text, cwd, there)
-    if isinstance(script, Outside):
-        return Runnable(text=text, proven=False, programs=_UNREADABLE, last=None, git=_git_in(text))
-    if isinstance(steps, Outside):
-        return Runnable(text=rewrite(script), proven=False, programs=_UNREADABLE, last=None, git=_git_in(text))
+    script, steps = lex(text), parse_steps(text, cwd, there)
+    if isinstance(script, Unparsed):
+        return RunnableCommand(bash_text=text, is_read_only=False, programs=_UNREADABLE, last=None, git=_git_in(text))
+    if isinstance(steps, Unparsed):
+        return RunnableCommand(
+            bash_text=to_bash(script), is_read_only=False, programs=_UNREADABLE, last=None, git=_git_in(text)
+        )
     named = [_named(step.words) for step in steps]
     inner = [_named(one.words) for step in steps for one in step.inner if one.words]
     proven = all(map(_only_looks, steps))
-    return Runnable(
-        text=rewrite(Script(tuple(map(with_guards, script.commands)), script.joins) if proven else script),
-        proven=proven,
+    return RunnableCommand(
+        bash_text=to_bash(Script(tuple(map(add_guard_options, script.commands)), script.joins) if proven else script),
+        is_read_only=proven,
         programs=tuple(dict.fromkeys([*named, *inner])),
         last=named[-1] if _decides(script) else None,
         compares=any(name in _COMPARING for name in named) and all(map(_compares_or_reads_nothing, steps, named)),
@@ -81,7 +83,9 @@ def _git_in(text: str) -> Literal["none", "among others"]:
     return "among others" if _GIT_WORD.search(text) else "none"
 
 
-def _git_of(steps: Sequence[Step], named: list[str], inner: list[str]) -> Literal["none", "alone", "among others"]:
+def _git_of(
+    steps: Sequence[CommandStep], named: list[str], inner: list[str]
+) -> Literal["none", "alone", "among others"]:
     if not any(name.partition(" ")[0] == "git" for name in (*named, *inner)):
         return "none"
     pairs = zip(steps, named, strict=True)
@@ -89,17 +93,17 @@ def _git_of(steps: Sequence[Step], named: list[str], inner: list[str]) -> Litera
     return "alone" if alone else "among others"
 
 
-def _keeps_to_git(step: Step) -> bool:
+def _keeps_to_git(step: CommandStep) -> bool:
     return step.words[0] == "git" and len(step.words) > 1 and step.words[1] in _KEEPING
 
 
-def _compares_or_reads_nothing(step: Step, name: str) -> bool:
+def _compares_or_reads_nothing(step: CommandStep, name: str) -> bool:
     if name == "cd" and not step.redirected:
         return True
     return name in _COMPARING or (name in _FILTERS and not step.uses and not step.redirected)
 
 
-def _only_looks(step: Step) -> bool:
+def _only_looks(step: CommandStep) -> bool:
     return step.reading.effect == "proven" and not step.writes
 
 
@@ -110,19 +114,19 @@ def _decides(script: Script) -> bool:
 
 def _named(words: tuple[str, ...]) -> str:
     """A program by its own name; what is none is not told, since it may be anything."""
-    program = base_name(words[0])
+    program = to_base_name(words[0])
     if not _PLAIN.fullmatch(program):
         return _NAMELESS
-    found = known(program).find((program, *words[1:]))
+    found = load_registry(program).find((program, *words[1:]))
     length = max(found.length, found.group_length, 1) if found else 1
     return " ".join((program, *words[1:length]))
 
 
-def outline_command(text: str, seen: tuple[SeenCommand, ...] | None = None) -> str:
+def outline_command(text: str, seen: tuple[DisplayedCommand, ...] | None = None) -> str:
     """A command by its programs, sub-commands and option names; `…` stands for all else, which may be secret. The
     commands that a program starts follow it in brackets. `seen`: what the display parser found in the text."""
     script = lex(text)
-    if isinstance(script, Outside):
+    if isinstance(script, Unparsed):
         return _outline_unparsed(seen)
     parts: list[str] = []
     for command, join in zip(script.commands, (*script.joins, ""), strict=True):
@@ -130,19 +134,19 @@ def outline_command(text: str, seen: tuple[SeenCommand, ...] | None = None) -> s
         parts += [f"{one.operator} {_NAMELESS if one.target else ''}".rstrip() for one in command.redirections]
         parts.append(join)
     outline = " ".join(parts).rstrip()
-    return outline if len(outline) <= _OUTLINE_LENGTH else outline[: _OUTLINE_LENGTH - 1] + _NAMELESS
+    return outline if len(outline) <= _MAX_OUTLINE_CHARS else outline[: _MAX_OUTLINE_CHARS - 1] + _NAMELESS
 
 
-def _outline_unparsed(seen: tuple[SeenCommand, ...] | None) -> str:
-    found = (_outline(one.words[:1], is_certain=False) for one in with_inner(seen or ()) if one.words)
+def _outline_unparsed(seen: tuple[DisplayedCommand, ...] | None) -> str:
+    found = (_outline(one.words[:1], is_certain=False) for one in expand_inner_commands(seen or ()) if one.words)
     programs = [name for name in dict.fromkeys(found) if name != _NAMELESS]
     return "command not parsed" + (f": {', '.join(programs)}" if programs else "")
 
 
-def _outline_nested(words: tuple[str, ...], seen: tuple[SeenCommand, ...] | None) -> str:
-    found = contents(words)
+def _outline_nested(words: tuple[str, ...], seen: tuple[DisplayedCommand, ...] | None) -> str:
+    found = unwrap(words)
     inner = [_outline(_without_inner(one, found.commands), is_certain=False) for one in found.commands]
-    if any(isinstance(lex(text), Outside) for text in found.texts):
+    if any(isinstance(lex(text), Unparsed) for text in found.texts):
         inner.append(_outline_unparsed(seen))
     outer = _outline(_without_inner(words, found.commands), is_certain=True)
     return f"{outer} ({'; '.join(inner)})" if inner else outer
@@ -156,9 +160,9 @@ def _without_inner(words: tuple[str, ...], commands: tuple[tuple[str, ...], ...]
 
 def _outline(words: tuple[str, ...], *, is_certain: bool) -> str:
     """One simple command. Its first word is shown if it is the program for certain, or a program that is known."""
-    name, program = _named(words), base_name(words[0])
-    is_known = program in SHELLS or program in WRAPPERS or known(program).find((program,)) is not None
-    if looks_secret(name) or looks_random(name) or not (is_certain or is_known):
+    name, program = _named(words), to_base_name(words[0])
+    is_known = program in SHELLS or program in WRAPPERS or load_registry(program).find((program,)) is not None
+    if is_secret_value(name) or is_random_value(name) or not (is_certain or is_known):
         name = _NAMELESS
     shown, ended = [name], False
     for word in words[len(name.split()) :]:

@@ -5,10 +5,10 @@ from itertools import dropwhile
 
 from handrail.policy.shell.script import Join
 
-_MOST_FOLDERS = 16
+_MAX_FOLDERS = 16
 
 
-class Following:
+class DirectoryTracker:
     """Where the shell may be, command by command."""
 
     def __init__(self, cwd: str, there: tuple[str, ...] = ()) -> None:
@@ -28,13 +28,13 @@ class Following:
     @property
     def is_lost(self) -> bool:
         """Whether there are too many folders to look at."""
-        return len(self._ever) > _MOST_FOLDERS
+        return len(self._ever) > _MAX_FOLDERS
 
-    def go_on(self, target: str | None, join: Join) -> None:
+    def advance(self, target: str | None, join: Join) -> None:
         """To what stands behind a join; the command before it leads to the target, or moves nothing."""
         arrived = False
         if target is not None and not self._piped and join != "|":  # in a pipeline it moves only a shell of its own
-            arrived = self._move(moved(self.here, target))
+            arrived = self._move(resolve_cd(self.here, target))
         self._piped, self._skipped = join == "|", join == "||"  # behind || it runs only if what is before it fails
         self._reached = join == ";" or (arrived and join == "&&")
         if join in {";", "||"}:  # whatever succeeded before, the shell may be in any of them
@@ -51,7 +51,7 @@ class Following:
         return False
 
 
-def moved(folders: tuple[str, ...], target: str) -> tuple[str, ...]:
+def resolve_cd(folders: tuple[str, ...], target: str) -> tuple[str, ...]:
     """Where `cd` may lead from any of these folders.
 
     To bash `..` goes by the name, not by where a link leads. But where there is no folder of that name it lets the

@@ -52,7 +52,7 @@ _DRIVER = re.compile(
 _DISABLED = {"filter": {"clean": "", "smudge": "", "process": "", "required": "false"}, "diff": {"textconv": "cat"}}
 
 
-class Steering(NamedTuple):
+class UnsafeGitSetting(NamedTuple):
     """A setting that may run a program or lead elsewhere."""
 
     name: str
@@ -60,12 +60,12 @@ class Steering(NamedTuple):
     value: str
 
 
-def steering(text: str, *, clone: bool = False) -> tuple[Steering, ...] | None:
+def find_unsafe_git_settings(text: str, *, clone: bool = False) -> tuple[UnsafeGitSetting, ...] | None:
     """Such settings in their order; None where the text is not understood. `clone`: it is of a repository that was made
     just now, which may name where it came from."""
     if _STRANGE.search(text):
         return None
-    found: list[Steering] = []
+    found: list[UnsafeGitSetting] = []
     section = None
     for line in text.split("\n"):
         header, setting = _HEADER.fullmatch(line), _SETTING.fullmatch(line)
@@ -78,12 +78,12 @@ def steering(text: str, *, clone: bool = False) -> tuple[Steering, ...] | None:
     return tuple(found)
 
 
-def new_settings(old: str, new: str) -> tuple[str, ...] | None:
+def compare_git_settings(old: str, new: str) -> tuple[str, ...] | None:
     """Names of the settings that steer git and came, went or became others; None where that cannot be told.
 
     Their order counts, since of two the later holds.
     """
-    before, after = steering(old), steering(new)
+    before, after = find_unsafe_git_settings(old), find_unsafe_git_settings(new)
     if before is None or after is None:
         return () if old == new else None
     if before == after:
@@ -106,8 +106,8 @@ def disable_drivers(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
-def _judged(section: str, part: str | None, key: str, value: str | None, *, clone: bool) -> Iterator[Steering]:
+def _judged(section: str, part: str | None, key: str, value: str | None, *, clone: bool) -> Iterator[UnsafeGitSetting]:
     general = f"{section}.*.{key}" if part is not None else f"{section}.{key}"
     allowed = _HARMLESS.get(general) or (_OF_A_CLONE.get(general) if clone else None)
     if allowed is None or value is None or not allowed.fullmatch(value):
-        yield Steering(f"{section}.{part}.{key}" if part is not None else f"{section}.{key}", value or "")
+        yield UnsafeGitSetting(f"{section}.{part}.{key}" if part is not None else f"{section}.{key}", value or "")

@@ -1,7 +1,7 @@
 """Changes in the order in which people should see them: what may do harm first, what programs generate last."""
 
 from handrail.policy.name_tables import GENERATED_ENDINGS, GENERATED_FILES, GENERATED_FOLDERS
-from handrail.policy.names import is_packaged, protection
+from handrail.policy.names import find_protection, is_packaged
 from handrail.policy.repository import is_new_object
 from handrail.protocol.change import Change
 
@@ -9,21 +9,21 @@ _RUNS_AS_OWNER = 0o6000
 _DELETED, _PROTECTED, _RUNNABLE, _OUTSIDE, _MODIFIED, _CREATED, _LAYOUT, _GENERATED = range(8)
 
 
-def by_harm(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+def sort_by_harm(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     """Deletions, what steers tools, what can be run, links that lead out and files with other
     names; then what was modified and what is new; last
     what has another layout only, and what programs generate. In each, the order that they came in."""
-    return tuple(changes[number] for number in order_by_harm(changes))
+    return tuple(changes[number] for number in rank_by_harm(changes))
 
 
-def order_by_harm(changes: tuple[Change, ...]) -> list[int]:
+def rank_by_harm(changes: tuple[Change, ...]) -> list[int]:
     """The same, as places in what was given."""
-    moved = moved_away(changes)
+    moved = collect_moved_paths(changes)
     ranks = [_rank(change, moved) for change in changes]
     return sorted(range(len(changes)), key=ranks.__getitem__)
 
 
-def moved_away(changes: tuple[Change, ...]) -> frozenset[str]:
+def collect_moved_paths(changes: tuple[Change, ...]) -> frozenset[str]:
     """The paths that are gone, and whose content is to be found under another name."""
     return frozenset(change.renamed_from for change in changes if change.renamed_from is not None)
 
@@ -35,7 +35,7 @@ def is_deletion(change: Change, moved: frozenset[str] = frozenset()) -> bool:
     return change.replaces is not None and change.replaces != "folder"
 
 
-def runs_as_owner(change: Change) -> bool:
+def has_setid_bit(change: Change) -> bool:
     """Whether who runs it gets the rights of its owner or group; a folder with such a bit only hands its group on."""
     return change.kind == "file" and bool((change.mode or 0) & _RUNS_AS_OWNER)
 
@@ -51,9 +51,11 @@ def is_generated(path: str) -> bool:
 def _rank(change: Change, moved: frozenset[str]) -> int:
     if is_new_object(change):
         return _GENERATED
-    if any(protection(path) and not is_packaged(path) for path in (change.path, change.renamed_from or change.path)):
+    if any(
+        find_protection(path) and not is_packaged(path) for path in (change.path, change.renamed_from or change.path)
+    ):
         return _DELETED if is_deletion(change, moved) else _PROTECTED
-    if runs_as_owner(change):
+    if has_setid_bit(change):
         return _RUNNABLE
     if is_generated(change.path):
         return _GENERATED

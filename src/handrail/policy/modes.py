@@ -47,8 +47,8 @@ REASONS: dict[tuple[Subject, Verdict], str] = {
 NOT_COVERED = "undo would not cover it, so it asks"
 
 
-def by_mode(subject: Subject, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
-    """The verdict of a mode on a subject, with the reason in words; `undo`: whether it could be taken back."""
+def apply_mode(subject: Subject, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
+    """The verdict of a mode on a subject, with the reason in words; `undo`: whether it could be undone."""
     cell = TABLE[subject][mode]
     if cell == "undoable":
         return ("allow", f"{mode} mode allows what undo covers") if undo else ("confirm", NOT_COVERED)

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Literal
 
-from handrail.policy.aiming import aims
+from handrail.policy.aiming import is_credential_glob
 from handrail.policy.name_tables import (
     CREDENTIAL_ENDINGS,
     CREDENTIAL_FILES,
@@ -21,7 +21,7 @@ from handrail.policy.name_tables import (
     TEMPLATES,
     VARIANTS,
 )
-from handrail.policy.spelling import folded, short_name, short_names, trimmed, without_stream
+from handrail.policy.spelling import index_short_names, normalize_name, parse_short_name, remove_stream, trim_name
 
 Protection = Literal["credential", "protected"]
 
@@ -29,8 +29,8 @@ _CREDENTIALS = CREDENTIAL_FOLDERS | CREDENTIAL_FILES | PLAIN_FILES
 _ENDINGS = (*CREDENTIAL_ENDINGS, *PLAIN_ENDINGS)
 _STEERING = PROTECTED_FOLDERS | PROTECTED_FILES | GIT_INTERNALS | {".git"}
 _SHORT = {
-    **short_names(_STEERING),
-    **short_names(_CREDENTIALS),
+    **index_short_names(_STEERING),
+    **index_short_names(_CREDENTIALS),
     ("gi7eba", ""): ".gitmodules",  # made where four others begin like it
     ("gi7d29", ""): ".gitattributes",
 }
@@ -43,7 +43,7 @@ _LAST_NAMES = frozenset(place.rpartition("/")[2] for place in CREDENTIAL_PLACES 
 
 
 @lru_cache(maxsize=16_384)
-def protection(path: str) -> Protection | None:
+def find_protection(path: str) -> Protection | None:
     """How the names on a path are protected; the strictest counts."""
     parts = [_compared(part) for part in path.split("/") if part not in {"", "."}]
     if any(_credential(part) for part in parts) or _passes(parts, CREDENTIAL_PLACES):
@@ -58,13 +58,13 @@ def is_packaged(path: str) -> bool:
     at = next((n for n, part in enumerate(parts) if part in PACKAGE_FOLDERS), len(parts))
     if at == len(parts) or any(_compared(part).endswith(".git") for part in parts[at:]):
         return False
-    return protection("/".join(parts[: at + 1])) is None
+    return find_protection("/".join(parts[: at + 1])) is None
 
 
 def is_credential(path: str) -> bool:
     """Whether the last name of a path is one of a credential: `protection`, for who walks down a tree."""
     name = _compared(path.rpartition("/")[2])
-    return _credential(name) or (name in _LAST_NAMES and protection(path) == "credential")
+    return _credential(name) or (name in _LAST_NAMES and find_protection(path) == "credential")
 
 
 @lru_cache(maxsize=1024)
@@ -74,10 +74,10 @@ def may_name_credential(pattern: str) -> bool:
     One that just takes everything, or every file of an ordinary kind, aims at none (`*`, `*.py`, `*.json`).
     """
     parts = pattern.split("/")
-    return protection(pattern) == "credential" or any(aims(folded(part)) for part in parts)
+    return find_protection(pattern) == "credential" or any(is_credential_glob(normalize_name(part)) for part in parts)
 
 
-def may_be_in_repository(path: str) -> tuple[tuple[str, str], ...]:
+def list_possible_repositories(path: str) -> tuple[tuple[str, str], ...]:
     """The folders on a path that may be git repositories, whatever they are called, each with the name that follows:
     one that repositories have. Whether they are, somebody has to look."""
     names = [part for part in path.split("/") if part != "."]
@@ -85,18 +85,18 @@ def may_be_in_repository(path: str) -> tuple[tuple[str, str], ...]:
     return tuple(("/".join(names[:n]) or ("/" if path.startswith("/") else "."), names[n]) for n in found)
 
 
-def steers_repository(name: str) -> bool:
+def is_git_control_name(name: str) -> bool:
     """Whether a name in a repository's folder steers git, rather than being its everyday work."""
     return _compared(name) in GIT_INTERNALS
 
 
-def locks_repository(path: str) -> bool:
+def is_git_lock(path: str) -> bool:
     """Whether git takes a file of this name for a lock: while it is there, git refuses to work."""
     *folders, name = (_compared(part) for part in path.split("/"))
     return name.endswith(".lock") and any(folder.endswith(".git") for folder in folders)
 
 
-def holds_credentials(folder: str) -> bool:
+def can_hold_credentials(folder: str) -> bool:
     """Whether tools keep credentials somewhere in a folder of this name: `.config`, of which `.config/gh` is one."""
     way = "/".join(["", *(_compared(part) for part in folder.split("/") if part)])
     return any(way.endswith(f"/{start}") for start in _STARTS)
@@ -115,7 +115,7 @@ def _passes(parts: list[str], places: frozenset[str]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _compared(part: str) -> str:
-    plain = trimmed(folded(part)) or part
+    plain = trim_name(normalize_name(part)) or part
     return _long_name(plain) if ":" in plain or "~" in plain else plain
 
 
@@ -123,10 +123,10 @@ def _long_name(name: str) -> str:
     """The name that a stream or a short name stands for, where it is one of ours."""
     if _credential(name):
         return name
-    own = without_stream(name)
+    own = remove_stream(name)
     if own != name and (own in _STEERING or _credential(own)):
         return own
-    short = short_name(own)
+    short = parse_short_name(own)
     if short is None:
         return name
     return ".env" if short[0] == "env" else _SHORT.get(short, name)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from handrail.policy.git_settings import new_settings, steering
+from handrail.policy.git_settings import compare_git_settings, find_unsafe_git_settings
 from handrail.protocol.change import Change
 
 _NEW = re.compile(
@@ -52,7 +52,7 @@ _HARMLESS: Mapping[str, frozenset[str]] = {
 }
 
 
-class Upkeep(NamedTuple):
+class GitMaintenance(NamedTuple):
     """What git did to its own files in a change set, and nobody has to be asked about."""
 
     made: tuple[str, ...]
@@ -70,16 +70,16 @@ class Upkeep(NamedTuple):
             return True
         if change.kind == "link" or change.replaces is not None:
             return False
-        return self.tidies(change) or _LISTS.fullmatch(change.path) is not None
+        return self.is_packed_away(change) or _LISTS.fullmatch(change.path) is not None
 
-    def tidies(self, change: Change) -> bool:
+    def is_packed_away(self, change: Change) -> bool:
         """Whether a file is gone because git put it together with others."""
         found = _OBJECT.fullmatch(change.path) if change.action == "deleted" else None
         return found is not None and found[1] in self.packed
 
     def counts(self, change: Change) -> bool:
         """Whether a change is one of many, where many ask: objects are no files of anybody's."""
-        if is_new_object(change) or self.tidies(change):
+        if is_new_object(change) or self.is_packed_away(change):
             return False
         found = _REFERENCE.fullmatch(change.path) if change.action == "deleted" else None
         return found is None or found[1] not in self.listed
@@ -89,7 +89,7 @@ class Upkeep(NamedTuple):
         return any(f"{path}/".startswith(f"{folder}/") for folder in self.made)
 
 
-def upkeep(changes: tuple[Change, ...], configs: Mapping[str, str]) -> Upkeep:
+def find_git_maintenance(changes: tuple[Change, ...], configs: Mapping[str, str]) -> GitMaintenance:
     """`configs`: texts of changed `.git/config` files by path, and those that they had before by their hash."""
     created = [change for change in changes if change.action == "created"]
     packs = {
@@ -97,11 +97,11 @@ def upkeep(changes: tuple[Change, ...], configs: Mapping[str, str]) -> Upkeep:
     }
     written = {change.path for change in changes if change.action in {"created", "modified"}}
     lists = {path.removesuffix("/packed-refs") for path in written if path.endswith(".git/packed-refs")}
-    known = {change.path for change in changes if changed_settings(change, configs) == ()}
-    return Upkeep(new_repositories(changes, configs), frozenset(packs), frozenset(lists), frozenset(known))
+    known = {change.path for change in changes if find_changed_settings(change, configs) == ()}
+    return GitMaintenance(list_new_repositories(changes, configs), frozenset(packs), frozenset(lists), frozenset(known))
 
 
-def changed_settings(change: Change, configs: Mapping[str, str]) -> tuple[str, ...] | None:
+def find_changed_settings(change: Change, configs: Mapping[str, str]) -> tuple[str, ...] | None:
     """Which settings that steer git a changed configuration of a repository changes; None where it is none, or that
     cannot be told."""
     if change.path.split("/")[-2:] != [".git", "config"] or change.kind != "file" or change.replaces is not None:
@@ -109,10 +109,10 @@ def changed_settings(change: Change, configs: Mapping[str, str]) -> tuple[str, .
     new, old = configs.get(change.path), configs.get(change.before) if change.before is not None else ""
     if change.action not in {"created", "modified"} or new is None or old is None:
         return None
-    return new_settings(old, new)
+    return compare_git_settings(old, new)
 
 
-def new_repositories(changes: tuple[Change, ...], configs: Mapping[str, str]) -> tuple[str, ...]:
+def list_new_repositories(changes: tuple[Change, ...], configs: Mapping[str, str]) -> tuple[str, ...]:
     """The `.git` folders that were made just now and steer nothing. `configs`: the text of each new `.git/config`."""
     gone = {change.path for change in changes if change.action == "deleted"}  # what was there before steered something
     made = [change.path for change in changes if _is_new_folder(change) and change.path.rpartition("/")[2] == ".git"]
@@ -145,7 +145,7 @@ def is_harmless_config(text: str) -> bool:
 def is_config_of_new(text: str) -> bool:
     """Whether the configuration of a repository that was made just now is harmless: a clone says where it came from."""
     core, start, rest = text.partition("\n[")
-    return is_harmless_config(core) and (not start or steering(f"[{rest}", clone=True) == ())
+    return is_harmless_config(core) and (not start or find_unsafe_git_settings(f"[{rest}", clone=True) == ())
 
 
 def _is_new_folder(change: Change) -> bool:

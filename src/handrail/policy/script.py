@@ -8,16 +8,16 @@ from functools import lru_cache
 import msgspec
 
 from handrail.policy.commands.places import SINKS
-from handrail.policy.commands.reader import read_command
-from handrail.policy.commands.reading import Reading, Use
-from handrail.policy.commands.targets import Act, Target, targets
-from handrail.policy.commands.wrapped import contents, inner_commands
+from handrail.policy.commands.reader import classify
+from handrail.policy.commands.reading import Classification, PathUse
+from handrail.policy.commands.targets import Act, CommandTarget, list_targets
+from handrail.policy.commands.wrapped import list_inner_commands, unwrap
 from handrail.policy.commands.wrappers import SHELLS
-from handrail.policy.following import Following, moved
+from handrail.policy.following import DirectoryTracker, resolve_cd
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Outside, Redirection, Script, SimpleCommand, Word
-from handrail.policy.shell.shown import shown
-from handrail.protocol.decision import Access, SeenCommand
+from handrail.policy.shell.script import Redirection, Script, SimpleCommand, Unparsed, Word
+from handrail.policy.shell.shown import render_command
+from handrail.protocol.decision import Access, DisplayedCommand
 
 _EMPTY = frozenset({"/dev/null", "/dev/stdin"})
 """What may be read from: who reads from /dev/stdout waits for what only it could write."""
@@ -28,19 +28,19 @@ _MOVING = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "com
 _SPOKEN_TO = SHELLS | {"pwsh", "powershell"}
 
 
-class Step(msgspec.Struct, frozen=True):
+class CommandStep(msgspec.Struct, frozen=True):
     """One simple command of a script."""
 
     words: tuple[str, ...]
     shown: str
-    reading: Reading
+    reading: Classification
     folders: tuple[str, ...]
     """Where it may run, depending on which `cd` before it succeeds."""
-    uses: tuple[Use, ...]
+    uses: tuple[PathUse, ...]
     """Those of the reading, relative to the workspace or absolute, for each of the folders."""
-    redirected: tuple[Use, ...] = ()
+    redirected: tuple[PathUse, ...] = ()
     """Where its streams come from and go to, likewise."""
-    inner: tuple[SeenCommand, ...] = ()
+    inner: tuple[DisplayedCommand, ...] = ()
     """The commands that it would start, as far as its words tell."""
     unread: bool = False
     """Whether it would start what the lexer cannot read either."""
@@ -54,117 +54,119 @@ class Step(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def read_script(text: str, cwd: str, there: tuple[str, ...] = ()) -> tuple[Step, ...] | Outside:
+def parse_steps(text: str, cwd: str, there: tuple[str, ...] = ()) -> tuple[CommandStep, ...] | Unparsed:
     """The steps of a command that starts in a folder, or why nobody can tell from the text what they are. `there`:
     folders that are there, so that a `cd` to one of them succeeds."""
     script = lex(text)
-    return script if isinstance(script, Outside) else _steps(script, cwd, there)
+    return script if isinstance(script, Unparsed) else _steps(script, cwd, there)
 
 
-def followed(text: str, cwd: str) -> tuple[str, ...]:
+def list_cd_targets(text: str, cwd: str) -> tuple[str, ...]:
     """The folders that a `cd` of a command may lead to."""
-    steps = read_script(text, cwd)
-    if isinstance(steps, Outside):
+    steps = parse_steps(text, cwd)
+    if isinstance(steps, Unparsed):
         return ()
     return tuple(dict.fromkeys(use.path for step in steps if step.reading.rule == FOLLOWED for use in step.uses))
 
 
-def command_uses(text: str, cwd: str, seen: tuple[SeenCommand, ...] | None = None) -> tuple[Use, ...]:
+def list_command_uses(text: str, cwd: str, seen: tuple[DisplayedCommand, ...] | None = None) -> tuple[PathUse, ...]:
     """The paths whose facts the decision about a command needs. A glob is about the folder it starts from."""
-    steps = read_script(text, cwd)
-    uses: list[Use] = []
-    if not isinstance(steps, Outside):
+    steps = parse_steps(text, cwd)
+    uses: list[PathUse] = []
+    if not isinstance(steps, Unparsed):
         for step in steps:
             uses += (*step.uses, *step.redirected)
-            uses += (use for one in step.inner for folder in step.folders for use in seen_uses(one, folder))
+            uses += (use for one in step.inner for folder in step.folders for use in list_displayed_uses(one, folder))
     if seen:
-        folder = start_of(seen, cwd)
-        uses += (use for one in with_inner(seen) for use in seen_uses(one, folder))
-    return tuple(dict.fromkeys(map(looked_at, uses)))
+        folder = find_start_folder(seen, cwd)
+        uses += (use for one in expand_inner_commands(seen) for use in list_displayed_uses(one, folder))
+    return tuple(dict.fromkeys(map(to_fact_use, uses)))
 
 
-def named(text: str, cwd: str, seen: tuple[SeenCommand, ...] | None = None) -> tuple[str, ...]:
+def list_word_paths(text: str, cwd: str, seen: tuple[DisplayedCommand, ...] | None = None) -> tuple[str, ...]:
     """Every word of a command, and of those that it would start, as the path that it may be: programs, too. Where a
     command changes its folder in a way that cannot be followed, as from where it starts."""
-    steps, redirected = read_script(text, cwd), list[str]()
-    if isinstance(steps, Outside):
-        found = [(one.words, (cwd,)) for one in with_inner(seen or ())]
+    steps, redirected = parse_steps(text, cwd), list[str]()
+    if isinstance(steps, Unparsed):
+        found = [(one.words, (cwd,)) for one in expand_inner_commands(seen or ())]
     else:
         found = [(step.words, step.folders) for step in steps]
         found += [(one.words, step.folders) for step in steps for one in step.inner]
         redirected += (use.path for step in steps for use in step.redirected)
     values = ((word.partition("=")[2] or word, folders) for words, folders in found for word in words)
-    paths = (from_workspace(value, folder) for value, folders in values for folder in folders if value[:1] not in "~-")
+    paths = (
+        to_workspace_path(value, folder) for value, folders in values for folder in folders if value[:1] not in "~-"
+    )
     return tuple(dict.fromkeys((*paths, *redirected)))
 
 
 def needs_display(text: str) -> bool:
     """Whether the display parser should look at a command: only where ours cannot."""
-    steps = read_script(text, ".")
-    return isinstance(steps, Outside) or any(step.unread for step in steps)
+    steps = parse_steps(text, ".")
+    return isinstance(steps, Unparsed) or any(step.unread for step in steps)
 
 
-def start_of(seen: tuple[SeenCommand, ...], cwd: str) -> str | None:
+def find_start_folder(seen: tuple[DisplayedCommand, ...], cwd: str) -> str | None:
     """The folder that all commands run in which the display parser saw; None where one of them may change it."""
     return None if any(one.words and one.words[0] in _MOVING for one in seen) else cwd
 
 
-def with_inner(seen: tuple[SeenCommand, ...]) -> Iterator[SeenCommand]:
+def expand_inner_commands(seen: tuple[DisplayedCommand, ...]) -> Iterator[DisplayedCommand]:
     """The commands that the display parser saw, and those that they would start."""
     for one in seen:
         yield one
-        yield from (SeenCommand(words=words) for words in inner_commands(one.words))
+        yield from (DisplayedCommand(words=words) for words in list_inner_commands(one.words))
 
 
-def seen_uses(seen: SeenCommand, folder: str | None) -> tuple[Use, ...]:
+def list_displayed_uses(seen: DisplayedCommand, folder: str | None) -> tuple[PathUse, ...]:
     """Paths that a command would change which the display parser saw, as far as they are certain."""
-    found: list[Use] = []
+    found: list[PathUse] = []
     if seen.words:
-        command = as_simple(seen.words)
-        reading = read_command(command)
-        found += [use for use in reading.uses if use.access != "read" and use.certain]
+        command = build_simple_command(seen.words)
+        reading = classify(command)
+        found += [use for use in reading.uses if use.access != "read" and use.is_certainly_path]
         found += _changed(command, reading)
-    found += [Use(path, "write") for path in seen.writes if path not in SINKS]
+    found += [PathUse(path, "write") for path in seen.writes if path not in SINKS]
     fixed = [use for use in map(_as_far_as_fixed, found) if use.path and not use.path.startswith("~")]
     if folder is None:
         return tuple(use for use in fixed if use.path.startswith("/"))
-    return tuple(Use(from_workspace(use.path, folder), use.access, use.is_glob) for use in fixed)
+    return tuple(PathUse(to_workspace_path(use.path, folder), use.access, use.is_glob) for use in fixed)
 
 
-def _as_far_as_fixed(use: Use) -> Use:
+def _as_far_as_fixed(use: PathUse) -> PathUse:
     """A path that something in it is expanded in, as all that is in the folder it is fixed to; nothing without one."""
     signs = _EXPANDED.search(use.path)
     if signs is None:
         return use
     folder, slash, _ = use.path[: signs.start()].rpartition("/")
-    return Use(f"{folder}/*" if slash else "", use.access, is_glob=True)
+    return PathUse(f"{folder}/*" if slash else "", use.access, is_glob=True)
 
 
 _ACCESSES: dict[Act, Access] = {"delete": "delete", "rights": "write", "write": "write"}
 
 
-def _changed(command: SimpleCommand, reading: Reading) -> list[Use]:
+def _changed(command: SimpleCommand, reading: Classification) -> list[PathUse]:
     """The paths that a command would change by what its words seem to say, where no table tells it for certain."""
     if reading.effect not in {"unproven", "network"}:
         return []
     patterns = {word.text for word in command.words if word.globs}
-    return [_use_of(target, patterns) for target in targets(tuple([word.text for word in command.words]))]
+    return [_use_of(target, patterns) for target in list_targets(tuple([word.text for word in command.words]))]
 
 
-def _use_of(target: Target, patterns: set[str]) -> Use:
+def _use_of(target: CommandTarget, patterns: set[str]) -> PathUse:
     """What is deleted in a folder, while the folder may stay, is named by a pattern."""
     within = target.act == "delete" and not target.whole
     path = f"{target.path.rstrip('/')}/*" if within else target.path
-    return Use(path, _ACCESSES[target.act], within or target.path in patterns)
+    return PathUse(path, _ACCESSES[target.act], within or target.path in patterns)
 
 
-def looked_at(use: Use) -> Use:
+def to_fact_use(use: PathUse) -> PathUse:
     """The path whose fact speaks for a use: of a glob, the folder it starts from."""
     if not use.is_glob:
-        return Use(use.path, use.access)
+        return PathUse(use.path, use.access)
     folder = _fixed_folder(use.path)
     # What is deleted is in the folder that a link leads to, and not the link.
-    return Use(f"{folder.rstrip('/')}/." if use.access == "delete" else folder, use.access)
+    return PathUse(f"{folder.rstrip('/')}/." if use.access == "delete" else folder, use.access)
 
 
 def _fixed_folder(pattern: str) -> str:
@@ -177,68 +179,68 @@ def _fixed_folder(pattern: str) -> str:
     return "/".join(names) or ("/" if pattern.startswith("/") else ".")
 
 
-def as_simple(words: tuple[str, ...]) -> SimpleCommand:
+def build_simple_command(words: tuple[str, ...]) -> SimpleCommand:
     """Words as a command that nothing is expanded in."""
     return SimpleCommand(tuple(Word(word) for word in words))
 
 
-def _steps(script: Script, cwd: str, there: tuple[str, ...]) -> tuple[Step, ...] | Outside:
-    following = Following(cwd, there)
-    steps: list[Step] = []
+def _steps(script: Script, cwd: str, there: tuple[str, ...]) -> tuple[CommandStep, ...] | Unparsed:
+    following = DirectoryTracker(cwd, there)
+    steps: list[CommandStep] = []
     for number, command in enumerate(script.commands):
         target = _target(command)
         here = following.here
         step = _step(command, here) if target is None else _followed(command, target, here)
         steps.append(_fed(step) if following.is_fed else step)
-        following.go_on(target, script.joins[number] if number < len(script.joins) else ";")
+        following.advance(target, script.joins[number] if number < len(script.joins) else ";")
         if following.is_lost:
-            return Outside("changes the folder so often that nobody can follow it", 0, too_large=True)
+            return Unparsed("changes the folder so often that nobody can follow it", 0, too_large=True)
     return tuple(steps)
 
 
-def _step(command: SimpleCommand, folders: tuple[str, ...]) -> Step:
-    reading = read_command(command)
+def _step(command: SimpleCommand, folders: tuple[str, ...]) -> CommandStep:
+    reading = classify(command)
     named = (*reading.uses, *_changed(command, reading))
     uses = [_seen_from(folder, use) for folder in folders for use in named]
     words = tuple([word.text for word in command.words])
-    step = Step(words, shown(command), reading, folders, tuple(uses), _redirected(command, folders))
+    step = CommandStep(words, render_command(command), reading, folders, tuple(uses), _redirected(command, folders))
     # What a table knows word by word starts nothing else.
     return _with_inner(step) if reading.effect in {"unproven", "network"} else step
 
 
-def _seen_from(folder: str, use: Use) -> Use:
-    path = from_workspace(use.path, folder)
-    return use if path == use.path else Use(path, use.access, use.is_glob, use.certain)
+def _seen_from(folder: str, use: PathUse) -> PathUse:
+    path = to_workspace_path(use.path, folder)
+    return use if path == use.path else PathUse(path, use.access, use.is_glob, use.is_certainly_path)
 
 
-def _redirected(command: SimpleCommand, folders: tuple[str, ...]) -> tuple[Use, ...]:
-    found: list[Use] = []
+def _redirected(command: SimpleCommand, folders: tuple[str, ...]) -> tuple[PathUse, ...]:
+    found: list[PathUse] = []
     for redirection in command.redirections:
         if redirection.target is None or _is_stream(redirection):
             continue
         access: Access = "read" if redirection.operator == "<" else "write"
-        found += [Use(from_workspace(redirection.target.text, folder), access) for folder in folders]
+        found += [PathUse(to_workspace_path(redirection.target.text, folder), access) for folder in folders]
     return tuple(found)
 
 
-def _fed(step: Step) -> Step:
+def _fed(step: CommandStep) -> CommandStep:
     """A shell that another command speaks to starts what that command says, which the lexer does not look for."""
     programs = [words[0].rpartition("/")[2] for words in (step.words, *(one.words for one in step.inner)) if words]
     return step if _SPOKEN_TO.isdisjoint(programs) else msgspec.structs.replace(step, unread=True)
 
 
-def _with_inner(step: Step) -> Step:
-    found = contents(step.words)
+def _with_inner(step: CommandStep) -> CommandStep:
+    found = unwrap(step.words)
     if not found.commands and not found.texts:
         return step
-    inner = [SeenCommand(words=words) for words in found.commands]
+    inner = [DisplayedCommand(words=words) for words in found.commands]
     if found.writes:
-        inner.append(SeenCommand(words=(), writes=found.writes))
-    unread = any(isinstance(lex(text), Outside) for text in found.texts)
+        inner.append(DisplayedCommand(words=(), writes=found.writes))
+    unread = any(isinstance(lex(text), Unparsed) for text in found.texts)
     return msgspec.structs.replace(step, inner=tuple(inner), unread=unread, endless=not found.complete)
 
 
-def from_workspace(path: str, folder: str) -> str:
+def to_workspace_path(path: str, folder: str) -> str:
     """A path that is named in a folder, as it is named from the workspace."""
     return path if path.startswith("/") or folder == "." else f"{folder}/{path}"
 
@@ -260,8 +262,8 @@ def _is_stream(redirection: Redirection) -> bool:
     return target is not None and target.text in (_EMPTY if redirection.operator == "<" else SINKS)
 
 
-def _followed(command: SimpleCommand, target: str, folders: tuple[str, ...]) -> Step:
-    places = moved(folders, target)
-    reading = Reading("proven", FOLLOWED, f"followed, the folder is {posixpath.normpath(places[-1])}")
-    uses = tuple(Use(place, "read") for place in places)
-    return Step(tuple(word.text for word in command.words), shown(command), reading, folders, uses)
+def _followed(command: SimpleCommand, target: str, folders: tuple[str, ...]) -> CommandStep:
+    places = resolve_cd(folders, target)
+    reading = Classification("proven", FOLLOWED, f"followed, the folder is {posixpath.normpath(places[-1])}")
+    uses = tuple(PathUse(place, "read") for place in places)
+    return CommandStep(tuple(word.text for word in command.words), render_command(command), reading, folders, uses)

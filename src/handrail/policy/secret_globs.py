@@ -13,11 +13,11 @@ from handrail.policy.name_tables import (
     VARIANTS,
 )
 
-_LOOKED_AT = 3
+_MAX_ENDING_CHARS = 3
 """Characters at the end of a name that tell a template; names alike in more than these are left to `protection`."""
 
 
-def secret_globs() -> tuple[str, ...]:
+def list_secret_globs() -> tuple[str, ...]:
     """Globs of names, to be compared in any case, that `protection` calls credentials.
 
     What a glob cannot say well (dots or spaces at the end, letters that only case-folding makes equal, names that
@@ -46,7 +46,7 @@ def _other_endings(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     """How texts end that end in none of the words: a piece, and the characters that do not stand before it."""
     before: dict[str, set[str]] = {}
     for word in words:
-        for start in range(max(0, len(word) - _LOOKED_AT - 1), len(word)):
+        for start in range(max(0, len(word) - _MAX_ENDING_CHARS - 1), len(word)):
             before.setdefault(word[start + 1 :], set()).add(word[start])
     for suffix in sorted(before):
         yield suffix, "".join(sorted(before[suffix]))

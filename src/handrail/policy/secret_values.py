@@ -25,12 +25,12 @@ _DIGITS = re.compile(r"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]")
 _CAPITALS = re.compile(r"(?<=[a-z])[A-Z]")
 
 
-def looks_secret(value: str) -> bool:
+def is_secret_value(value: str) -> bool:
     """Whether a text has the form of a known kind of secret."""
     return _FORMS.search(value) is not None
 
 
-def looks_random(value: str) -> bool:
+def is_random_value(value: str) -> bool:
     """Whether a long run of letters and digits in a text is like a key: no word, no number, no path."""
     return any(_is_random(run) for run in _RUN.findall(value))
 

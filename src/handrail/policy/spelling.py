@@ -18,7 +18,7 @@ _UNSEEN = (
 _SHORT = re.compile(r"(.{1,6})~[0-9]{1,6}(?:\.(.{0,3}))?")
 
 
-def folded(name: str) -> str:
+def normalize_name(name: str) -> str:
     """The form in which two spellings of one name are the same."""
     return name.lower() if name.isascii() else _folded(name)
 
@@ -32,7 +32,7 @@ def _folded(name: str) -> str:
     return unicodedata.normalize("NFKC", unseen.sub("", twice))
 
 
-def without_unseen(text: str) -> str:
+def remove_invisible(text: str) -> str:
     """The text without the characters that are not seen."""
     return text if text.isascii() else _unseen().sub("", text)
 
@@ -43,23 +43,23 @@ def _unseen() -> re.Pattern[str]:
     return re.compile(_UNSEEN)
 
 
-def trimmed(name: str) -> str:
+def trim_name(name: str) -> str:
     """Without the dots and blanks at the end that Windows drops; a name of nothing else stays as it is."""
     return name.rstrip(". ") or name
 
 
-def without_stream(name: str) -> str:
+def remove_stream(name: str) -> str:
     """The file's own name, where a stream of it is named."""
-    return trimmed(name.partition(":")[0])
+    return trim_name(name.partition(":")[0])
 
 
-def short_name(name: str) -> tuple[str, str] | None:
+def parse_short_name(name: str) -> tuple[str, str] | None:
     """The first six letters and the ending that a name made by Windows was made of; None for other names."""
     found = _SHORT.fullmatch(name)
     return (found[1], found[2] or "") if found else None
 
 
-def short_names(names: Iterable[str]) -> Mapping[tuple[str, str], str]:
+def index_short_names(names: Iterable[str]) -> Mapping[tuple[str, str], str]:
     """The names by what Windows would make their short names of."""
     return {_shortened(name): name for name in names}
 

@@ -40,17 +40,17 @@ _STEERING = frozenset(
 _STEERING_STARTS = ("BASH_", "LD_", "DYLD_", "GIT_", "PYTHON", "MALLOC_", "LC_", "HANDRAIL_", "NPM_CONFIG_", "DBUS_")
 
 
-def why_kept_back(name: str) -> str | None:
+def find_withheld_reason(name: str) -> str | None:
     """Why commands never get a variable of this name, in words; None where they may."""
     upper = name.upper()
     if upper in _MADE_HERE:
         return "is made anew for every command"
     if upper in _STEERING or upper.startswith(_STEERING_STARTS):
         return "steers how programs start and what they load"
-    return "has the name of a secret" if names_secret(name) else None
+    return "has the name of a secret" if is_secret_name(name) else None
 
 
-def names_secret(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
     """Whether a variable of this name holds a secret, as far as a name can tell."""
     upper = name.upper()
     if any(part in upper for part in _SECRET_PARTS):

@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 
-from handrail.policy.configuration import Restriction, Rules
-from handrail.policy.judging.deciding import decision_of
-from handrail.policy.judging.judged import Judged, allowed, denied, moded, ruled
+from handrail.policy.configuration import PolicyConfig, RestrictedProfile
+from handrail.policy.judging.deciding import combine
+from handrail.policy.judging.judged import PartVerdict, allow, deny, judge_by_mode, judge_by_rule
 from handrail.policy.judging.paths import judge_path
 from handrail.policy.modes import Subject
-from handrail.policy.permissions import permissions_of, possible_permissions
+from handrail.policy.permissions import list_permissions, list_possible_permissions
 from handrail.protocol.decision import Decision, Facts, ForeignFact, PathFact
 from handrail.protocol.permission import Permission
 from handrail.protocol.tool import ToolSpec
 
-__all__ = ["Restriction", "Rules", "decide"]
+__all__ = ["PolicyConfig", "RestrictedProfile", "decide"]
 
 _SUBJECTS: dict[Permission, Subject] = {
     "fs.read": "proven",
@@ -24,15 +24,17 @@ _SUBJECTS: dict[Permission, Subject] = {
 }
 
 
-def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: Rules) -> Decision:
+def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: PolicyConfig) -> Decision:
     """The strictest verdict over everything the call touches; no part can allow what another refuses."""
     judged = _judged(spec, requested, facts, rules)
     if not judged:
         return Decision(decision="allow", rule="tool.harmless", reason="the tool needs no permission")
-    return decision_of(judged, rules)
+    return combine(judged, rules)
 
 
-def _judged(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: Rules) -> list[Judged]:
+def _judged(
+    spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: PolicyConfig
+) -> list[PartVerdict]:
     judged = _without_permission(spec, requested, facts, rules) if requested is not None or rules.denied else []
     if facts.command is not None:
         from handrail.policy.judging.commands import judge_command  # noqa: PLC0415  the tables are only for commands
@@ -47,13 +49,13 @@ def _judged(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fac
         judged += _bulk(facts.paths, rules)
     judged += _judge_tool(spec, facts, rules)
     if facts.narrowed is not None:
-        from handrail.policy.judging.narrowing import outside_skills  # noqa: PLC0415  few have skills that narrow
+        from handrail.policy.judging.narrowing import deny_outside_skills  # noqa: PLC0415  few have skills that narrow
 
-        judged += outside_skills(spec, facts.narrowed, facts)
+        judged += deny_outside_skills(spec, facts.narrowed, facts)
     return judged
 
 
-def _judge_tool(spec: ToolSpec, facts: Facts, rules: Rules) -> list[Judged]:
+def _judge_tool(spec: ToolSpec, facts: Facts, rules: PolicyConfig) -> list[PartVerdict]:
     """What the tool needs and its paths do not speak for. A tool without paths is about the workspace as a whole."""
     judged = [
         _judge_permission(permission, spec, rules)
@@ -76,7 +78,7 @@ def _judge_tool(spec: ToolSpec, facts: Facts, rules: Rules) -> list[Judged]:
     whole = _by_path_rule(spec.name, spec.name, (".",), rules)
     if whole is None:
         return judged
-    return [*(one for one in judged if one.firm or whole.part.decision != "allow"), whole]
+    return [*(one for one in judged if one.final or whole.part.decision != "allow"), whole]
 
 
 def _is_spoken_for(permission: Permission, facts: Facts) -> bool:
@@ -87,20 +89,20 @@ def _is_spoken_for(permission: Permission, facts: Facts) -> bool:
 
 
 def _without_permission(
-    spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: Rules
-) -> list[Judged]:
+    spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: PolicyConfig
+) -> list[PartVerdict]:
     """What a call may not do, since the session denies it or the call itself leaves it out."""
-    possible = possible_permissions(spec, facts)
-    unproven = [one for one in possible if one not in permissions_of(spec, facts)]
-    judged: list[Judged] = []
+    possible = list_possible_permissions(spec, facts)
+    unproven = [one for one in possible if one not in list_permissions(spec, facts)]
+    judged: list[PartVerdict] = []
     if shut := [one for one in possible if one in rules.denied]:
         are = f"{' and '.join(shut)} {'are' if len(shut) > 1 else 'is'} denied here"
-        judged.append(denied(_subject(spec, facts), "call.denied", are + _because(shut, unproven)))
+        judged.append(deny(_subject(spec, facts), "call.denied", are + _because(shut, unproven)))
     if requested is not None and (missing := [one for one in possible if one not in requested]):
         out = f"the call's requested_permissions leave out {', '.join(missing)}"
-        judged.append(denied("call", "call.narrowed", out + _because(missing, unproven)))
+        judged.append(deny("call", "call.narrowed", out + _because(missing, unproven)))
     elif requested is not None:
-        judged.append(allowed("call", "call.narrowed", "the call asks for every permission it needs"))
+        judged.append(allow("call", "call.narrowed", "the call asks for every permission it needs"))
     return judged
 
 
@@ -117,7 +119,7 @@ def _because(refused: Sequence[str], unproven: Sequence[str]) -> str:
     return "; handrail cannot prove that the call does without" if any(one in unproven for one in refused) else ""
 
 
-def _judge_path(spec: ToolSpec, fact: PathFact, rules: Rules) -> Judged:
+def _judge_path(spec: ToolSpec, fact: PathFact, rules: PolicyConfig) -> PartVerdict:
     judged = judge_path(fact, rules, undo=spec.category == "builtin")
     if rules.rules and judged.code is None:
         paths = tuple(path for path in (fact.real or fact.outside, fact.named) if path is not None)
@@ -130,7 +132,7 @@ def _judge_path(spec: ToolSpec, fact: PathFact, rules: Rules) -> Judged:
     return judged
 
 
-def _counts(said: Judged, fact: PathFact) -> bool:
+def _counts(said: PartVerdict, fact: PathFact) -> bool:
     """No name tells that a file steers a repository, has other names or is read-only, or that somebody would have to
     open its folder: a rule about names does not allow that, and of what is outside it can only say no."""
     if fact.real is None:
@@ -139,14 +141,14 @@ def _counts(said: Judged, fact: PathFact) -> bool:
     return not (unnamed and said.part.decision == "allow")
 
 
-def _by_path_rule(tool: str, subject: str, paths: tuple[str, ...], rules: Rules) -> Judged | None:
-    from handrail.policy.rules.book import book_of  # noqa: PLC0415  few write rules
+def _by_path_rule(tool: str, subject: str, paths: tuple[str, ...], rules: PolicyConfig) -> PartVerdict | None:
+    from handrail.policy.rules.book import build_rulebook  # noqa: PLC0415  few write rules
 
-    rule = book_of(rules.rules).path(tool, paths)
-    return None if rule is None else ruled(subject, rule)
+    rule = build_rulebook(rules.rules).path(tool, paths)
+    return None if rule is None else judge_by_rule(subject, rule)
 
 
-def _bulk(paths: tuple[PathFact, ...], rules: Rules) -> list[Judged]:
+def _bulk(paths: tuple[PathFact, ...], rules: PolicyConfig) -> list[PartVerdict]:
     if len(paths) <= min(rules.bulk_deleted, rules.bulk_changed):
         return []
     deleted = sum(fact.access == "delete" for fact in paths)
@@ -154,20 +156,20 @@ def _bulk(paths: tuple[PathFact, ...], rules: Rules) -> list[Judged]:
     if deleted <= rules.bulk_deleted and changed <= rules.bulk_changed:
         return []
     why = f"it changes {changed} files at once, of which it deletes {deleted}"
-    return [moded("files", "fs.bulk", "bulk", rules.mode, undo=True, why=why)]
+    return [judge_by_mode("files", "fs.bulk", "bulk", rules.mode, undo=True, why=why)]
 
 
-def _judge_permission(permission: Permission, spec: ToolSpec, rules: Rules) -> Judged:
+def _judge_permission(permission: Permission, spec: ToolSpec, rules: PolicyConfig) -> PartVerdict:
     rule, kind = f"tool.{permission}", _SUBJECTS[permission]
     if rules.restriction is not None and kind != "proven":
-        return denied(permission, "restricted.tool", "the restricted profile uses files and listed commands only")
-    return moded(permission, rule, kind, rules.mode, undo=spec.category == "builtin")
+        return deny(permission, "restricted.tool", "the restricted profile uses files and listed commands only")
+    return judge_by_mode(permission, rule, kind, rules.mode, undo=spec.category == "builtin")
 
 
-def _judge_custom(spec: ToolSpec, rules: Rules) -> Judged:
+def _judge_custom(spec: ToolSpec, rules: PolicyConfig) -> PartVerdict:
     """A tool we did not write: unasked only when it says it has no effects and may run by itself."""
     if not spec.side_effects and spec.auto_execute:
-        return allowed(spec.name, "tool.read-only", "the tool has no effects")
+        return allow(spec.name, "tool.read-only", "the tool has no effects")
     if rules.restriction is not None:
-        return denied(spec.name, "restricted.tool", "the restricted profile runs no custom tool")
-    return moded(spec.name, "tool.custom", "unproven", rules.mode, undo=not spec.side_effects)
+        return deny(spec.name, "restricted.tool", "the restricted profile runs no custom tool")
+    return judge_by_mode(spec.name, "tool.custom", "unproven", rules.mode, undo=not spec.side_effects)

@@ -15,18 +15,18 @@ import stat
 import time
 from typing import NamedTuple
 
-from handrail.kernel.process_table import process_at, read_entry
-from handrail.process.held import Held
+from handrail.kernel.process_table import find_process, read_entry
+from handrail.process.held import ProcessHandle
 
-_SECONDS = 2.0
-_PATIENCE = 0.1
+_KILL_SECONDS = 2.0
+_STARTING_SECONDS = 0.1
 """Seconds for a process that is only just starting, and cannot be looked into yet."""
-_PAUSE, _MOMENT = 0.005, 0.05
+_PAUSE_SECONDS, _MOMENT_SECONDS = 0.005, 0.05
 
 
-def end_abandoned() -> int:
+def kill_orphans() -> int:
     """Ends every such process of this user; how many there were. Takes some milliseconds."""
-    total, until = 0, time.monotonic() + _PATIENCE
+    total, until = 0, time.monotonic() + _STARTING_SECONDS
     while True:
         found = [int(name) for name in os.listdir("/proc") if name.isdecimal() and _is_bubblewrap(int(name))]
         ended = sum(map(_ended, found))
@@ -34,7 +34,7 @@ def end_abandoned() -> int:
         # Once more where one was ended: it may have started another meanwhile.
         if not ended and (time.monotonic() > until or all(_files_of(process) is not None for process in found)):
             return total
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
 
 
 def _is_bubblewrap(process: int) -> bool:
@@ -43,15 +43,15 @@ def _is_bubblewrap(process: int) -> bool:
 
 
 def _ended(process: int) -> bool:
-    held = Held(process)
+    held = ProcessHandle(process)
     try:
         # Checked while held, so its number is not reused; twice, as a process that starts or ends may look orphaned.
-        for pause in (0.0, _MOMENT):
+        for pause in (0.0, _MOMENT_SECONDS):
             time.sleep(pause)
             if not _is_bubblewrap(process) or not (_has_lost_us(process) or _is_left_alone(process)):
                 return False
         held.kill()
-        return held.wait(time.monotonic() + _SECONDS)
+        return held.wait(time.monotonic() + _KILL_SECONDS)
     finally:
         held.close()
 
@@ -71,7 +71,7 @@ def _is_left_alone(process: int) -> bool:
     environment = read_entry(f"/proc/{process}/environ")
     if numbers[1:][-1:] != [b"1"] or not environment.startswith(b"BASH_ENV=/proc/self/fd/"):
         return False
-    return (found := process_at(process)) is not None and not _is_bubblewrap(found.parent)
+    return (found := find_process(process)) is not None and not _is_bubblewrap(found.parent)
 
 
 class _File(NamedTuple):

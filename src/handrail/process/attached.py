@@ -10,26 +10,26 @@ from collections import deque
 from handrail.process.control_group import ControlGroup
 from handrail.process.pipes import Pipes
 from handrail.process.ran import Ending
-from handrail.process.starting import not_started, start
-from handrail.process.tree import Tree
-from handrail.process.watching import Watch
+from handrail.process.starting import build_start_error, start
+from handrail.process.tree import ProcessTree
+from handrail.process.watching import UsageMonitor
 from handrail.protocol.error import ToolError
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.limits import Limits
-from handrail.sandbox.probing.control_groups import usable_parent
+from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.probing.control_groups import find_parent_group
 
-_MOST_SAID = 64 * 1024
+_MAX_STDERR_BYTES = 64 * 1024
 """Bytes of stderr that are kept: the end of it, which says why something failed."""
-_READ = 16 * 1024
-_BREATH = 0.01
+_READ_BYTES = 16 * 1024
+_BREATH_SECONDS = 0.01
 """Seconds between reads of one who says more than fits into one: it waits, and nobody else does."""
-_PAUSE = 1.0
+_PAUSE_SECONDS = 1.0
 """Seconds between looks at how much it uses: it goes on for hours."""
-_GRACE = 0.5
+_GRACE_SECONDS = 0.5
 """Seconds for a program to end by itself once its input has ended."""
 
 
-class Attached:
+class StdioProcess:
     """One program. Who has it reads `output`, writes `input` (neither blocks), and ends it; it is ended with this
     process too, whatever this process dies of.
 
@@ -37,7 +37,7 @@ class Attached:
     when the thread is gone that started it.
     """
 
-    def __init__(self, launch: Launch, limits: Limits) -> None:
+    def __init__(self, launch: Launch, limits: ResourceLimits) -> None:
         """Starts it; ToolError where it cannot be. The launch is this one's from here on, and is closed by it."""
         self.tier = launch.tier
         self.ending: Ending | None = None
@@ -56,7 +56,7 @@ class Attached:
                 given, self.input = _pipe(made)
                 self._pipes = made.enter_context(Pipes(2))
             except OSError as error:
-                raise not_started(error, launch) from None
+                raise build_start_error(error, launch) from None
             os.set_blocking(self.input, False)
             self.output = self._pipes.reading[0]
             self._thread = threading.Thread(target=self._live, args=(launch, given), name="mcp-server", daemon=True)
@@ -70,12 +70,12 @@ class Attached:
         self._open = [self.input, self._stop, self._stopped]
 
     @property
-    def said(self) -> bytes:
+    def stderr_tail(self) -> bytes:
         """The last of what it said on stderr."""
         with self._lock:
             return b"".join(self._said)
 
-    def hang_up(self) -> None:
+    def close_stdin(self) -> None:
         """Ends its input, by which a good server ends. Can be repeated."""
         with self._lock:
             if self.input in self._open:
@@ -85,8 +85,8 @@ class Attached:
     def end(self) -> None:
         """Ends it with everything it started, and lets go of the pipes: nobody may use them any more. Can be
         repeated."""
-        self.hang_up()
-        self._thread.join(_GRACE)
+        self.close_stdin()
+        self._thread.join(_GRACE_SECONDS)
         with self._lock:
             if self._stopped in self._open:
                 os.write(self._stopped, b".")
@@ -98,37 +98,37 @@ class Attached:
 
     def _live(self, launch: Launch, given: int) -> None:
         try:
-            with launch, ControlGroup(self._limits, usable_parent()) as group:
-                launch.argv = group.joined(launch.argv)
-                with Tree(launch) as tree:
+            with launch, ControlGroup(self._limits, find_parent_group()) as group:
+                launch.argv = group.wrap_argv(launch.argv)
+                with ProcessTree(launch) as tree:
                     self._start(launch, tree, given)
                     if self._failed is None:
                         ending = self._follow(launch, tree)
                         tree.end()
                         self._take_said()
-                        self._note(ending, tree, group.fired())
+                        self._note(ending, tree, group.list_fired_limits())
         finally:
             self.ending = self.ending or "failed"
             self._begun.set()
 
-    def _start(self, launch: Launch, tree: Tree, given: int) -> None:
+    def _start(self, launch: Launch, tree: ProcessTree, given: int) -> None:
         try:
             tree.start(lambda launch: start(launch, self._pipes, given))
         except (OSError, ValueError) as error:
-            self._failed = not_started(error, launch)
+            self._failed = build_start_error(error, launch)
             return
-        self._pipes.hand_over()
+        self._pipes.close_child_ends()
         self._begun.set()
 
-    def _follow(self, launch: Launch, tree: Tree) -> Ending:
-        watch = Watch(self._limits, program=tree.process_id, own_processes=launch.own_processes)
+    def _follow(self, launch: Launch, tree: ProcessTree) -> Ending:
+        watch = UsageMonitor(self._limits, program=tree.process_id, own_processes=launch.own_processes)
         poller = select.poll()
         for descriptor in (tree.status.descriptor, tree.program_descriptor, self._stop, self._pipes.reading[1]):
             if descriptor >= 0:
                 poller.register(descriptor, select.POLLIN)
         try:
             while True:
-                ready = [descriptor for descriptor, _ in poller.poll(_PAUSE * 1000)]
+                ready = [descriptor for descriptor, _ in poller.poll(_PAUSE_SECONDS * 1000)]
                 if self._pipes.reading[1] in ready and not self._take_said():
                     poller.unregister(self._pipes.reading[1])
                 tree.read_status()
@@ -146,19 +146,19 @@ class Attached:
     def _take_said(self) -> bool:
         """Takes what there is of stderr; whether more may come."""
         try:
-            data = os.read(self._pipes.reading[1], _READ)
+            data = os.read(self._pipes.reading[1], _READ_BYTES)
         except BlockingIOError:
             return True
-        if len(data) == _READ:
-            time.sleep(_BREATH)
+        if len(data) == _READ_BYTES:
+            time.sleep(_BREATH_SECONDS)
         with self._lock:
             self._said.append(data)
             self._kept += len(data)
-            while self._kept - len(self._said[0]) > _MOST_SAID:
+            while self._kept - len(self._said[0]) > _MAX_STDERR_BYTES:
                 self._kept -= len(self._said.popleft())
         return bool(data)
 
-    def _note(self, ending: Ending, tree: Tree, held_to: list[str]) -> None:
+    def _note(self, ending: Ending, tree: ProcessTree, held_to: list[str]) -> None:
         self.exit_code = tree.exit_code() if ending == "exit" else None
         if ending == "exit" and self.exit_code is None:
             self.ending = "failed"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 
-class Bounds(Protocol):
+class TreeLimits(Protocol):
     """Of the whole tree together."""
 
     @property

@@ -6,17 +6,17 @@ import re
 import stat
 from collections.abc import Iterable
 
-from handrail.kernel.process_table import descendants, read_entry
+from handrail.kernel.process_table import list_descendants, read_entry
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_BLOCK = 4096
+_MIN_COUNTED_BYTES = 4096
 """Bytes that a file or folder counts at least, so that counting ends for empty ones too."""
 # Its own pages, and those that it shares with its children, or has of a file that is nowhere but in memory.
 _ROUGH = re.compile(rb"^Rss(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
 _EXACT = re.compile(rb"^Pss_(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
 
 
-class Census:
+class UsageSample:
     """Processes of one moment; those that go meanwhile count for nothing."""
 
     def __init__(self, folder: int | None, processes: list[int]) -> None:
@@ -62,21 +62,21 @@ class Census:
         return f"{process}/{name}" if self._folder is not None else f"/proc/{process}/{name}"
 
 
-def processes_inside(proc: int) -> Census:
+def sample_namespace(proc: int) -> UsageSample:
     """Those that a sandbox's own /proc shows, but for its first, which is the sandbox's."""
-    return Census(proc, [process for process in _numbers(proc) if process != 1])
+    return UsageSample(proc, [process for process in _numbers(proc) if process != 1])
 
 
-def processes_below(root: int) -> Census:
+def sample_descendants(root: int) -> UsageSample:
     """Those that descend from a process: children that lost their parent are a supervisor's own again."""
     try:
-        found = descendants(root)
+        found = list_descendants(root)
     except OSError:  # there is no descriptor left to look with
         found = []
-    return Census(None, [process.number for process in found])
+    return UsageSample(None, [process.number for process in found])
 
 
-def bytes_below(folders: Iterable[str], most: int, *, whole: bool = False) -> int:
+def count_bytes_below(folders: Iterable[str], most: int, *, whole: bool = False) -> int:
     """Bytes that files and folders below some folders take on disk; once above `most`, the rest is not counted.
 
     `whole`: a sparse file counts with its full size. Folders that cannot be opened do not count, nor does what was
@@ -96,7 +96,7 @@ def bytes_below(folders: Iterable[str], most: int, *, whole: bool = False) -> in
                         continue
                     elif status.st_nlink > 1:
                         linked.add(status.st_ino)
-                    total += max(status.st_blocks * 512, status.st_size if whole else 0, _BLOCK)
+                    total += max(status.st_blocks * 512, status.st_size if whole else 0, _MIN_COUNTED_BYTES)
     return total
 
 

@@ -7,9 +7,9 @@ Control characters, but for tab and newline, and bytes that are no UTF-8 become 
 import codecs
 import re
 
-from handrail.process.escapes import unfinished_escape, without_escapes
+from handrail.process.escapes import count_unfinished_escape, remove_escapes
 
-_LONGEST_LINE = 1 << 20
+_MAX_LINE_CHARS = 1 << 20
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _REPLACED = {code: "�" for code in (*range(32), *range(127, 160)) if code not in b"\t\n"}
 # Both are tried where a run or a line begins, and nowhere else: no text makes them take more than linear time.
@@ -17,7 +17,7 @@ _RETURNS_AT_END = re.compile(r"(?<!\r)\r++(?=\n|\Z)")
 _WRITTEN_OVER = re.compile(r"^[^\n]*\r", re.MULTILINE)
 
 
-def cleaned(data: bytes) -> str:
+def clean_output(data: bytes) -> str:
     """All of it at once."""
     cleaner = Cleaner()
     return cleaner.feed(data) + cleaner.end()
@@ -40,19 +40,19 @@ class Cleaner:
     def end(self) -> str:
         """The last line; the cleaner is as new then."""
         text = self._take(self._decoder.decode(b"", final=True))
-        self._line.append(without_escapes(self._escape))
+        self._line.append(remove_escapes(self._escape))
         self._escape = ""
         return text + _finished(self._whole_line())
 
     def _take(self, text: str) -> str:
         text = self._escape + text
-        held = unfinished_escape(text)
+        held = count_unfinished_escape(text)
         self._escape = text[len(text) - held :]
-        lines, newline, rest = without_escapes(text[: len(text) - held]).rpartition("\n")
+        lines, newline, rest = remove_escapes(text[: len(text) - held]).rpartition("\n")
         done = _finished(self._whole_line() + lines) + newline if newline else ""
         self._line.append(rest)
         self._length += len(rest)
-        return done + self._too_much() if self._length > _LONGEST_LINE else done
+        return done + self._too_much() if self._length > _MAX_LINE_CHARS else done
 
     def _whole_line(self) -> str:
         line = "".join(self._line)
@@ -63,7 +63,7 @@ class Cleaner:
         """Passes a line on that is too long to be kept, unless most of it was written over."""
         line = self._whole_line()
         kept = _finished(line)
-        if len(kept) * 2 > _LONGEST_LINE:
+        if len(kept) * 2 > _MAX_LINE_CHARS:
             return kept
         ends = "\r" if line.endswith("\r") else ""
         self._line, self._length = [kept + ends], len(kept) + 1

@@ -3,33 +3,33 @@
 import mmap
 import os
 
-from handrail.process.ran import Printed
-from handrail.process.spilling import Spill
-from handrail.sandbox.limits import Limits
+from handrail.process.ran import CapturedOutput
+from handrail.process.spilling import SpillFile
+from handrail.sandbox.limits import ResourceLimits
 
-_PIECE = 1 << 18
-_HEAD = 1 << 16
+_PIECE_BYTES = 1 << 18
+_MAX_HEAD_BYTES = 1 << 16
 
 
-class Collected:
+class OutputBuffer:
     """The output of one pipe. Until `printed` or `discard` is called it may have a file."""
 
-    def __init__(self, limits: Limits, folder: str) -> None:
+    def __init__(self, limits: ResourceLimits, folder: str) -> None:
         self.total = 0
         self._limits = limits
         self._folder = folder
         self._size = max(2, limits.output)
-        self._head = min(_HEAD, self._size // 2)
+        self._head = min(_MAX_HEAD_BYTES, self._size // 2)
         # Memory that costs nothing until it is written to. Behind the head it is a ring: read into without copying.
         self._memory = memoryview(mmap.mmap(-1, self._size))
         self._place = 0
-        self._spill: Spill | None = None
+        self._spill: SpillFile | None = None
 
     def take(self, descriptor: int) -> memoryview | None:
         """Reads once: what came, valid until the next read; nothing where nothing is there; None at the end."""
         if self._place == self._size:
             self._turn()
-        room = self._memory[self._place : self._place + _PIECE]
+        room = self._memory[self._place : self._place + _PIECE_BYTES]
         try:
             count = os.readv(descriptor, (room,))
         except BlockingIOError:
@@ -54,15 +54,15 @@ class Collected:
             return ()
         return (f"Not all of the output could be kept: the file for it could not be written ({self._spill.trouble}).",)
 
-    def printed(self) -> Printed:
+    def printed(self) -> CapturedOutput:
         """All of it; the file is the caller's from here on."""
         if self.total <= self._size:
             self.discard()
-            return Printed(head=bytes(self._memory[: self.total]), total=self.total)
+            return CapturedOutput(head=bytes(self._memory[: self.total]), total=self.total)
         head, tail = bytes(self._memory[: self._head]), self._tail()
         spilled = self._finished_spill()
         size = spilled.size if spilled else 0
-        return Printed(
+        return CapturedOutput(
             head=head,
             tail=tail,
             total=self.total,
@@ -80,13 +80,13 @@ class Collected:
         """Begins the ring anew; what it held the first time is put into the file before it is written over."""
         self._place = self._head
         if self.total == self._size and self._spill is None and self._limits.spilled > self._head:
-            self._spill = Spill(self._folder, self._limits.spilled)
+            self._spill = SpillFile(self._folder, self._limits.spilled)
             self._spill.add(self._memory)
 
     def _tail(self) -> bytes:
         return bytes(self._memory[self._place :]) + bytes(self._memory[self._head : self._place])
 
-    def _finished_spill(self) -> Spill | None:
+    def _finished_spill(self) -> SpillFile | None:
         """The file, if it has more than the head has."""
         if self._spill is None:
             return None

@@ -6,12 +6,12 @@ import os
 import time
 from typing import Self
 
-from handrail.process.bounds import Bounds
+from handrail.process.bounds import TreeLimits
 
 _JOIN = 'echo $$ > "$0/cgroup.procs"; exec "$@"'
 """A shell joins the group and becomes the program, so nothing that the program starts is outside of it."""
 _EVENTS = (("memory", "memory.events", "oom_kill"), ("processes", "pids.events", "max"))
-_PATIENCE = 1.0
+_REMOVE_SECONDS = 1.0
 
 
 class ControlGroup:
@@ -20,14 +20,14 @@ class ControlGroup:
     Where none can be made it does nothing: the command starts outside of any.
     """
 
-    def __init__(self, limits: Bounds, parent: str | None) -> None:
+    def __init__(self, limits: TreeLimits, parent: str | None) -> None:
         self._path = _made(limits, parent) if parent is not None else None
 
-    def joined(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+    def wrap_argv(self, argv: tuple[str, ...]) -> tuple[str, ...]:
         """What to start in the place of a program so that it starts inside."""
         return argv if self._path is None else ("/bin/sh", "-c", _JOIN, self._path, *argv)
 
-    def fired(self) -> list[str]:
+    def list_fired_limits(self) -> list[str]:
         """The limits that the kernel held somebody to."""
         if self._path is None:
             return []
@@ -41,7 +41,7 @@ class ControlGroup:
             _remove(self._path)
 
 
-def _made(limits: Bounds, parent: str) -> str | None:
+def _made(limits: TreeLimits, parent: str) -> str | None:
     path = os.path.join(parent, f"handrail-{os.urandom(8).hex()}")
     try:
         os.mkdir(path)
@@ -55,7 +55,7 @@ def _made(limits: Bounds, parent: str) -> str | None:
 
 def _remove(path: str) -> None:
     """The kernel needs a moment to forget the processes that were in it."""
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _REMOVE_SECONDS
     while os.path.isdir(path) and time.monotonic() < until:
         with contextlib.suppress(OSError):
             os.rmdir(path)

@@ -86,9 +86,9 @@ _OF_ANY: Mapping[int, str] = {
 }
 
 
-def meaning_of(program: str | None, exit_code: int) -> str | None:
+def describe_exit_code(program: str | None, exit_code: int) -> str | None:
     """What it says, in a sentence; None where it says no more than the number does."""
-    name = signal_of(exit_code)
+    name = find_exit_signal(exit_code)
     killed = f"It was killed by the signal {name}." if name else None
     return _explained(program, exit_code) or _OF_ANY.get(exit_code) or killed
 
@@ -105,7 +105,7 @@ def _names_of(program: str) -> tuple[str, ...]:
     return (program, rest.removeprefix("-m ") if first.startswith("python") else "", first)
 
 
-def signal_of(exit_code: int, program: str | None = None) -> str | None:
+def find_exit_signal(exit_code: int, program: str | None = None) -> str | None:
     """The signal that a shell's exit code stands for, by its name; None if the program means something else by it."""
     if _explained(program, exit_code):
         return None

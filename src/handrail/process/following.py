@@ -6,17 +6,19 @@ from collections.abc import Callable
 
 from handrail.process.ran import Ending
 from handrail.process.tap import Tap
-from handrail.process.tree import Tree
-from handrail.process.watching import Watch
+from handrail.process.tree import ProcessTree
+from handrail.process.watching import UsageMonitor
 
-_PAUSE = 0.05
+_POLL_SECONDS = 0.05
 """Seconds within which a cancellation is seen, and the end of a process where the kernel does not tell."""
 
 
-class Following:
+class RunLoop:
     """One command from its start to the moment when it has ended or must end."""
 
-    def __init__(self, tree: Tree, taps: list[Tap], watch: Watch, until: float, cancelled: Callable[[], bool]) -> None:
+    def __init__(
+        self, tree: ProcessTree, taps: list[Tap], watch: UsageMonitor, until: float, cancelled: Callable[[], bool]
+    ) -> None:
         self._tree = tree
         self._taps = {tap.descriptor: tap for tap in taps}
         self._watch = watch
@@ -28,7 +30,7 @@ class Following:
             if descriptor >= 0:
                 self._poller.register(descriptor, select.POLLIN)
 
-    def to_the_end(self) -> Ending:
+    def run(self) -> Ending:
         """Why it is over; what it started may still be there."""
         while True:
             now = time.monotonic()
@@ -46,7 +48,7 @@ class Following:
 
     def _look(self, now: float) -> Ending | None:
         if now >= self._next_question:
-            self._next_question = now + _PAUSE
+            self._next_question = now + _POLL_SECONDS
             if self._tree.over:
                 return "exit"
             if self._cancelled():

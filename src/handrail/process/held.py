@@ -6,20 +6,20 @@ import select
 import signal
 import time
 
-from handrail.kernel.process_table import process_at
+from handrail.kernel.process_table import find_process
 
-_PAUSE = 0.005
+_POLL_SECONDS = 0.005
 """How often to look where the kernel has no way to wait."""
 
 
-class Held:
+class ProcessHandle:
     """One process. Who has this closes it."""
 
     def __init__(self, process: int) -> None:
         self.process = process
         self.descriptor = _descriptor_of(process)
         """Readable once the process is gone; -1 where the kernel cannot tell, or there is no descriptor left."""
-        found = process_at(process) if self.descriptor < 0 else None
+        found = find_process(process) if self.descriptor < 0 else None
         self._started = found.started if found else -1
 
     @property
@@ -27,7 +27,7 @@ class Held:
         """Whether it has ended: it runs no more, and of a namespace's first process nothing else in there does."""
         if self.descriptor >= 0:
             return _readable(self.descriptor, 0.0)
-        found = process_at(self.process)
+        found = find_process(self.process)
         return found is None or found.dead or found.started != self._started
 
     def kill(self) -> None:
@@ -45,7 +45,7 @@ class Held:
         while not self.gone:
             if time.monotonic() >= until:
                 return False
-            time.sleep(_PAUSE)
+            time.sleep(_POLL_SECONDS)
         return True
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ import fcntl
 import os
 from typing import Self
 
-CAPACITY = 1 << 20
+PIPE_CAPACITY_BYTES = 1 << 20
 """Fewer and larger reads: a pipe of this size moves twice as much as one of the usual 64 KB."""
 _SET_CAPACITY = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 
@@ -23,13 +23,13 @@ class Pipes:
             self.close()
             raise
 
-    def hand_over(self) -> None:
+    def close_child_ends(self) -> None:
         """Closes here the ends that belong to the command; to be called once it has them."""
         _close(self.writing)
 
     def close(self) -> None:
         """Closes all of them; can be repeated."""
-        self.hand_over()
+        self.close_child_ends()
         _close(self.reading)
 
     def __enter__(self) -> Self:
@@ -44,7 +44,7 @@ class Pipes:
         self.writing.append(writing)
         os.set_blocking(reading, False)
         with contextlib.suppress(OSError):  # the user's pipes have used up what the machine gives them
-            fcntl.fcntl(reading, _SET_CAPACITY, CAPACITY)
+            fcntl.fcntl(reading, _SET_CAPACITY, PIPE_CAPACITY_BYTES)
 
 
 def _close(descriptors: list[int]) -> None:

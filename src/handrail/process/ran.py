@@ -8,7 +8,7 @@ Ending = Literal["exit", "timeout", "cancelled", "memory", "processes", "disk", 
 """`exit`: by itself, or by a signal that was none of ours. `failed`: it never ran: the sandbox could not be made."""
 
 
-class Printed(msgspec.Struct, frozen=True, kw_only=True):
+class CapturedOutput(msgspec.Struct, frozen=True, kw_only=True):
     """What came out of one pipe: all of it in `head`, or its beginning and its end."""
 
     head: bytes
@@ -23,16 +23,16 @@ class Printed(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes that are in none of these."""
 
 
-class Ran(msgspec.Struct, frozen=True, kw_only=True):
+class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
     """A command that is over, with everything it had started."""
 
     ending: Ending
     exit_code: int | None
     """As a shell tells it: 128 and more for a signal. None where it was ended, or never ran."""
     seconds: float
-    output: Printed
+    output: CapturedOutput
     """Both streams in their order; where there are two pipes, stdout."""
-    errors: Printed | None = None
+    errors: CapturedOutput | None = None
     """stderr, where it has a pipe of its own."""
     limits: tuple[str, ...] = ()
     """The limits that fired: time, output, memory, processes, disk, file size."""

@@ -3,18 +3,18 @@
 import time
 from collections.abc import Callable
 
-from handrail.process.collecting import Collected
+from handrail.process.collecting import OutputBuffer
 from handrail.process.control_group import ControlGroup
-from handrail.process.following import Following
+from handrail.process.following import RunLoop
 from handrail.process.pipes import Pipes
-from handrail.process.ran import Ending, Ran
-from handrail.process.starting import not_started, start
+from handrail.process.ran import CommandResult, Ending
+from handrail.process.starting import build_start_error, start
 from handrail.process.tap import Tap
-from handrail.process.tree import Tree
-from handrail.process.watching import Watch
+from handrail.process.tree import ProcessTree
+from handrail.process.watching import UsageMonitor
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.limits import Limits
-from handrail.sandbox.probing.control_groups import usable_parent
+from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.probing.control_groups import find_parent_group
 
 _NAMES: dict[Ending, str] = {"timeout": "time", "memory": "memory", "processes": "processes", "disk": "disk"}
 """The limits that end a command."""
@@ -24,13 +24,13 @@ _FILE_TOO_LARGE = 128 + 25
 def run_launch(
     launch: Launch,
     *,
-    limits: Limits,
+    limits: ResourceLimits,
     cancelled: Callable[[], bool],
     on_output: Callable[[bytes], None] | None = None,
     spill_folder: str,
     two_pipes: bool = False,
     confirm: Callable[[], None] | None = None,
-) -> Ran:
+) -> CommandResult:
     """Runs it to its end and closes it; ToolError when it cannot be started.
 
     `on_output` gets what is printed as it comes, and nothing (`b""`) now and then. `confirm` is called before the
@@ -38,19 +38,19 @@ def run_launch(
     interrupt, ends the command and goes on to the caller.
     """
     began = time.monotonic()
-    with launch, ControlGroup(limits, usable_parent()) as group:
-        launch.argv = group.joined(launch.argv)
+    with launch, ControlGroup(limits, find_parent_group()) as group:
+        launch.argv = group.wrap_argv(launch.argv)
         taps: list[Tap] = []
         try:
-            with _pipes_of(launch, 1 + two_pipes) as pipes, Tree(launch) as tree:
-                taps += [Tap(pipe, Collected(limits, spill_folder), on_output) for pipe in pipes.reading]
+            with _pipes_of(launch, 1 + two_pipes) as pipes, ProcessTree(launch) as tree:
+                taps += [Tap(pipe, OutputBuffer(limits, spill_folder), on_output) for pipe in pipes.reading]
                 _start(launch, tree, pipes, confirm)
                 ending = _follow(launch, tree, taps, limits, began + limits.seconds, _asked(cancelled, on_output))
                 # Before the last of the output is taken: nobody is to print, or change a file, after the result.
                 gone = tree.end()
                 for tap in taps:
                     tap.take_rest()
-                return _ran(ending, tree, taps, time.monotonic() - began, group.fired(), gone=gone)
+                return _ran(ending, tree, taps, time.monotonic() - began, group.list_fired_limits(), gone=gone)
         except BaseException:
             for tap in taps:
                 tap.collected.discard()
@@ -61,21 +61,21 @@ def _pipes_of(launch: Launch, count: int) -> Pipes:
     try:
         return Pipes(count)
     except OSError as error:
-        raise not_started(error, launch) from None
+        raise build_start_error(error, launch) from None
 
 
-def _start(launch: Launch, tree: Tree, pipes: Pipes, confirm: Callable[[], None] | None) -> None:
-    if confirm is not None and not launch.waits:
+def _start(launch: Launch, tree: ProcessTree, pipes: Pipes, confirm: Callable[[], None] | None) -> None:
+    if confirm is not None and not launch.held:
         confirm()
     try:
         tree.start(lambda launch: start(launch, pipes))
     except (OSError, ValueError) as error:
-        raise not_started(error, launch) from None
-    pipes.hand_over()
-    if launch.waits:
+        raise build_start_error(error, launch) from None
+    pipes.close_child_ends()
+    if launch.held:
         if confirm is not None:
             confirm()
-        launch.let_begin()
+        launch.release()
 
 
 def _asked(cancelled: Callable[[], bool], on_output: Callable[[bytes], None] | None) -> Callable[[], bool]:
@@ -88,16 +88,23 @@ def _asked(cancelled: Callable[[], bool], on_output: Callable[[bytes], None] | N
 
 
 def _follow(
-    launch: Launch, tree: Tree, taps: list[Tap], limits: Limits, until: float, cancelled: Callable[[], bool]
+    launch: Launch,
+    tree: ProcessTree,
+    taps: list[Tap],
+    limits: ResourceLimits,
+    until: float,
+    cancelled: Callable[[], bool],
 ) -> Ending:
-    watch = Watch(limits, program=tree.process_id, own_processes=launch.own_processes)
+    watch = UsageMonitor(limits, program=tree.process_id, own_processes=launch.own_processes)
     try:
-        return Following(tree, taps, watch, until, cancelled).to_the_end()
+        return RunLoop(tree, taps, watch, until, cancelled).run()
     finally:
         watch.close()
 
 
-def _ran(ending: Ending, tree: Tree, taps: list[Tap], seconds: float, held_to: list[str], *, gone: bool) -> Ran:
+def _ran(
+    ending: Ending, tree: ProcessTree, taps: list[Tap], seconds: float, held_to: list[str], *, gone: bool
+) -> CommandResult:
     exit_code = tree.exit_code() if ending == "exit" else None
     fired = [
         *([_NAMES[ending]] if ending in _NAMES else []),
@@ -106,7 +113,7 @@ def _ran(ending: Ending, tree: Tree, taps: list[Tap], seconds: float, held_to: l
         *held_to,
     ]
     left = [] if gone else ["Something that the command started could not be ended; it may still be running."]
-    return Ran(
+    return CommandResult(
         ending="failed" if ending == "exit" and exit_code is None else ending,
         exit_code=exit_code,
         seconds=seconds,

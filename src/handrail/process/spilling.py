@@ -6,7 +6,7 @@ import os
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Spill:
+class SpillFile:
     """The beginning of an output, in a new file. A disk that is full or broken costs the file and nothing else: it is
     given up at once, since what is written down about the command needs the room."""
 

@@ -34,7 +34,7 @@ def start(launch: Launch, pipes: Pipes, given: int | None = None) -> subprocess.
             os.close(stdin)
 
 
-def not_started(error: OSError | ValueError, launch: Launch) -> ToolError:
+def build_start_error(error: OSError | ValueError, launch: Launch) -> ToolError:
     """The failure for the model: a program that is not there, a command that is too long, a machine that is full."""
     code, message = _reason(error, launch)
     return ToolError(code, message)

@@ -3,7 +3,7 @@
 import os
 import re
 
-_MOST = 1 << 16
+_MAX_STATUS_BYTES = 1 << 16
 # Two numbers are all that is looked for: a keeper, which reads a status too, starts without what decodes JSON.
 _SAID = re.compile(rb'[{,]\s*"(child-pid|exit-code)"\s*:\s*([0-9]{1,10})\s*[,}]')
 
@@ -24,10 +24,10 @@ class Status:
         """Takes in what there is by now."""
         while not self.over:
             try:
-                data = os.read(self.descriptor, _MOST)
+                data = os.read(self.descriptor, _MAX_STATUS_BYTES)
             except BlockingIOError:
                 return
-            self.over = not data or len(self._rest) > _MOST
+            self.over = not data or len(self._rest) > _MAX_STATUS_BYTES
             *lines, self._rest = (self._rest + data).split(b"\n")
             for line in [*lines, self._rest] if self.over else lines:
                 self._believe(line)

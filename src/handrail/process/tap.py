@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from handrail.process.collecting import Collected
-from handrail.process.pipes import CAPACITY
+from handrail.process.collecting import OutputBuffer
+from handrail.process.pipes import PIPE_CAPACITY_BYTES
 
 Tell = Callable[[bytes], None]
 
@@ -11,7 +11,7 @@ Tell = Callable[[bytes], None]
 class Tap:
     """Takes what a pipe has without ever waiting for more."""
 
-    def __init__(self, descriptor: int, collected: Collected, tell: Tell | None) -> None:
+    def __init__(self, descriptor: int, collected: OutputBuffer, tell: Tell | None) -> None:
         self.descriptor = descriptor
         self.collected = collected
         self._tell = tell
@@ -28,7 +28,7 @@ class Tap:
 
     def take_rest(self) -> None:
         """Takes what the pipe holds by now, and no more: somebody who got away may print for ever."""
-        enough = self.collected.total + CAPACITY
+        enough = self.collected.total + PIPE_CAPACITY_BYTES
         before = -1
         while not self._over and before < self.collected.total < enough:
             before = self.collected.total

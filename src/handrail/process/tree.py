@@ -8,18 +8,18 @@ import time
 from collections.abc import Callable
 from typing import Protocol, Self
 
-from handrail.kernel.process_table import process_at
-from handrail.process.held import Held
+from handrail.kernel.process_table import find_process
+from handrail.process.held import ProcessHandle
 from handrail.process.status import Status
 from handrail.sandbox.launch import Launch
 
-_PATIENCE = 2.0
+_GONE_WITHIN_SECONDS = 2.0
 """Seconds in which what was told to end has to be gone, before harder means."""
-_EARLY = 0.5
+_FIRST_STATUS_SECONDS = 0.5
 """Seconds to wait for the first status: a few milliseconds, where the machine is not overloaded."""
 
 
-class Started(Protocol):
+class RunningProgram(Protocol):
     """A program that runs: `subprocess.Popen` is one."""
 
     @property
@@ -28,17 +28,17 @@ class Started(Protocol):
     def wait(self) -> int: ...
 
 
-class Tree:
+class ProcessTree:
     """The launched program, the command's first process, and all below. Leaving the `with` block ends it."""
 
     def __init__(self, launch: Launch) -> None:
         self.status = Status(launch.status)
         self._launch = launch
         self._attempted = False
-        self._process: Started | None = None
-        self._program: Held | None = None
+        self._process: RunningProgram | None = None
+        self._program: ProcessHandle | None = None
         """What was launched: bubblewrap or the supervisor."""
-        self._first: Held | None = None
+        self._first: ProcessHandle | None = None
         self._named = False
 
     def __enter__(self) -> Self:
@@ -73,7 +73,7 @@ class Tree:
         namespace that is done from here, while bubblewrap itself is only about to end."""
         return self._launch.own_processes and self.status.exit_code is not None
 
-    def start(self, start: Callable[[Launch], Started]) -> None:
+    def start(self, start: Callable[[Launch], RunningProgram]) -> None:
         """Starts it by a step that raises OSError or ValueError when it cannot be, which goes on to the caller."""
         self._attempted = True
         try:
@@ -81,8 +81,8 @@ class Tree:
         except (OSError, ValueError):
             self._attempted = False
             raise
-        self._program = Held(self._process.pid)
-        self._launch.hand_over()
+        self._program = ProcessHandle(self._process.pid)
+        self._launch.close_child_ends()
 
     def read_status(self) -> None:
         """Takes in the status, and gets hold of the first process while its number cannot be another's."""
@@ -104,20 +104,20 @@ class Tree:
         """Ends all of it, in whatever state it is; whether nothing is left. Can be repeated, after an interrupt too."""
         if not self._attempted:
             return True
-        self._launch.hand_over()
+        self._launch.close_child_ends()
         if self._program is None:
             self._find_program()
         self._tell()
-        if self._gone_within(_PATIENCE):
+        if self._gone_within(_GONE_WITHIN_SECONDS):
             return True
         self._kill_program()
-        return self._gone_within(_PATIENCE)
+        return self._gone_within(_GONE_WITHIN_SECONDS)
 
-    def _hold_first(self, process: int) -> Held | None:
-        first = Held(process)
-        found = process_at(process)
+    def _hold_first(self, process: int) -> ProcessHandle | None:
+        first = ProcessHandle(process)
+        found = find_process(process)
         if found and self._program is None:
-            self._program = Held(found.parent)
+            self._program = ProcessHandle(found.parent)
         if found and self._program and self._program.process not in {found.parent, found.session}:
             first.close()  # it ended before we looked
             return None
@@ -126,12 +126,12 @@ class Tree:
     def _find_program(self) -> None:
         """An interrupt in the middle of a start leaves a program that only its own status leads to."""
         if self._process is not None:
-            self._program = Held(self._process.pid)
+            self._program = ProcessHandle(self._process.pid)
         else:
             self._wait_for_status()
 
     def _tell(self) -> None:
-        self._launch.let_go()  # a supervisor ends what is below it, and then itself; bubblewrap takes no notice
+        self._launch.drop_lifeline()  # a supervisor ends what is below it, and then itself; bubblewrap takes no notice
         if self._launch.own_processes and not self._named:
             self._wait_for_status()
         if self._launch.own_processes and not self._named:
@@ -141,7 +141,7 @@ class Tree:
 
     def _wait_for_status(self) -> None:
         """Until the first status is there, or nobody is left who could write it."""
-        until = time.monotonic() + _EARLY
+        until = time.monotonic() + _FIRST_STATUS_SECONDS
         poller = select.poll()
         poller.register(self.status.descriptor, select.POLLIN)
         while not (self._named or self.status.over) and time.monotonic() < until:

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from handrail.process.cleaning import cleaned
-from handrail.process.escapes import unfinished_escape
+from handrail.process.cleaning import clean_output
+from handrail.process.escapes import count_unfinished_escape
 
-_FIRST = 0.2
-_LONGEST = 1.0
+_FIRST_PAUSE_SECONDS = 0.2
+_MAX_PAUSE_SECONDS = 1.0
 _GROWTH = 0.02
 """The pause as a part of the time that the command has run: it grows from 10 s on, and is 1 s from 50 s on."""
-_CHARACTERS = 4000
-_BYTES = 4 * _CHARACTERS
+_MAX_UPDATE_CHARS = 4000
+_MAX_UPDATE_BYTES = 4 * _MAX_UPDATE_CHARS
 
 
 class Update(msgspec.Struct, frozen=True):
@@ -33,19 +33,19 @@ class Updates:
         self._tell = tell
         self._clock = clock
         self._began = clock()
-        self._next = self._began + _FIRST
+        self._next = self._began + _FIRST_PAUSE_SECONDS
         self._latest = bytearray()
         self._skipped = 0
 
     def feed(self, data: bytes) -> None:
         """Takes it in; tells, if there is something and the time has come."""
-        self._latest += data[-_BYTES:]
-        excess = max(0, len(self._latest) - _BYTES)
-        self._skipped += len(data) - len(data[-_BYTES:]) + excess
+        self._latest += data[-_MAX_UPDATE_BYTES:]
+        excess = max(0, len(self._latest) - _MAX_UPDATE_BYTES)
+        self._skipped += len(data) - len(data[-_MAX_UPDATE_BYTES:]) + excess
         del self._latest[:excess]
         now = self._clock()
         if now >= self._next and self._latest:
-            self._next = now + min(_LONGEST, max(_FIRST, (now - self._began) * _GROWTH))
+            self._next = now + min(_MAX_PAUSE_SECONDS, max(_FIRST_PAUSE_SECONDS, (now - self._began) * _GROWTH))
             self._emit()
 
     def _emit(self) -> None:
@@ -53,12 +53,12 @@ class Updates:
         if self._skipped:
             data = self._without_half_a_character(data)
         text, used = codecs.utf_8_decode(data, "replace", False)
-        whole = len(text) - unfinished_escape(text)
+        whole = len(text) - count_unfinished_escape(text)
         # Half a character or sequence waits for its other half.
         self._latest = bytearray(text[whole:].encode() + data[used:])
-        shown = cleaned(text[max(0, whole - _CHARACTERS) : whole].encode())
+        shown = clean_output(text[max(0, whole - _MAX_UPDATE_CHARS) : whole].encode())
         if shown:
-            skipped = self._skipped + len(text[: max(0, whole - _CHARACTERS)].encode())
+            skipped = self._skipped + len(text[: max(0, whole - _MAX_UPDATE_CHARS)].encode())
             self._skipped = 0
             self._tell(Update(shown, skipped))
 

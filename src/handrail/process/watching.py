@@ -9,40 +9,42 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
-from handrail.process.bounds import Bounds
-from handrail.process.census import Census, bytes_below, processes_below, processes_inside
+from handrail.process.bounds import TreeLimits
+from handrail.process.census import UsageSample, count_bytes_below, sample_descendants, sample_namespace
 
-_USUAL = 0.1
-_NEAR = 0.02
+_USUAL_PAUSE_SECONDS = 0.1
+_NEAR_PAUSE_SECONDS = 0.02
 """Seconds between looks: usually, and where more than half of a limit is used."""
 _SHARE = 50
 """A look may take one part in so many of the time."""
-_LONGEST = 2.0
+_MAX_PAUSE_SECONDS = 2.0
 """But nobody gets more time than this by making looks slow."""
 
 
-class Watch:
+class UsageMonitor:
     """Looks now and then; says which limit the tree is over."""
 
     def __init__(
-        self, limits: Bounds, *, program: int, own_processes: bool, clock: Callable[[], float] = time.monotonic
+        self, limits: TreeLimits, *, program: int, own_processes: bool, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._limits = limits
         self._program = program
         self._own_processes = own_processes
         self._clock = clock
         self._inside = -1
-        self.next_look = clock() + _USUAL
+        self.next_look = clock() + _USUAL_PAUSE_SECONDS
 
     def look(self, first: int | None) -> Literal["memory", "processes", "disk"] | None:
         """Looks at the tree whose first process that is; sets when to look again."""
         began = self._clock()
         census = self._census(first)
-        written = bytes_below(self._limits.uppers, self._limits.disk)
+        written = count_bytes_below(self._limits.uppers, self._limits.disk)
         over = (self._over(census) if census else None) or ("disk" if written > self._limits.disk else None)
         now = self._clock()
         near = (census is not None and self._is_near(census)) or written * 2 > self._limits.disk
-        self.next_look = now + max(_NEAR if near else _USUAL, min((now - began) * _SHARE, _LONGEST))
+        self.next_look = now + max(
+            _NEAR_PAUSE_SECONDS if near else _USUAL_PAUSE_SECONDS, min((now - began) * _SHARE, _MAX_PAUSE_SECONDS)
+        )
         return over
 
     def close(self) -> None:
@@ -51,14 +53,14 @@ class Watch:
         if inside >= 0:
             os.close(inside)
 
-    def _census(self, first: int | None) -> Census | None:
+    def _census(self, first: int | None) -> UsageSample | None:
         if not self._own_processes:
-            return processes_below(self._program)
+            return sample_descendants(self._program)
         if self._inside < 0 and first is not None:
             self._inside = _open_inside(first)
-        return processes_inside(self._inside) if self._inside >= 0 else None
+        return sample_namespace(self._inside) if self._inside >= 0 else None
 
-    def _over(self, census: Census) -> Literal["memory", "processes"] | None:
+    def _over(self, census: UsageSample) -> Literal["memory", "processes"] | None:
         if census.count > self._limits.processes:
             return "processes"
         # Pages that a fork shares are in the sum once for each process: counted exactly only where it matters.
@@ -66,7 +68,7 @@ class Watch:
             return "memory"
         return None
 
-    def _is_near(self, census: Census) -> bool:
+    def _is_near(self, census: UsageSample) -> bool:
         return census.count * 2 > self._limits.processes or census.memory * 2 > self._limits.memory
 
 

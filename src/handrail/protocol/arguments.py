@@ -5,10 +5,10 @@ from typing import Any, cast
 import msgspec
 
 from handrail.protocol.error import ToolError
-from handrail.protocol.reading import converted
+from handrail.protocol.reading import convert
 from handrail.protocol.tool import ForeignArguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.protocol.wording import shown, unknown_within, visible, worded
+from handrail.protocol.wording import clip_text, describe_problem, find_unknown_field, render_value
 
 ALIASES = {
     "path": (
@@ -55,7 +55,7 @@ _ADVICE = {
     ),
 }
 """Arguments of other systems that mean something else: what they are about, and what to do."""
-_MOST_UNKNOWN = 20
+_MAX_UNKNOWN_NAMES = 20
 _REFUSED = (msgspec.ValidationError, UnicodeEncodeError, RecursionError)
 
 
@@ -68,21 +68,21 @@ class Problem(Wire, frozen=True, omit_defaults=False):
     use: str | None = None
 
 
-def checked(spec: ToolSpec, arguments: object) -> msgspec.Struct:
+def validate(spec: ToolSpec, arguments: object) -> msgspec.Struct:
     """The typed arguments, or INVALID_ARGUMENT with every problem."""
     if spec.foreign is not None:
         if problems := spec.foreign.problems(arguments):
-            raise invalid(spec, problems)
+            raise build_argument_error(spec, problems)
         return ForeignArguments(cast("dict[str, Any]", arguments))
     try:
-        return converted(arguments, spec.arguments)
+        return convert(arguments, spec.arguments)
     except _REFUSED as error:
         # Only the check of the whole can fail where every field is fine: the tool's own words.
-        problems = _problems(spec.arguments, arguments) or (Problem(field="", problem=visible(str(error), 400)),)
-    raise invalid(spec, problems)
+        problems = _problems(spec.arguments, arguments) or (Problem(field="", problem=clip_text(str(error), 400)),)
+    raise build_argument_error(spec, problems)
 
 
-def invalid(spec: ToolSpec, problems: tuple[Problem, ...]) -> ToolError:
+def build_argument_error(spec: ToolSpec, problems: tuple[Problem, ...]) -> ToolError:
     """The refusal that lists the problems."""
     texts = tuple(problem.problem for problem in problems)
     message = spec.format_error(texts) if spec.format_error else f"{spec.name}: {'. '.join(texts)}. Nothing was run."
@@ -91,14 +91,14 @@ def invalid(spec: ToolSpec, problems: tuple[Problem, ...]) -> ToolError:
 
 def _problems(shape: type[msgspec.Struct], arguments: object) -> tuple[Problem, ...]:
     if not isinstance(arguments, dict):
-        text = f"arguments must be an object, got {shown(arguments)}"
-        return (Problem(field="", problem=text, value=shown(arguments)),)
+        text = f"arguments must be an object, got {render_value(arguments)}"
+        return (Problem(field="", problem=text, value=render_value(arguments)),)
     given: dict[Any, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
     fields = {field.encode_name: field for field in msgspec.structs.fields(shape)}
     unknown = [key for key in given if key not in fields]
-    found = [_unknown(key, given, tuple(fields)) for key in unknown[:_MOST_UNKNOWN]]
-    if len(unknown) > _MOST_UNKNOWN:
-        found.append(Problem(field="", problem=f"{len(unknown) - _MOST_UNKNOWN} more names are not arguments"))
+    found = [_unknown(key, given, tuple(fields)) for key in unknown[:_MAX_UNKNOWN_NAMES]]
+    if len(unknown) > _MAX_UNKNOWN_NAMES:
+        found.append(Problem(field="", problem=f"{len(unknown) - _MAX_UNKNOWN_NAMES} more names are not arguments"))
     meant = {problem.use for problem in found}
     for name, field in fields.items():
         if name in given:
@@ -110,11 +110,11 @@ def _problems(shape: type[msgspec.Struct], arguments: object) -> tuple[Problem, 
 
 def _unknown(key: object, given: dict[Any, Any], names: tuple[str, ...]) -> Problem:
     use = _suggestion(key, given, names)
-    name = key if isinstance(key, str) and key.isidentifier() and len(key) <= 80 else shown(key)
+    name = key if isinstance(key, str) and key.isidentifier() and len(key) <= 80 else render_value(key)
     about, advice = _ADVICE.get(str(key), ("", ""))
     if about not in names or use not in {None, about}:
         advice = f"use {use}" if use else f"the arguments are {', '.join(names)}" if names else "there are none"
-    return Problem(field=name, problem=f"{name} is not an argument; {advice}", value=shown(given[key]), use=use)
+    return Problem(field=name, problem=f"{name} is not an argument; {advice}", value=render_value(given[key]), use=use)
 
 
 def _suggestion(key: object, given: dict[Any, Any], names: tuple[str, ...]) -> str | None:
@@ -127,17 +127,17 @@ def _suggestion(key: object, given: dict[Any, Any], names: tuple[str, ...]) -> s
 
 def _mistyped(name: str, value: object, kind: Any) -> list[Problem]:
     try:
-        converted(value, kind)
+        convert(value, kind)
     except UnicodeEncodeError:
-        return [Problem(field=name, problem=f"{name} holds text that is not valid Unicode", value=shown(value))]
+        return [Problem(field=name, problem=f"{name} holds text that is not valid Unicode", value=render_value(value))]
     except RecursionError:
-        return [Problem(field=name, problem=f"{name} is nested too deeply", value=shown(value))]
+        return [Problem(field=name, problem=f"{name} is nested too deeply", value=render_value(value))]
     except msgspec.ValidationError as error:
-        unknown = unknown_within(name, value, kind, str(error))
+        unknown = find_unknown_field(name, value, kind, str(error))
         if unknown is not None and unknown.key in unknown.given:
             found = _unknown(unknown.key, unknown.given, unknown.names)
             field, problem = (f"{unknown.where}.{text}" for text in (found.field, found.problem))
             return [msgspec.structs.replace(found, field=field, problem=problem)]
-        where, problem, found = worded(name, value, kind, str(error))
-        return [Problem(field=where, problem=problem, value=shown(found))]
+        where, problem, found = describe_problem(name, value, kind, str(error))
+        return [Problem(field=where, problem=problem, value=render_value(found))]
     return []

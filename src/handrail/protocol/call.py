@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 
 from handrail.protocol.permission import PERMISSIONS, Permission
-from handrail.protocol.plain import readable
+from handrail.protocol.plain import escape_surrogates
 from handrail.protocol.wire import Envelope, Json, Time
-from handrail.protocol.wording import shown
+from handrail.protocol.wording import render_value
 
 
 class ToolCall(Envelope, frozen=True):
@@ -33,7 +33,7 @@ class ToolCall(Envelope, frozen=True):
     """May only narrow: a call that needs a permission which the list lacks is refused."""
 
 
-def cleaned(call: ToolCall) -> ToolCall:
+def clean_call(call: ToolCall) -> ToolCall:
     """The call with names and ids as the journal can hold them, whatever a caller made them of."""
     return msgspec.structs.replace(
         call,
@@ -47,7 +47,7 @@ def cleaned(call: ToolCall) -> ToolCall:
 
 
 def _short(text: object) -> str:
-    return readable(text[:200]) if isinstance(text, str) else shown(text)
+    return escape_surrogates(text[:200]) if isinstance(text, str) else render_value(text)
 
 
 def _known(permissions: object) -> tuple[Permission, ...]:

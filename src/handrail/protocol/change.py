@@ -65,11 +65,11 @@ class ChangeSet(Wire, frozen=True):
     changes: tuple[Change, ...]
     number: int | None = None
     undoable: bool = False
-    """Whether undo can take it back."""
+    """Whether it can be undone."""
     undoes: tuple[int, ...] = ()
-    """The change sets that it takes back."""
+    """The change sets that it undoes."""
     not_covered: tuple[str, ...] = ()
-    """What the call did, or may have done, that undo does not take back, in words."""
+    """What the call did, or may have done, that undo does not cover, in words."""
 
 
 class ChangeRecord(Wire, frozen=True, omit_defaults=False):
@@ -82,16 +82,16 @@ class ChangeRecord(Wire, frozen=True, omit_defaults=False):
     summary: str
     time: Time
     in_effect: bool
-    """Whether it has not been taken back."""
+    """Whether it has not been undone."""
     undone_by: int | None
     undoes: tuple[int, ...]
     undoable: bool
     changes: tuple[Change, ...]
     not_covered: tuple[str, ...] = ()
-    """What the call did, or may have done, that undo does not take back, in words."""
+    """What the call did, or may have done, that undo does not cover, in words."""
 
 
-def action_of(before: State | None, after: State | None) -> Action:
+def classify_change(before: State | None, after: State | None) -> Action:
     """What happened to a path, in a word."""
     if before is None:
         return "created"

@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+import msgspec
+
 from handrail.protocol.error import ErrorCode
 from handrail.protocol.wire import Wire
 
@@ -37,7 +39,7 @@ class PathFact(Wire, frozen=True):
     """Where it leads, outside all roots, as an absolute path; None inside, or where nobody looked."""
     folder: str | None = None
     """The folder that would have to be opened for it; None where none can be."""
-    shut: str = ""
+    closed_reason: str = msgspec.field(default="", name="shut")
     """Why that folder is never opened, in words; empty where a person may be asked."""
     shared: bool = False
     """Whether the file has other names (hard links), which a write changes too."""
@@ -47,7 +49,7 @@ class PathFact(Wire, frozen=True):
     """Whether the file's mode lets nobody write it (0444)."""
 
 
-class SeenCommand(Wire, frozen=True):
+class DisplayedCommand(Wire, frozen=True):
     """A simple command that the display parser found in a command outside the provable subset. It proves nothing."""
 
     words: tuple[str, ...]
@@ -60,8 +62,8 @@ class SeenCommand(Wire, frozen=True):
     """A function that starts itself again and again."""
 
 
-LAYERED = 3
-"""The tier of a sandbox in which what a command changes goes into a layer."""
+OVERLAY_TIER = 3
+"""The tier of a sandbox in which what a command changes goes into an overlay."""
 
 
 class CommandFact(Wire, frozen=True):
@@ -75,27 +77,27 @@ class CommandFact(Wire, frozen=True):
     yields: bool = False
     """Whether it goes on after its call where it takes longer than the call waits."""
     tier: int = 2
-    """The sandbox: 3 a layer that can be undone, 2 namespaces, 1 Landlock, 0 none."""
+    """The sandbox: 3 an overlay that can be undone, 2 namespaces, 1 Landlock, 0 none."""
     snapshot: bool = False
-    """Whether what it changes can be taken back although there is no layer."""
+    """Whether what it changes can be undone although there is no overlay."""
     there: tuple[str, ...] = ()
     """Folders that a `cd` in it leads to, and that can be entered."""
     hosts: tuple[str, ...] = ()
     """The hosts that it names, or that its programs are known to reach: `example.org:443`."""
     unopened: tuple[str, ...] = ()
     """What of the network it names and no yes can open, each with the reason in words."""
-    seen: tuple[SeenCommand, ...] | None = None
+    seen: tuple[DisplayedCommand, ...] | None = None
     """What the display parser found; None where it was not needed, or could not be used."""
 
     @property
-    def layered(self) -> bool:
-        """Whether what it changes goes into a layer; of one that is proven to only look, whether it would."""
-        return self.tier >= LAYERED and not self.background
+    def has_overlay(self) -> bool:
+        """Whether what it changes goes into an overlay; of one that is proven to only look, whether it would."""
+        return self.tier >= OVERLAY_TIER and not self.background
 
     @property
     def outlives(self) -> bool:
         """Whether it may go on after its call, on the real tree."""
-        return self.background or (self.yields and not self.layered)
+        return self.background or (self.yields and not self.has_overlay)
 
 
 class ProcessFact(Wire, frozen=True):
@@ -109,7 +111,7 @@ class ProcessFact(Wire, frozen=True):
     looks: bool = False
     """Whether the command only looks, whatever it is sent, and the sandbox sees to that."""
     layered: bool = False
-    """Whether what it changes goes into a layer, and can be taken back."""
+    """Whether what it changes goes into an overlay, and can be undone."""
     connected: bool = False
     """Whether the program can reach other machines, when a call writes to it."""
 

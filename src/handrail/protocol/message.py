@@ -11,7 +11,7 @@ Finish = Literal["stop", "calls", "length", "filtered", "other"]
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """One line of the talk."""
+    """One line of the transcript."""
 
 
 class Detail(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

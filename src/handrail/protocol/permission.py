@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Literal
 
+import msgspec
+
 from handrail.protocol.change import Change
 from handrail.protocol.decision import DecisionPart
 from handrail.protocol.wire import Time, Wire
@@ -25,7 +27,7 @@ _COARSE: dict[Permission, PermissionType] = {
 }
 
 
-def permission_type(permissions: Iterable[Permission]) -> PermissionType:
+def classify_permissions(permissions: Iterable[Permission]) -> PermissionType:
     """The coarse kind that events carry; several kinds, or none known, are `all`. Reading beside writing is writing."""
     kinds: set[PermissionType] = {_COARSE[permission] for permission in permissions}
     if "write" in kinds:
@@ -33,19 +35,19 @@ def permission_type(permissions: Iterable[Permission]) -> PermissionType:
     return kinds.pop() if len(kinds) == 1 else "all"
 
 
-def s4_kind(request: "PermissionRequest") -> str:
+def get_s4_kind(request: "PermissionRequest") -> str:
     """The other name of a request: a folder outside the roots, `bash`, `edit` or `read`; else the name that the call
     has. Another server may call its tool `bash`, too."""
     if request.kind is not None:
         return request.kind
     if "proc.exec" in request.permissions:
         return "bash"
-    kind = permission_type(request.permissions)
+    kind = classify_permissions(request.permissions)
     return {"write": "edit", "read": "read"}.get(kind, request.called)
 
 
-class Tried(Wire, frozen=True):
-    """How a command went that was tried in a throw-away copy of the workspace: nothing of it is kept yet."""
+class PreviewRun(Wire, frozen=True):
+    """How a command went that was tried in a throw-away copy of the workspace: nothing of it is committed yet."""
 
     sealed: str
     """Where the whole of it waits for the answer: what it printed, and what every file would become."""
@@ -70,10 +72,10 @@ class Tried(Wire, frozen=True):
     blocked: tuple[str, ...] = ()
     """What it tried to reach, each in words: the network is off in the copy."""
     unkept: tuple[str, ...] = ()
-    """What of it cannot be kept, each in words: a socket, a pipe."""
+    """What of it cannot be committed, each in words: a socket, a pipe."""
     on: tuple[str, ...] = ()
-    """What of its batch it was tried on top of: trials of earlier commands, and calls of file tools. It is kept only
-    where all of that was."""
+    """What of its batch it was tried on top of: previews of earlier commands, and calls of file tools. It is
+    committed only if all of that was."""
 
 
 ONLY_LOOKS = "it only looks, so that a yes changes nothing"
@@ -84,20 +86,20 @@ class Preview(Wire, frozen=True):
     """What would change, shown before the answer."""
 
     kind: Literal["diff", "run", "input", "none"]
-    """`diff`: what a file would become; `run`: what a trial in a copy did; `input`: what a program is sent; `none`: the
-    command was not tried, and `text` says why."""
+    """`diff`: what a file would become; `run`: what the command did in a copy; `input`: what a program is sent; `none`:
+    the command was not tried, and `text` says why."""
     text: str
-    """Of a trial, the differences that it would make."""
+    """Of a preview, the differences that it would make."""
     truncated: bool = False
     """Whether `text` is only the beginning."""
     output: str = ""
-    """What the trial printed, in what a view has room for."""
-    tried: Tried | None = None
+    """What the preview printed, in what a view has room for."""
+    tried: PreviewRun | None = None
     time: Time | None = None
     """When it was made. The files may have changed since."""
 
 
-class Basis(Wire, frozen=True, omit_defaults=False):
+class FileBinding(Wire, frozen=True, omit_defaults=False):
     """A file as it was when the question was put: a yes counts only while it is still so."""
 
     path: str
@@ -160,7 +162,7 @@ class PermissionRequest(Wire, frozen=True):
     """Whether a person changed the command: it is not the one that was called."""
     revision: int = 0
     """How often it was tried again, or changed, since it was first put. A yes counts only for what it was given to."""
-    based_on: tuple[Basis, ...] = ()
+    bound_files: tuple[FileBinding, ...] = msgspec.field(default=(), name="basedOn")
     """The files as the preview saw them; a yes to other bytes is no yes."""
     kind: RequestKind | None = None
     """`external_directory`: a yes opens a folder outside the workspace."""
@@ -193,7 +195,7 @@ class OpenedFolder(Wire, frozen=True, omit_defaults=False):
     """As a call named it, where a link leads there."""
 
 
-class Granted(Wire, frozen=True, omit_defaults=False):
+class StandingGrant(Wire, frozen=True, omit_defaults=False):
     """What a person said not to be asked about again: a class of commands, or a tool of another server."""
 
     id: str

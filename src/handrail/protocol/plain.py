@@ -4,23 +4,23 @@ from typing import Any
 
 from handrail.protocol.wire import Json, encode
 
-_DEPTH = 64
+_MAX_LEVELS = 64
 """Levels of nesting that everything which reads a journal can take, however deep its own stack is."""
-_ITEMS = 10_000
+_MAX_ITEMS = 10_000
 
 
-def plain(value: Any) -> tuple[Json, bool]:
+def sanitize_json(value: Any) -> tuple[Json, bool]:
     """The value itself where it is JSON, else the nearest JSON to it; and whether it was JSON."""
     try:
         # Two bytes a level: what is short cannot be deep.
-        if len(encode(value)) <= 2 * _DEPTH or not _is_deeper(value, _DEPTH):
+        if len(encode(value)) <= 2 * _MAX_LEVELS or not _is_deeper(value, _MAX_LEVELS):
             return value, True
     except (TypeError, ValueError, OverflowError, RecursionError):
         pass
-    return _Copy().of(value, _DEPTH), False
+    return _Copy().of(value, _MAX_LEVELS), False
 
 
-def readable(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """The text with lone surrogates made visible, so that it can be written as UTF-8."""
     if text.isascii():
         return text
@@ -41,7 +41,7 @@ class _Copy:
     __slots__ = ("_room",)
 
     def __init__(self) -> None:
-        self._room = _ITEMS
+        self._room = _MAX_ITEMS
 
     def of(self, value: Any, depth: int) -> Json:
         if isinstance(value, dict | list | tuple):
@@ -65,7 +65,7 @@ def _scalar(value: Any) -> Json:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return readable(str.__str__(value))
+        return escape_surrogates(str.__str__(value))
     if isinstance(value, int):
         return int(value) if value.bit_length() < 64 else "<too large>"
     return float(value) if isinstance(value, float) else f"<{type(value).__name__}>"

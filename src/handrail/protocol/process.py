@@ -36,5 +36,5 @@ class ProcessRecord(Wire, frozen=True):
     """Of these, how many are not kept: between the first 64 KB and the last 64 MB, or cleared."""
     last_line: str = ""
     changed: str | None = None
-    """What became of what it changed in its layer, in words, once it has ended; null where it works on the real tree,
+    """What became of what it changed in its overlay, in words, once it has ended; null where it works on the real tree,
     or runs."""

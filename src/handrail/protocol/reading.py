@@ -20,10 +20,10 @@ _msgpack: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 
 
 @overload
-def json_decoder(kind: type[Kind]) -> msgspec.json.Decoder[Kind]: ...
+def get_json_decoder(kind: type[Kind]) -> msgspec.json.Decoder[Kind]: ...
 @overload
-def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]: ...
-def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+def get_json_decoder(kind: Any) -> msgspec.json.Decoder[Any]: ...
+def get_json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     """The one that reads this type."""
     try:
         decoder = _json.get(kind)
@@ -37,10 +37,10 @@ def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
 
 
 @overload
-def msgpack_decoder(kind: type[Kind]) -> msgspec.msgpack.Decoder[Kind]: ...
+def get_msgpack_decoder(kind: type[Kind]) -> msgspec.msgpack.Decoder[Kind]: ...
 @overload
-def msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]: ...
-def msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
+def get_msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]: ...
+def get_msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
     """The one that reads this type."""
     decoder = _msgpack.get(kind)
     if decoder is None:
@@ -50,20 +50,20 @@ def msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
 
 
 @overload
-def from_json(data: bytes | str, kind: type[Kind]) -> Kind: ...
+def decode_json(data: bytes | str, kind: type[Kind]) -> Kind: ...
 @overload
-def from_json(data: bytes | str, kind: Any) -> Any: ...
-def from_json(data: bytes | str, kind: Any) -> Any:
+def decode_json(data: bytes | str, kind: Any) -> Any: ...
+def decode_json(data: bytes | str, kind: Any) -> Any:
     """A value of this type; what msgspec raises, where it is none."""
-    return json_decoder(kind).decode(data)
+    return get_json_decoder(kind).decode(data)
 
 
-def from_msgpack(data: bytes, kind: type[Kind]) -> Kind:
+def decode_msgpack(data: bytes, kind: type[Kind]) -> Kind:
     """A value of this type; what msgspec raises, where it is none."""
-    return msgpack_decoder(kind).decode(data)
+    return get_msgpack_decoder(kind).decode(data)
 
 
-def converted(value: object, kind: type[Kind]) -> Kind:
+def convert(value: object, kind: type[Kind]) -> Kind:
     """A value of this type, of what JSON could have brought; what msgspec raises, where it is none."""
-    json_decoder(kind)
+    get_json_decoder(kind)
     return msgspec.convert(value, kind)

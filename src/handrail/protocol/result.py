@@ -30,16 +30,16 @@ class SandboxUsed(Wire, frozen=True):
     """How a command was confined."""
 
     tier: int
-    """3 a layer that can be undone, 2 namespaces, 1 Landlock, 0 none."""
+    """3 an overlay that can be undone, 2 namespaces, 1 Landlock, 0 none."""
     net: Literal["none", "listed", "open"]
     """Whether it could reach a network; `listed`: only `hosts`, through a proxy."""
     undo: Literal["read-only", "layer", "snapshot", "none"]
-    """`read-only`: it could change nothing. `layer`: whatever it changed in the workspace can be taken back.
-    `snapshot`: what it changed can be taken back but for `not_covered`. `none`: what it changed cannot be."""
+    """`read-only`: it could change nothing. `layer`: whatever it changed in the workspace can be undone.
+    `snapshot`: what it changed can be undone but for `not_covered`. `none`: what it changed cannot be."""
     not_covered: tuple[str, ...] = ()
     """What undo does not cover, in words: files that git ignores, what a listed host was told."""
     no_layer: str = ""
-    """Why it had no layer, in words, where it could have changed something."""
+    """Why it had no overlay, in words, where it could have changed something."""
     hosts: tuple[str, ...] = ()
     """What it could reach: `example.org:443`."""
     hidden: int = 0
@@ -91,7 +91,7 @@ class Meta(Wire, frozen=True):
     matched_lines: tuple[tuple[int, int], ...] = ()
     """The first and the last line of each place that `edit` changed, as they were before; of many only the first."""
     undo: int | None = None
-    """The number under which undo takes the change back."""
+    """The number to undo the change by."""
     limits: tuple[str, ...] = ()
     """The limits that fired."""
     sandbox: SandboxUsed | None = None

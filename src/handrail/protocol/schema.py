@@ -9,7 +9,7 @@ from handrail.protocol.call import ToolCall
 from handrail.protocol.change import ChangeRecord, ChangeSet
 from handrail.protocol.decision import Decision, Facts
 from handrail.protocol.error import ErrorInfo
-from handrail.protocol.event import KINDS, kind_of
+from handrail.protocol.event import KINDS, get_event_kind
 from handrail.protocol.message import AssistantMessage, ResultsMessage, SummaryMessage, SystemMessage, UserMessage
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.protocol.process import ProcessRecord
@@ -41,20 +41,20 @@ MESSAGES: dict[str, Any] = {
     "message.results": ResultsMessage,
     "message.summary": SummaryMessage,
 }
-EVENTS: dict[str, Any] = {f"event.{kind_of(kind)}": kind for kind in KINDS}
+EVENTS: dict[str, Any] = {f"event.{get_event_kind(kind)}": kind for kind in KINDS}
 WIRE_TYPES: dict[str, Any] = MESSAGES | EVENTS
 """Every type of the contract by the name its schema is exported under."""
 
 
-def flat_schema(shape: Any) -> dict[str, Any]:
+def build_flat_schema(shape: Any) -> dict[str, Any]:
     """The schema of one type with everything it refers to put in place."""
     (schema,), components = msgspec.json.schema_components([shape], ref_template="{name}")
     return _inline(schema, components)
 
 
-def wire_schemas() -> dict[str, dict[str, Any]]:
+def build_wire_schemas() -> dict[str, dict[str, Any]]:
     """Every schema of the contract by name."""
-    return {name: {"$schema": DIALECT, "title": name, **flat_schema(shape)} for name, shape in WIRE_TYPES.items()}
+    return {name: {"$schema": DIALECT, "title": name, **build_flat_schema(shape)} for name, shape in WIRE_TYPES.items()}
 
 
 def _inline(node: Any, components: dict[str, Any]) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 from handrail.protocol.result import ToolResult
 
 
-def told(result: ToolResult[Any]) -> str:
+def render_for_model(result: ToolResult[Any]) -> str:
     """Its content, and what there is to know of that besides: where the next page begins, and what is not as it should
     be. A model that is not told takes a page for the file. Most contents are all, and come as they are."""
     following = result.meta.next_offset

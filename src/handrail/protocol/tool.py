@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Category = Literal["builtin", "custom", "mcp"]
 Layer = Literal["base", "companion", "gain"]
-"""`base`: the eight. `companion`: works on the talk, on no file. `gain`: adds what the layers below lack."""
+"""`base`: the eight. `companion`: works on the conversation, on no file. `gain`: adds what the others lack."""
 Stage = Literal["look", "read", "change", "run", "other"]
 """The step of work that a tool serves."""
 SideEffect = Literal["files", "processes", "network", "conversation", "memory"]
@@ -79,7 +79,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     format_error: Callable[[tuple[str, ...]], str] | None = None
     """Words the problems of wrong arguments in the tool's own way."""
     layer: Layer = "gain"
-    """Where it stands. No tool may have the intent of another, least of all of one in a lower layer."""
+    """Where it stands. No tool may have the intent of another, least of all of one that stands below it."""
     stage: Stage = "other"
     intent: str = ""
     """What somebody wants who should take this tool: "locate files by name". Rules of choice are made of it."""
@@ -97,7 +97,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """The tool as people are shown it: `read`, `create_issue (github)`."""
-        return label(self.own_name, self.server)
+        return format_tool_label(self.own_name, self.server)
 
 
 class ToolDescription(Wire, frozen=True, omit_defaults=False):
@@ -125,12 +125,12 @@ class ToolDescription(Wire, frozen=True, omit_defaults=False):
     """JSON Schema of the result's `data`."""
 
 
-def label(name: str, server: str | None) -> str:
+def format_tool_label(name: str, server: str | None) -> str:
     """A tool and who offers it, where that is another server."""
     return name if server is None or server == OWN_SERVER else f"{name} ({server})"
 
 
-def major(version: str) -> int | None:
+def parse_major_version(version: str) -> int | None:
     """The first number of a version, or None when it is none."""
     first = version.split(".", 1)[0]
     return int(first) if first.isascii() and first.isdigit() and len(first) < 10 else None
@@ -138,7 +138,7 @@ def major(version: str) -> int | None:
 
 def describe(spec: ToolSpec) -> ToolDescription:
     """The spec with its schemas."""
-    from handrail.protocol.schema import flat_schema  # noqa: PLC0415  only listings need the schema machinery
+    from handrail.protocol.schema import build_flat_schema  # noqa: PLC0415  only listings need the schema machinery
 
     foreign = spec.foreign
     return ToolDescription(
@@ -151,55 +151,56 @@ def describe(spec: ToolSpec) -> ToolDescription:
         auto_execute=spec.auto_execute,
         permissions=spec.permissions,
         side_effects=spec.side_effects,
-        input_schema=flat_schema(spec.arguments) if foreign is None else foreign.input_schema,
-        output_schema=flat_schema(spec.data) if foreign is None else foreign.output_schema or {},
+        input_schema=build_flat_schema(spec.arguments) if foreign is None else foreign.input_schema,
+        output_schema=build_flat_schema(spec.data) if foreign is None else foreign.output_schema or {},
     )
 
 
-def input_schema(spec: ToolSpec) -> dict[str, Json]:
+def get_input_schema(spec: ToolSpec) -> dict[str, Json]:
     """The schema of its arguments, made once: for who asks at every step, and changes nothing in it."""
     return _made_once(spec.arguments) if spec.foreign is None else spec.foreign.input_schema
 
 
 @lru_cache(256)
 def _made_once(shape: Any) -> dict[str, Json]:
-    from handrail.protocol.schema import flat_schema  # noqa: PLC0415  as above
+    from handrail.protocol.schema import build_flat_schema  # noqa: PLC0415  as above
 
-    return flat_schema(shape)
+    return build_flat_schema(shape)
 
 
-def openai_tool(spec: ToolSpec) -> dict[str, Any]:
+def to_openai_tool(spec: ToolSpec) -> dict[str, Any]:
     """The entry of an OpenAI tool list."""
     described = describe(spec)
     function = {"name": spec.name, "description": spec.description, "parameters": described.input_schema}
     return {"type": "function", "function": function}
 
 
-def anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
+def to_anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
     """The entry of an Anthropic tool list."""
     return {"name": spec.name, "description": spec.description, "input_schema": describe(spec).input_schema}
 
 
-def mcp_tool(spec: ToolSpec) -> dict[str, Any]:
+def to_mcp_tool(spec: ToolSpec) -> dict[str, Any]:
     """The entry of an MCP tool list. What it gives is a whole result of ours, error and interim answer included; what
     the data of another server's tool is like is not ours to promise."""
     return {
         "name": spec.name,
         "title": spec.title,
         "description": spec.description,
-        "inputSchema": input_schema(spec),
+        "inputSchema": get_input_schema(spec),
         "outputSchema": _result_schema(spec.data) if spec.foreign is None else _any_result(),
-        "annotations": mcp_hints(spec),
+        "annotations": build_mcp_hints(spec),
     }
 
 
-def mcp_hints(spec: ToolSpec) -> dict[str, Any]:
+def build_mcp_hints(spec: ToolSpec) -> dict[str, Any]:
     """What a client may tell its person about a tool before it is called, in the protocol's own sense of the words.
 
-    readOnlyHint: it has no effects at all. One that only shows or asks something is not called so: the talk is changed.
+    readOnlyHint: it has no effects at all. One that only shows or asks something is not called so: the conversation
+        is changed.
     destructiveHint: false means that it "performs only additive updates". To write over a file is more than that, also
-        where undo takes it back: undo is a person's act, and no client can count on it. What stands in the talk is only
-        ever added to; notes can be deleted.
+        where it can be undone: undo is a person's act, and no client can count on it. The transcript is only ever
+        added to; notes can be deleted.
     idempotentHint: as the spec says; a tool that only looks can always be asked again.
     openWorldHint: it may reach what is outside. A command has the network that a person opens, by the settings or by
         the yes to this one; what it goes on doing in the background has it too. File tools and searches have none.

@@ -36,7 +36,7 @@ _WORDS = (
 """What msgspec finds, as an instruction."""
 
 
-def worded(name: str, value: object, kind: Any, message: str) -> tuple[str, str, object]:
+def describe_problem(name: str, value: object, kind: Any, message: str) -> tuple[str, str, object]:
     """Where the problem is, the problem in words, and the value there.
 
     "Expected `int` >= 1" becomes "limit must be 1 or more, got 0"; where only a part is wrong, the part is named.
@@ -46,10 +46,10 @@ def worded(name: str, value: object, kind: Any, message: str) -> tuple[str, str,
     where = f"{name}{place}"
     found = _value_at(value, place)
     words = _words(finding, _kind_at(kind, place))
-    return where, f"{'a key of ' if key else ''}{where} {words}, got {shown(found)}", found
+    return where, f"{'a key of ' if key else ''}{where} {words}, got {render_value(found)}", found
 
 
-class Unknown(NamedTuple):
+class UnknownField(NamedTuple):
     """A name that an object within an argument must not have."""
 
     where: str
@@ -59,7 +59,7 @@ class Unknown(NamedTuple):
     """Those that it may have."""
 
 
-def unknown_within(name: str, value: object, kind: Any, message: str) -> Unknown | None:
+def find_unknown_field(name: str, value: object, kind: Any, message: str) -> UnknownField | None:
     """What msgspec says about a name that it does not know; None when it says something else."""
     parts = re.fullmatch(r"Object contains unknown field `(.+)` - at `\$(.*)`", message, re.DOTALL)
     parts = parts or re.fullmatch(r"Object contains unknown field `(.+)`()", message, re.DOTALL)
@@ -68,16 +68,16 @@ def unknown_within(name: str, value: object, kind: Any, message: str) -> Unknown
         return None
     structs = _structs(_kind_at(kind, parts[2]))
     names = tuple(field.encode_name for struct in structs for field in msgspec.structs.fields(struct))
-    return Unknown(f"{name}{parts[2]}", parts[1], found, names)  # pyright: ignore[reportUnknownArgumentType]
+    return UnknownField(f"{name}{parts[2]}", parts[1], found, names)  # pyright: ignore[reportUnknownArgumentType]
 
 
-def shown(value: object) -> str:
+def render_value(value: object) -> str:
     """A value as it may stand in a message: short, printable, JSON-like."""
-    return visible(_SHORT.repr(value), 80)
+    return clip_text(_SHORT.repr(value), 80)
 
 
-def visible(text: str, most: int) -> str:
-    """A text as it may stand in a message."""
+def clip_text(text: str, most: int) -> str:
+    """The beginning of a text. If it has an unprintable character, everything beyond ASCII is escaped."""
     text = text[: most + 1]  # a megabyte need not be escaped for the part that is kept
     clean = text if text.isprintable() else text.encode("unicode_escape", "surrogatepass").decode("ascii")
     return clean if len(clean) <= most else f"{clean[: most - 3]}…"
@@ -87,14 +87,14 @@ def _words(finding: str, kind: Any) -> str:
     for pattern, words in _WORDS:
         match = re.fullmatch(pattern, finding, re.DOTALL)
         if match:
-            return words.format(visible(match[1], 200))
+            return words.format(clip_text(match[1], 200))
     match = re.fullmatch(r"Expected `([^`]+)`(?:, got `[^`]+`)?", finding)
     if match:
         return f"must be {' or '.join(_NOUNS.get(noun, noun) for noun in match[1].split(' | '))}"
-    choices = [choice if isinstance(choice, str) else shown(choice) for choice in _choices(kind)]
+    choices = [choice if isinstance(choice, str) else render_value(choice) for choice in _choices(kind)]
     if choices and finding.startswith("Invalid enum value"):
         return f"must be one of {', '.join(choices)}"
-    return f"is not valid ({visible(finding, 200)})"
+    return f"is not valid ({clip_text(finding, 200)})"
 
 
 def _choices(kind: Any) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from handrail.protocol.error import StoreError, ToolError
 from handrail.settings.model import Limits
-from handrail.store.journal import Journal
+from handrail.store.journal import SessionJournal
 
 if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _FOLDER = "processes"
 _AWAITED = "awaited"
-_KEPT_ENDED = 64
+_MAX_ENDED_SESSIONS = 64
 """Process sessions that have ended and can still be looked at; older ones are forgotten when another begins."""
-_PAUSE = 0.25
+_PAUSE_SECONDS = 0.25
 """Seconds between two looks for what has ended."""
-_LONGEST_PAUSE = 30.0
+_MAX_PAUSE_SECONDS = 30.0
 """Seconds between two tries of what fails."""
 
 
@@ -35,7 +35,9 @@ _FAILURES = (StoreError, ToolError, OSError)
 class BackgroundWork:
     """What goes on in a session after its calls."""
 
-    def __init__(self, session_folder: str, journal: Journal, limits: Limits, workspace: str | None = None) -> None:
+    def __init__(
+        self, session_folder: str, journal: SessionJournal, limits: Limits, workspace: str | None = None
+    ) -> None:
         self._session_folder = session_folder
         self._journal = journal
         self._limits = limits
@@ -44,8 +46,8 @@ class BackgroundWork:
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._watcher: threading.Thread | None = None
-        self.keep: Callable[[ProcessSession], None] | None = None
-        """Keeps or drops what one changed in its layer that has ended; None where nobody can judge that here."""
+        self.commit_deferred: Callable[[ProcessSession], None] | None = None
+        """Commits or drops what an ended command changed in its overlay; None where nobody can judge that here."""
         self._failed: dict[str, tuple[float, float]] = {}
         """Of those that could not be told: how long to wait the next time, and until when now."""
         self._tried: dict[str, int] = {}
@@ -66,9 +68,9 @@ class BackgroundWork:
     @property
     def idle_seconds(self) -> float:
         """How long one goes on that prints nothing and that nobody asks about."""
-        from handrail.settings.units import seconds  # noqa: PLC0415  as said
+        from handrail.settings.units import parse_seconds  # noqa: PLC0415  as said
 
-        return seconds(self._limits.idle)
+        return parse_seconds(self._limits.idle)
 
     @property
     def awaited(self) -> dict[str, str]:
@@ -85,11 +87,11 @@ class BackgroundWork:
         """To be called when a session is opened: tells what nobody was there to tell, and goes on watching."""
         if not self.any:
             return
-        from handrail.runtime.telling import was_told  # noqa: PLC0415  as said
+        from handrail.runtime.telling import is_emitted  # noqa: PLC0415  as said
 
-        for process in self.sessions.listed():
+        for process in self.sessions.list_sessions():
             with suppress(*_FAILURES):  # as one that cannot be ended now, which keeps nobody out
-                if was_told(process, "removed"):
+                if is_emitted(process, "removed"):
                     process.remove()  # whoever told it was killed before it was done
                 elif not self._end_unawaited(process):
                     self._tell_all(process)
@@ -99,42 +101,42 @@ class BackgroundWork:
         """Refuses one too many; forgets the oldest that have ended."""
         if not self.any:
             return
-        listed = self.sessions.listed()
+        listed = self.sessions.list_sessions()
         ended = [process for process in listed if process.wait(0)]
         running = len(listed) - len(ended)
         if running >= self._limits.sessions:
             message = f"{running} process sessions are running, and limits.sessions allows no more."
             raise ToolError("LIMIT_EXCEEDED", f"{message} Nothing was run. End one: process kill, or remove.")
-        for process in ended[:-_KEPT_ENDED]:
+        for process in ended[:-_MAX_ENDED_SESSIONS]:
             self.forget(process)
 
-    def told_begun(self, process: "ProcessSession") -> None:
+    def announce_start(self, process: "ProcessSession") -> None:
         """Nobody waits for it any more."""
-        from handrail.runtime.telling import tell  # noqa: PLC0415  as said
-        from handrail.store.places import note_place  # noqa: PLC0415
+        from handrail.runtime.telling import emit_once  # noqa: PLC0415  as said
+        from handrail.store.places import save_workspace_path  # noqa: PLC0415
 
         if self._workspace is not None:
-            note_place(os.path.dirname(self._session_folder), self._workspace)
+            save_workspace_path(os.path.dirname(self._session_folder), self._workspace)
         if os.path.exists(path := os.path.join(process.folder, _AWAITED)):
             os.unlink(path)  # first: what was told of ends with a word
-        tell(process, "started", self._journal)
+        emit_once(process, "started", self._journal)
         self._watch()
 
-    def told_ended(self, process: "ProcessSession") -> None:
-        """It has ended: tells so, unless somebody did. What cannot be kept now is left to who watches."""
+    def announce_end(self, process: "ProcessSession") -> None:
+        """It has ended: tells so, unless somebody did. What cannot be committed now is left to who watches."""
         with suppress(ToolError, OSError):
             self._tell_all(process)
 
     def forget(self, process: "ProcessSession", reason: str = "stopped") -> None:
         """Ends it where it runs, removes it, and tells both."""
-        from handrail.runtime.telling import tell  # noqa: PLC0415  as said
+        from handrail.runtime.telling import emit_once  # noqa: PLC0415  as said
 
         if not process.wait(0):
             process.stop(reason)
         with suppress(OSError):
             process.log.clear()  # first: a disk that it has filled has no room for what is told
         self._tell_all(process)
-        tell(process, "removed", self._journal)
+        emit_once(process, "removed", self._journal)
         process.remove()
 
     def end_all(self) -> None:
@@ -145,7 +147,7 @@ class BackgroundWork:
         sessions = self.sessions
         with suppress(*_FAILURES):  # each of them is tried once more
             sessions.end_all("session")
-        for process in sessions.listed():
+        for process in sessions.list_sessions():
             with suppress(*_FAILURES):
                 self.forget(process, "session")
         sessions.remove_rest()
@@ -158,43 +160,43 @@ class BackgroundWork:
             watcher.join()
 
     def _tell_all(self, process: "ProcessSession") -> None:
-        from handrail.runtime.telling import tell  # noqa: PLC0415  as said
+        from handrail.runtime.telling import emit_once  # noqa: PLC0415  as said
 
-        tell(process, "started", self._journal)
+        emit_once(process, "started", self._journal)
         ended = process.wait(0)
         self._tell_tried(process)
         if ended:
             self._keep(process)
-            tell(process, "ended", self._journal)
+            emit_once(process, "ended", self._journal)
 
     def _keep(self, process: "ProcessSession") -> None:
-        from handrail.process.sessions.layers import drop_unfinished, is_settled, remove_layer  # noqa: PLC0415  as said
+        from handrail.process.sessions.layers import drop_unfinished, is_settled, remove_overlay  # noqa: PLC0415  as said
 
         if is_settled(process.folder):
-            remove_layer(process.folder)  # whoever settled it may have been killed before it was gone
+            remove_overlay(process.folder)  # whoever settled it may have been killed before it was gone
             return
-        if self.keep is not None:
-            self.keep(process)
+        if self.commit_deferred is not None:
+            self.commit_deferred(process)
         else:
             drop_unfinished(process.folder, process.record())
 
     def _is_over(self, process: "ProcessSession") -> bool:
         from handrail.process.sessions.layers import is_settled  # noqa: PLC0415  as said
-        from handrail.runtime.telling import was_told  # noqa: PLC0415
+        from handrail.runtime.telling import is_emitted  # noqa: PLC0415
 
-        return was_told(process, "ended") and (self.keep is None or is_settled(process.folder))
+        return is_emitted(process, "ended") and (self.commit_deferred is None or is_settled(process.folder))
 
     def _tell_tried(self, process: "ProcessSession") -> None:
         """Tells what it tried to reach, where that is more than when we last looked."""
         from handrail.process.keeper.files import ATTEMPTS  # noqa: PLC0415  as said
-        from handrail.runtime.telling import tell_tried  # noqa: PLC0415
+        from handrail.runtime.telling import emit_attempts  # noqa: PLC0415
 
         try:
             size = os.path.getsize(os.path.join(process.folder, ATTEMPTS))
         except OSError:
             return
         if size != self._tried.get(process.id, 0):
-            tell_tried(process, self._journal)
+            emit_attempts(process, self._journal)
             self._tried[process.id] = size
 
     def _end_unawaited(self, process: "ProcessSession") -> bool:
@@ -221,7 +223,7 @@ class BackgroundWork:
             self._watcher.start()
 
     def _look_on(self) -> None:
-        while not self._closed.wait(_PAUSE):
+        while not self._closed.wait(_PAUSE_SECONDS):
             try:
                 if not self._look():
                     return
@@ -230,11 +232,11 @@ class BackgroundWork:
 
     def _look(self) -> bool:
         """Tells what has ended; whether to go on looking."""
-        from handrail.runtime.telling import was_told  # noqa: PLC0415  as said
+        from handrail.runtime.telling import is_emitted  # noqa: PLC0415  as said
 
         with self._lock:
-            listed = self.sessions.listed()
-            left = [one for one in listed if was_told(one, "started") and not self._is_over(one)]
+            listed = self.sessions.list_sessions()
+            left = [one for one in listed if is_emitted(one, "started") and not self._is_over(one)]
             if not left:
                 self._watcher = None
                 return False
@@ -245,10 +247,10 @@ class BackgroundWork:
     def _try_to_tell(self, process: "ProcessSession") -> None:
         """Where it fails, it is told by whoever can write it down, or look, next, and hinders no other; here after
         longer and longer, since a disk that is full is not emptied by trying."""
-        pause, next_try = self._failed.get(process.id, (_PAUSE, 0.0))
+        pause, next_try = self._failed.get(process.id, (_PAUSE_SECONDS, 0.0))
         if time.monotonic() < next_try:
             return
         try:
             self._tell_all(process)
         except _FAILURES:
-            self._failed[process.id] = (min(2 * pause, _LONGEST_PAUSE), time.monotonic() + pause)
+            self._failed[process.id] = (min(2 * pause, _MAX_PAUSE_SECONDS), time.monotonic() + pause)

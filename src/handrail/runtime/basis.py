@@ -2,39 +2,39 @@
 
 from handrail.protocol.decision import CommandFact
 from handrail.protocol.error import ToolError
-from handrail.protocol.permission import Basis
-from handrail.runtime.session import Flight, Session
+from handrail.protocol.permission import FileBinding
+from handrail.runtime.session import PendingCall, Session
 
-_LARGEST = 64 * 1024 * 1024
+_MAX_HASHED_BYTES = 64 * 1024 * 1024
 """Bytes of a file that a command only names: no script is larger, and hashing takes time."""
-_MOST_NAMED = 1_000
+_MAX_NAMED_PATHS = 1_000
 
 
-def basis_of(session: Session, flight: Flight) -> tuple[Basis, ...]:
+def bind_files(session: Session, pending: PendingCall) -> tuple[FileBinding, ...]:
     """The files that the call would change, and those that decide what it does."""
-    facts, workspace = flight.facts.paths, session.workspace
+    facts, workspace = pending.facts.paths, session.workspace
     # What is read counts too where something is written: that may be made of it.
     changes = any(fact.access != "read" for fact in facts)
     found = {
-        fact.path: Basis(path=fact.path, real=fact.real, hash=workspace.hash_of(fact.path))
+        fact.path: FileBinding(path=fact.path, real=fact.real, hash=workspace.hash_of(fact.path))
         for fact in facts
         if changes and fact.real is not None
     }
-    if flight.facts.command is not None:
-        found = {basis.path: basis for basis in _named(session, flight.facts.command)} | found
+    if pending.facts.command is not None:
+        found = {basis.path: basis for basis in _named(session, pending.facts.command)} | found
     return tuple(found.values())
 
 
-def _named(session: Session, command: CommandFact) -> list[Basis]:
+def _named(session: Session, command: CommandFact) -> list[FileBinding]:
     """The files whose names are in a command: the scripts that it runs, and what it gives to programs."""
-    from handrail.policy.script import named  # noqa: PLC0415  tables that only commands need
+    from handrail.policy.script import list_word_paths  # noqa: PLC0415  tables that only commands need
 
-    found: list[Basis] = []
-    for path in named(command.text, command.cwd, command.seen)[:_MOST_NAMED]:
+    found: list[FileBinding] = []
+    for path in list_word_paths(command.text, command.cwd, command.seen)[:_MAX_NAMED_PATHS]:
         try:
-            fact = session.workspace.look(path, "read")
+            fact = session.workspace.fact_for_command(path, "read")
         except ToolError:
             continue  # no path can be like this
-        if fact.kind == "file" and fact.real is not None and (fact.size or 0) <= _LARGEST:
-            found.append(Basis(path=path, real=fact.real, hash=session.workspace.hash_of(path)))
+        if fact.kind == "file" and fact.real is not None and (fact.size or 0) <= _MAX_HASHED_BYTES:
+            found.append(FileBinding(path=path, real=fact.real, hash=session.workspace.hash_of(path)))
     return found

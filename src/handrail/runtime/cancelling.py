@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterable
 
 
-class Cancelling:
+class CancelTokens:
     """Calls by their ids. One that is to end says so until nobody is at it any more."""
 
     def __init__(self) -> None:
@@ -13,11 +13,11 @@ class Cancelling:
         """How many are at each: two may call with one id, and the second waits for what the first comes to."""
         self._ending: set[str] = set()
 
-    def expect(self, call_id: str) -> None:
+    def reserve(self, call_id: str) -> None:
         """The call will begin: it can be ended from here on. It is `end`ed whether or not it begins."""
         self._here.setdefault(call_id, 0)
 
-    def expected(self, call_id: str) -> bool:
+    def is_reserved(self, call_id: str) -> bool:
         """Whether an id was made here for a call that nobody has begun."""
         return self._here.get(call_id) == 0
 
@@ -46,6 +46,6 @@ class Cancelling:
                 self._ending.add(call_id)
             return found
 
-    def asked(self, call_id: str) -> bool:
+    def is_requested(self, call_id: str) -> bool:
         """Whether a call is to end."""
         return call_id in self._ending

@@ -3,20 +3,20 @@
 import os
 from collections.abc import Sequence
 
-from handrail.runtime.outside import boundary_of
+from handrail.runtime.outside import build_boundary
 from handrail.runtime.session import Session
-from handrail.settings import user_file
+from handrail.settings import resolve_user_file
 from handrail.settings.location import MANAGED_FILE
 from handrail.settings.model import ClientRoots
 from handrail.workspace.outside import Boundary
-from handrail.workspace.root import Root, opened_root
+from handrail.workspace.root import Root, open_root
 
-MOST = 32
+MAX_CLIENT_ROOTS = 32
 """Folders of one client; each is a descriptor."""
 _HOW = 'paths.client_roots = "read-only" (or "writable") in the user file'
 
 
-def honour_roots(session: Session, folders: Sequence[str], setting: ClientRoots, state: str) -> tuple[str, ...]:
+def set_client_roots(session: Session, folders: Sequence[str], setting: ClientRoots, state: str) -> tuple[str, ...]:
     """Makes these the client's roots, in the place of those before; what is not honoured, in words for a person.
 
     A folder inside the roots changes nothing. One outside is a client's wish, and a client is told what to say by
@@ -25,24 +25,26 @@ def honour_roots(session: Session, folders: Sequence[str], setting: ClientRoots,
     outside = [real for real in dict.fromkeys(map(os.path.realpath, folders)) if not _is_inside(session, real)]
     told: list[str] = []
     kept: list[Root] = []
-    boundary = boundary_of(state, user_file(os.environ), MANAGED_FILE)
-    for real in outside[:MOST]:
+    boundary = build_boundary(state, resolve_user_file(os.environ), MANAGED_FILE)
+    for real in outside[:MAX_CLIENT_ROOTS]:
         if why := _refused(session, real, setting, boundary):
             told.append(f"The client's root {real} is not used: {why}.")
         elif (root := _root(session, real, writable=setting == "writable")) is None:
             told.append(f"The client's root {real} is not used: it is no folder that can be opened.")
         else:
             kept.append(root)
-    if len(outside) > MOST:
-        told.append(f"{len(outside) - MOST} more roots of the client are not used: there may be {MOST}.")
-    if kept or session.workspace.variable.joined:
-        session.workspace.variable.join(kept)
+    if len(outside) > MAX_CLIENT_ROOTS:
+        told.append(
+            f"{len(outside) - MAX_CLIENT_ROOTS} more roots of the client are not used: there may be {MAX_CLIENT_ROOTS}."
+        )
+    if kept or session.workspace.root_sets.joined:
+        session.workspace.root_sets.set_client_roots(kept)
     return tuple(told)
 
 
 def _is_inside(session: Session, real: str) -> bool:
     """Whether a folder is in the workspace, or in a root that the settings name."""
-    joined = session.workspace.variable.joined
+    joined = session.workspace.root_sets.joined
     given = [root.path for root in session.workspace.roots if root not in joined]
     return any(real == path or real.startswith(path.rstrip("/") + "/") for path in given)
 
@@ -50,17 +52,17 @@ def _is_inside(session: Session, real: str) -> bool:
 def _refused(session: Session, real: str, setting: ClientRoots, boundary: Boundary) -> str:
     if session.rules.restriction is not None:
         return "the restricted profile works in the workspace alone"
-    if shut := boundary.shut(real):
+    if shut := boundary.find_closed_reason(real):
         return shut
     return f"it is outside the workspace; {_HOW} lets it be one" if setting == "ignore" else ""
 
 
 def _root(session: Session, real: str, *, writable: bool) -> Root | None:
     """The root of a folder, the one that there is where there is one."""
-    for root in session.workspace.variable.joined:
+    for root in session.workspace.root_sets.joined:
         if (root.path, root.writable) == (real, writable):
             return root
-    root = opened_root(real, writable=writable)
+    root = open_root(real, writable=writable)
     if root is not None:
-        root.answered = False  # the settings opened it, and no question goes further
+        root.opened_by_person = False  # the settings opened it, and no question goes further
     return root

@@ -2,34 +2,34 @@
 
 from typing import TYPE_CHECKING
 
-from handrail.policy.commands.reading import Use
-from handrail.policy.commands.targets import base_name
-from handrail.policy.script import command_uses, followed, needs_display, read_script
-from handrail.policy.shell.script import Outside
-from handrail.protocol.decision import CommandFact, Facts, PathFact, SeenCommand
+from handrail.policy.commands.reading import PathUse
+from handrail.policy.commands.targets import to_base_name
+from handrail.policy.script import list_cd_targets, list_command_uses, needs_display, parse_steps
+from handrail.policy.shell.script import Unparsed
+from handrail.protocol.decision import CommandFact, DisplayedCommand, Facts, PathFact
 from handrail.protocol.error import ToolError
-from handrail.workspace.errors import clipped
+from handrail.workspace.errors import clip_path
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from handrail.policy.network.needs import Needs
+    from handrail.policy.network.needs import NetworkNeeds
 
 _LOCAL = frozenset({"proven", "write", "delete"})
-_MOST_PATHS = 1_000
+_MAX_PATHS = 1_000
 """Paths that are looked at; those after them count as outside, the strictest there is."""
 
 
-def command_facts(
+def collect_command_facts(
     workspace: Workspace, text: str, cwd: str = ".", *, background: bool = False, yields: bool = False, tier: int
 ) -> Facts:
     """The facts of a command. It starts in a folder beneath the roots, or there is nothing to judge: ToolError."""
     _refuse_cwd(workspace, cwd)
     seen = _seen(text) if needs_display(text) else None
-    uses = command_uses(text, cwd, seen)
+    uses = list_command_uses(text, cwd, seen)
     there = _there(workspace, text, cwd)
     needs = _needs(workspace, text, cwd, there, seen)
     return Facts(
-        paths=tuple(_fact(workspace, use) if n < _MOST_PATHS else _outside(use) for n, use in enumerate(uses)),
+        paths=tuple(_fact(workspace, use) if n < _MAX_PATHS else _outside(use) for n, use in enumerate(uses)),
         command=CommandFact(
             text=text,
             cwd=cwd,
@@ -39,7 +39,7 @@ def command_facts(
             snapshot=tier == 2 and not (background or yields) and _has_snapshot(text, cwd, there, seen),
             there=there,
             hosts=needs.hosts if needs else (),
-            unopened=needs.unopened if needs else (),
+            unopened=needs.unreachable if needs else (),
             seen=seen,
         ),
     )
@@ -47,63 +47,63 @@ def command_facts(
 
 def _there(workspace: Workspace, text: str, cwd: str) -> tuple[str, ...]:
     """Folders that a `cd` leads to for certain: they are inside, and what is in them can be reached."""
-    facts = {folder: _fact(workspace, Use(f"{folder}/.", "read")) for folder in followed(text, cwd)}
+    facts = {folder: _fact(workspace, PathUse(f"{folder}/.", "read")) for folder in list_cd_targets(text, cwd)}
     return tuple(folder for folder, fact in facts.items() if fact.kind == "directory" and fact.real is not None)
 
 
-def _has_snapshot(text: str, cwd: str, there: tuple[str, ...], seen: tuple[SeenCommand, ...] | None) -> bool:
+def _has_snapshot(text: str, cwd: str, there: tuple[str, ...], seen: tuple[DisplayedCommand, ...] | None) -> bool:
     """Whether what it changes is kept beforehand, so that undo covers it. Not where it is git that changes something:
     no snapshot holds a repository. Nor below tier 2, where what it does not hold could not be sealed."""
-    steps = read_script(text, cwd, there)
-    if isinstance(steps, Outside):
+    steps = parse_steps(text, cwd, there)
+    if isinstance(steps, Unparsed):
         if seen is None or any(_is_git(one.words) for one in seen):
             return False
     elif any(_is_git(step.words) and step.reading.effect != "proven" for step in steps):
         return False
-    from handrail.changes.snapshots.git import find_git  # noqa: PLC0415  only where there is no layer
+    from handrail.changes.snapshots.git import find_git  # noqa: PLC0415  only where there is no overlay
 
     return find_git() is not None
 
 
 def _is_git(words: tuple[str, ...]) -> bool:
-    return bool(words) and base_name(words[0]) == "git"
+    return bool(words) and to_base_name(words[0]) == "git"
 
 
 def _needs(
-    workspace: Workspace, text: str, cwd: str, there: tuple[str, ...], seen: tuple[SeenCommand, ...] | None
-) -> "Needs | None":
+    workspace: Workspace, text: str, cwd: str, there: tuple[str, ...], seen: tuple[DisplayedCommand, ...] | None
+) -> "NetworkNeeds | None":
     """What it needs of the network; None for what only looks, or only does what it says to the files it names."""
-    steps = read_script(text, cwd, there)
-    if not isinstance(steps, Outside) and all(step.reading.effect in _LOCAL for step in steps):
+    steps = parse_steps(text, cwd, there)
+    if not isinstance(steps, Unparsed) and all(step.reading.effect in _LOCAL for step in steps):
         return None
-    from handrail.runtime.network_facts import network_needs  # noqa: PLC0415  most commands need none
+    from handrail.runtime.network_facts import collect_network_needs  # noqa: PLC0415  most commands need none
 
-    return network_needs(workspace, text, cwd, there, seen)
+    return collect_network_needs(workspace, text, cwd, there, seen)
 
 
 def _refuse_cwd(workspace: Workspace, cwd: str) -> None:
-    fact = workspace.look(cwd, "read")
+    fact = workspace.fact_for_command(cwd, "read")
     if fact.real is None:
-        message = f"cwd {clipped(cwd)} is outside the workspace. Folders are relative to it."
+        message = f"cwd {clip_path(cwd)} is outside the workspace. Folders are relative to it."
         raise ToolError("OUTSIDE_WORKSPACE", message)
     if fact.kind == "missing":
         raise workspace.not_found(cwd, "folder")
     if fact.kind != "directory":
-        raise ToolError("NOT_A_DIRECTORY", f"cwd {clipped(cwd)} is not a folder.")
+        raise ToolError("NOT_A_DIRECTORY", f"cwd {clip_path(cwd)} is not a folder.")
 
 
-def _fact(workspace: Workspace, use: Use) -> PathFact:
+def _fact(workspace: Workspace, use: PathUse) -> PathFact:
     try:
-        return workspace.look(use.path, use.access, past_files=True)
+        return workspace.fact_for_command(use.path, use.access, past_files=True)
     except ToolError:  # no path can be like this, or nobody can tell where it leads
         return _outside(use)
 
 
-def _outside(use: Use) -> PathFact:
+def _outside(use: PathUse) -> PathFact:
     return PathFact(path=use.path, access=use.access, kind="other", real=None)
 
 
-def _seen(text: str) -> tuple[SeenCommand, ...] | None:
-    from handrail.code.shell_commands import seen_commands  # noqa: PLC0415  most commands are proven without it
+def _seen(text: str) -> tuple[DisplayedCommand, ...] | None:
+    from handrail.code.shell_commands import find_shell_commands  # noqa: PLC0415  most commands are proven without it
 
-    return seen_commands(text)
+    return find_shell_commands(text)

@@ -1,4 +1,4 @@
-"""What the loop writes into the journal of its session, and reads back: the talk with the model, and its events."""
+"""What the loop writes into the journal of its session, and reads back: the transcript, and the events of turns."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -9,15 +9,15 @@ from handrail.protocol.error import ToolError
 from handrail.protocol.event import End, Error, User
 from handrail.protocol.message import Message
 from handrail.runtime.batch import refuse_batch
-from handrail.runtime.instructions import Instructions, project_instructions
+from handrail.runtime.instructions import Instructions, read_instructions
 from handrail.runtime.session import Session
-from handrail.store.journal import Draft
+from handrail.store.journal import PendingEvent
 from handrail.store.lease import Lease
-from handrail.store.messages import Messages, Numbered
+from handrail.store.messages import Messages, NumberedMessage
 
 
 class Conversation:
-    """The talk of one session."""
+    """The transcript of one session."""
 
     def __init__(self, session: Session, enter: Callable[..., Any]) -> None:
         """`enter` does what the end of the session waits for, and raises UsageError once it is closed."""
@@ -34,7 +34,7 @@ class Conversation:
         return self._enter(self._session.journal.new_call_id)
 
     def begin_turn(self, turn: str) -> None:
-        """What is changed from here on belongs to this turn, for who takes a whole turn back."""
+        """What is changed from here on belongs to this turn, so that a whole turn can be undone."""
         self._enter(setattr, self._session, "turn", turn)
 
     @property
@@ -47,19 +47,19 @@ class Conversation:
         one of them waits for a person."""
         return self._enter(refuse_batch, self._session, calls, error)
 
-    def tell(self, *drafts: Draft) -> None:
+    def tell(self, *drafts: PendingEvent) -> None:
         """Writes events."""
         self._enter(self._session.journal.append, *drafts)
 
-    def add(self, messages: Iterable[Message], *drafts: Draft) -> None:
+    def add(self, messages: Iterable[Message], *drafts: PendingEvent) -> None:
         """Writes messages, and the events that stand or fall with them."""
         self._enter(self._messages.add, messages, *drafts)
 
-    def messages(self, after: int = 0) -> list[Numbered]:
+    def messages(self, after: int = 0) -> list[NumberedMessage]:
         """All messages behind a number, oldest first."""
         return self._enter(self._messages.after, after)
 
-    def last_mark(self) -> User | End | Error | None:
+    def last_turn_event(self) -> User | End | Error | None:
         """Where the last turn is: it began, it ended, or it failed. None where there was none."""
         found = self._enter(self._session.journal.last_of, "user", "end", "error")
         return found if isinstance(found, User | End | Error) else None
@@ -71,7 +71,7 @@ class Conversation:
 
     def instructions(self) -> Instructions | None:
         """What the workspace says about how to work in it, as it is now."""
-        return self._enter(project_instructions, self._session)
+        return self._enter(read_instructions, self._session)
 
     def active_skills(self) -> tuple[str, ...]:
         """The names of the skills that are active, in their order: a look into the journal where nothing is new."""

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable
 
 from handrail.protocol.error import EXHAUSTED, StoreError, ToolError
-from handrail.store.folder import for_the_owner
-from handrail.store.identity import new_id
+from handrail.store.folder import open_private
+from handrail.store.identity import make_id
 
 
-def internal_error(error: BaseException, folder: Callable[[], str]) -> ToolError:
+def build_internal_error(error: BaseException, folder: Callable[[], str]) -> ToolError:
     """The refusal for a full machine, or for a defect, after its report was written, where there is room for one."""
     if isinstance(error, OSError) and error.errno in EXHAUSTED:
         code, words = EXHAUSTED[error.errno]
@@ -18,7 +18,7 @@ def internal_error(error: BaseException, folder: Callable[[], str]) -> ToolError
     with contextlib.suppress(OSError, StoreError):
         write_report(error, folder())
     kind = type(error).__name__
-    where = (places(error) or ["an unknown place"])[-1]
+    where = (list_frames(error) or ["an unknown place"])[-1]
     return ToolError(
         "INTERNAL", f"A defect stopped the call ({kind} at {where}). It is not your arguments; go on without it."
     )
@@ -26,14 +26,14 @@ def internal_error(error: BaseException, folder: Callable[[], str]) -> ToolError
 
 def write_report(error: BaseException, folder: str) -> str:
     """Writes down what kind of error came from where; the path of the report."""
-    report = os.path.join(folder, f"{new_id('crash')}.txt")
+    report = os.path.join(folder, f"{make_id('crash')}.txt")
     # The text of the exception stays out: it may quote a file or an argument.
-    with open(report, "w", encoding="utf-8", opener=for_the_owner) as out:
-        out.write("\n".join([type(error).__name__, *places(error), ""]))
+    with open(report, "w", encoding="utf-8", opener=open_private) as out:
+        out.write("\n".join([type(error).__name__, *list_frames(error), ""]))
     return report
 
 
-def places(error: BaseException) -> list[str]:
+def list_frames(error: BaseException) -> list[str]:
     """The way to the error through the code, the place itself last."""
     import traceback  # noqa: PLC0415  costs start-up time, and defects are rare
 

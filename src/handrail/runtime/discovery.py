@@ -12,13 +12,13 @@ from handrail.tools.contract import Tool
 GROUP = "handrail.tools"
 
 
-def tools_of_settings(settings: Settings) -> list[Tool]:
+def load_configured_tools(settings: Settings) -> list[Tool]:
     """The tools that settings ask for."""
-    found = [tool for folder in settings.tools.folders for tool in tools_in_folder(folder)]
-    return found + installed_tools() if settings.tools.installed else found
+    found = [tool for folder in settings.tools.folders for tool in load_folder_tools(folder)]
+    return found + load_installed_tools() if settings.tools.installed else found
 
 
-def installed_tools() -> list[Tool]:
+def load_installed_tools() -> list[Tool]:
     """The tools that installed packages announce under `handrail.tools`: a Tool, or a module that has some."""
     from importlib.metadata import entry_points  # noqa: PLC0415  costs start-up time
 
@@ -28,11 +28,11 @@ def installed_tools() -> list[Tool]:
             source = entry.load()
         except (Exception, SystemExit) as error:  # whatever a stranger's package does wrong, it is named
             raise UsageError(f"the entry point {entry.name!r} does not load: {_told(error)}") from error
-        found += tools_in(source, f"entry point {entry.name!r}")
+        found += collect_tools(source, f"entry point {entry.name!r}")
     return found
 
 
-def tools_in_folder(folder: str) -> list[Tool]:
+def load_folder_tools(folder: str) -> list[Tool]:
     """The tools of every Python file in a folder. This runs those files: name only folders you trust."""
     from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415  costs start-up time
 
@@ -54,11 +54,11 @@ def tools_in_folder(folder: str) -> list[Tool]:
         except (Exception, SystemExit) as error:  # whatever a stranger's file does wrong, it is named
             sys.modules.pop(spec.name, None)
             raise UsageError(f"the tool file {path!r} does not load: {_told(error)}") from error
-        found += tools_in(module, path)
+        found += collect_tools(module, path)
     return found
 
 
-def tools_in(source: object, where: str) -> list[Tool]:
+def collect_tools(source: object, where: str) -> list[Tool]:
     """The tools that a module or an entry point holds."""
     if isinstance(source, Tool):
         return [source]

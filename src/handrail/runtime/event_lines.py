@@ -5,7 +5,7 @@ from handrail.protocol.wire import encode
 from handrail.workspace.workspace import Workspace
 
 
-def line_file(session_id: str, event: Event, kind: str = "events") -> str:
+def build_line_path(session_id: str, event: Event, kind: str = "events") -> str:
     """The file an event's line belongs in: one a session and day."""
     return f"{session_id}/{kind}-{event.time:%Y%m%d}.jsonl"
 
@@ -20,5 +20,5 @@ class EventLines:
 
     def add(self, event: Event) -> None:
         """Appends one line."""
-        path = f"{self._folder}/{line_file(self._session_id, event)}"
+        path = f"{self._folder}/{build_line_path(self._session_id, event)}"
         self._workspace.append(path, encode(event) + b"\n")

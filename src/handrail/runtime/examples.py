@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from handrail.policy.commands.examples import refusal
-from handrail.policy.configuration import Rules
-from handrail.policy.rules.examples import failing_examples
-from handrail.policy.rules.rule import Rule, named
-from handrail.policy.tables.form import Table
-from handrail.policy.tables.load import Registry, registry
+from handrail.policy.commands.examples import find_example_refusal
+from handrail.policy.configuration import PolicyConfig
+from handrail.policy.rules.examples import list_failing_examples
+from handrail.policy.rules.rule import Rule, describe_rule
+from handrail.policy.tables.form import ProgramSpec
+from handrail.policy.tables.load import ProgramRegistry, build_registry
 from handrail.protocol.wire import Wire
 from handrail.runtime.explaining import Explainer
 from handrail.tools.exec import EXEC
@@ -27,19 +27,19 @@ class Example(Wire, frozen=True):
     """What policy decides about a command that came out wrong."""
 
 
-def rule_examples(rules: Rules, explainer: Explainer) -> Iterator[Example]:
+def run_rule_examples(rules: PolicyConfig, explainer: Explainer) -> Iterator[Example]:
     """Every example of the rules that people wrote."""
     for rule in rules.rules:
         for one in _apart(rule):
             [example] = (*one.match, *one.no_match)
-            problem = "; ".join(failing_examples(one))
+            problem = "; ".join(list_failing_examples(one))
             came_out = _decided(explainer, example, rules) if problem and rule.tool == EXEC.name else ""
-            yield Example(rule=named(rule), example=example, problem=problem, came_out=came_out)
+            yield Example(rule=describe_rule(rule), example=example, problem=problem, came_out=came_out)
 
 
-def table_examples() -> Iterator[Example]:
+def run_table_examples() -> Iterator[Example]:
     """Every example of the tables of programs."""
-    known = registry()
+    known = build_registry()
     for table in {id(table): table for table in known.tables.values()}.values():  # once, whatever its names
         yield from _examples_of(table, known)
 
@@ -52,16 +52,16 @@ def _apart(rule: Rule) -> Iterator[Rule]:
         yield msgspec.structs.replace(rule, match=(), no_match=(example,))
 
 
-def _decided(explainer: Explainer, command: str, rules: Rules) -> str:
+def _decided(explainer: Explainer, command: str, rules: PolicyConfig) -> str:
     decision = explainer.explain(EXEC.name, {"command": command}, rules)
     return f"{decision.decision} by {decision.rule}: {decision.reason}"
 
 
-def _examples_of(table: Table, known: Registry) -> Iterator[Example]:
+def _examples_of(table: ProgramSpec, known: ProgramRegistry) -> Iterator[Example]:
     name = f"table {table.name}"
     for example in table.match:
-        why = refusal(table, known, example)
+        why = find_example_refusal(table, known, example)
         yield Example(rule=name, example=example, problem=f"is not accepted: {why}" if why else "")
     for example in table.no_match:
-        problem = "" if refusal(table, known, example) else "is accepted"
+        problem = "" if find_example_refusal(table, known, example) else "is accepted"
         yield Example(rule=name, example=example, problem=problem)

@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 
 from handrail.policy.rules.grant import Grant
 from handrail.protocol.error import StoreError
-from handrail.protocol.permission import Answer, AnswerKind, Granted, PermissionRequest, Scope
+from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest, Scope, StandingGrant
 from handrail.store.database import Database
 from handrail.store.grants import GrantFiles
-from handrail.store.requests import answers_of_open_calls
+from handrail.store.requests import list_open_answers
 
 _SCOPES: dict[AnswerKind, Scope] = {"session": "session", "workspace": "workspace"}
 
@@ -39,18 +39,18 @@ class Grants:
             return self._current
         return ()
 
-    def listed(self) -> tuple[Granted, ...]:
+    def listed(self) -> tuple[StandingGrant, ...]:
         """All of them, each class once for the session and once for the workspace."""
         every = {(one.scope, one.command): one for store in self._stores.values() for one in reversed(store.listed())}
         return tuple(sorted(every.values(), key=lambda one: one.time))
 
-    def keep(self, request: PermissionRequest, given: Answer) -> None:
+    def remember(self, request: PermissionRequest, given: Answer) -> None:
         """Grants what an answer grants. It may be repeated: the same answer is the same grant, and stays revoked."""
         scope = _SCOPES.get(given.kind)
         if scope is None or not request.grants:
             return
         for command in request.grants:
-            granted = Granted(
+            granted = StandingGrant(
                 id=_id(request.id, command),
                 command=command,
                 scope=scope,
@@ -59,12 +59,12 @@ class Grants:
             )
             self._stores[scope].add(granted)
 
-    def keep_all(self, database: Database) -> None:
+    def remember_all(self, database: Database) -> None:
         """Makes up for whoever was killed between writing an answer down and granting what it grants."""
-        for request, given in answers_of_open_calls(database):
-            self.keep(request, given)
+        for request, given in list_open_answers(database):
+            self.remember(request, given)
 
-    def revoke(self, grant_id: str) -> Granted | None:
+    def revoke(self, grant_id: str) -> StandingGrant | None:
         """Ends a grant, and every other one for the same commands in the same scope; None where it is none."""
         for store in self._stores.values():
             listed = store.listed()

@@ -7,13 +7,13 @@ import msgspec
 from handrail.policy.verdict import decide
 from handrail.protocol.error import ToolError
 from handrail.runtime.session import Session
-from handrail.runtime.steps import touched_facts
-from handrail.tools.contract import Touched
+from handrail.runtime.steps import collect_touched_facts
+from handrail.tools.contract import Touches
 from handrail.tools.read import READ
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """The first that there is counts."""
-MOST_BYTES = 32_000
+MAX_INSTRUCTION_BYTES = 32_000
 
 
 class Instructions(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ class Instructions(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes behind it."""
 
 
-def project_instructions(session: Session) -> Instructions | None:
+def read_instructions(session: Session) -> Instructions | None:
     """The instructions in the workspace's main folder; None where there are none, or policy does not let them be
     read unasked."""
     if session.offer.denies("fs.read"):
@@ -36,16 +36,16 @@ def project_instructions(session: Session) -> Instructions | None:
 def _read(session: Session, name: str) -> Instructions | None:
     workspace = session.workspace
     try:
-        facts = touched_facts(workspace, Touched(reads=(name,)))
+        facts = collect_touched_facts(workspace, Touches(reads=(name,)))
         if decide(READ, None, facts, session.rules).decision != "allow":
             return None
         with workspace.open_file(name) as opened:
-            data = os.read(opened.descriptor, MOST_BYTES)
+            data = os.read(opened.descriptor, MAX_INSTRUCTION_BYTES)
             left_out = max(0, opened.status.st_size - len(data))
     except (ToolError, OSError):
         return None
     finally:
-        workspace.let_go()
+        workspace.drop_cached()
     text = data.decode("utf-8", "ignore" if left_out else "replace").removeprefix("\ufeff")
     return Instructions(name=name, text=_printable(text), left_out=left_out) if text.strip() else None
 

@@ -16,7 +16,7 @@ _LOOK_SECONDS = 0.02
 """How long whoever waits for a turn does not look whether it still should."""
 
 
-class Turns:
+class SessionQueue:
     """One thread at a time. Leaving is harmless for whoever has no turn, so it can be arranged before waiting for it:
     then an interrupt at any moment leaves nothing locked."""
 
@@ -25,11 +25,11 @@ class Turns:
         self._owner = 0
 
     @property
-    def mine(self) -> bool:
+    def held_here(self) -> bool:
         """Whether this thread has its turn already."""
         return self._owner == threading.get_ident()
 
-    def take(self, cancelled: Callable[[], bool] = lambda: False) -> bool:
+    def enter(self, cancelled: Callable[[], bool] = lambda: False) -> bool:
         """Waits for a turn; False where the wait was cancelled."""
         while not self._lock.acquire(timeout=_LOOK_SECONDS):
             if cancelled():
@@ -39,7 +39,7 @@ class Turns:
 
     def leave(self) -> None:
         """Gives the turn to the next."""
-        if self.mine:
+        if self.held_here:
             self._owner = 0
         with contextlib.suppress(RuntimeError):
             self._lock.release()

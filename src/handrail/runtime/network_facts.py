@@ -8,41 +8,41 @@ import posixpath
 from contextlib import suppress
 
 from handrail.policy.network.git import Remote
-from handrail.policy.network.git_config import urls_of
-from handrail.policy.network.needs import Needs, needs_of, with_urls
-from handrail.protocol.decision import SeenCommand
+from handrail.policy.network.git_config import list_remote_urls
+from handrail.policy.network.needs import NetworkNeeds, add_remote_urls, find_network_needs
+from handrail.protocol.decision import DisplayedCommand
 from handrail.protocol.error import ToolError
 from handrail.workspace.workspace import Workspace
 
-_LARGEST = 1 << 18
-_MOST_REMOTES = 10
+_MAX_CONFIG_BYTES = 1 << 18
+_MAX_REMOTES = 10
 _LINK = "gitdir: "
 
 
-def network_needs(
-    workspace: Workspace, text: str, cwd: str, there: tuple[str, ...], seen: tuple[SeenCommand, ...] | None
-) -> Needs:
+def collect_network_needs(
+    workspace: Workspace, text: str, cwd: str, there: tuple[str, ...], seen: tuple[DisplayedCommand, ...] | None
+) -> NetworkNeeds:
     """What a command that starts in a folder needs of the network."""
-    needs = needs_of(text, cwd, there, seen)
-    for remote in needs.remotes[:_MOST_REMOTES]:
-        needs = with_urls(needs, _urls(workspace, remote))
+    needs = find_network_needs(text, cwd, there, seen)
+    for remote in needs.remotes[:_MAX_REMOTES]:
+        needs = add_remote_urls(needs, _urls(workspace, remote))
     return needs
 
 
 def _urls(workspace: Workspace, remote: Remote) -> tuple[str, ...]:
     top = _top(workspace, remote.folder)
     if top is None:
-        return urls_of(remote, "")
+        return list_remote_urls(remote, "")
     own = _own_folder(workspace, top)
     common = _text(workspace, f"{own}/commondir").strip()
     config = _text(workspace, f"{_joined(own, common) if common else own}/config")
-    return urls_of(remote, config, _text(workspace, f"{own}/HEAD"), _text(workspace, f"{top}/.gitmodules"))
+    return list_remote_urls(remote, config, _text(workspace, f"{own}/HEAD"), _text(workspace, f"{top}/.gitmodules"))
 
 
 def _top(workspace: Workspace, folder: str) -> str | None:
     """The folder around another that has a `.git` in it, no further up than its root."""
     try:
-        here = workspace.look(folder, "read").real
+        here = workspace.fact_for_command(folder, "read").real
     except ToolError:
         return None
     end = "" if here is None else workspace.root_path(here)
@@ -65,7 +65,7 @@ def _joined(folder: str, path: str) -> str:
 
 def _kind(workspace: Workspace, path: str) -> str:
     try:
-        fact = workspace.look(path, "read")
+        fact = workspace.fact_for_command(path, "read")
     except ToolError:
         return "missing"
     return fact.kind if fact.real is not None else "missing"
@@ -74,5 +74,5 @@ def _kind(workspace: Workspace, path: str) -> str:
 def _text(workspace: Workspace, path: str) -> str:
     """The beginning of a file beneath the roots; nothing where there is none."""
     with suppress(ToolError, OSError), workspace.open_file(path) as opened:
-        return os.read(opened.descriptor, _LARGEST).decode(errors="replace")
+        return os.read(opened.descriptor, _MAX_CONFIG_BYTES).decode(errors="replace")
     return ""

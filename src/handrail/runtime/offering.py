@@ -3,60 +3,60 @@
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from handrail.policy.configuration import Vouching
+from handrail.policy.configuration import TrustedServer
 from handrail.protocol.error import ToolError
 from handrail.protocol.tool import ToolSpec
-from handrail.runtime.discovery import tools_of_settings
-from handrail.runtime.own_tools import Parts, own_tools
-from handrail.runtime.registry import Offer, Registry
+from handrail.runtime.discovery import load_configured_tools
+from handrail.runtime.own_tools import ToolServices, list_builtin_tools
+from handrail.runtime.registry import ToolRegistry, ToolSet
 from handrail.settings import Settings
-from handrail.tools.commands import Commands
+from handrail.tools.commands import CommandEnvironment
 
 if TYPE_CHECKING:
     from handrail.runtime.sources import ToolSource
 
 
-def offered(settings: Settings) -> Offer:
+def build_tool_set(settings: Settings) -> ToolSet:
     """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
     nothing: Any = _NoSession()
-    parts = Parts(
+    parts = ToolServices(
         seen=nothing,
         outputs=nothing,
         records=nothing,
         recorder=nothing.recorder,
-        commands=Commands(settings, "", {}),
+        commands=CommandEnvironment(settings, "", {}),
         background=nothing,
         settings=settings,
         notes="",
         skills=nothing,
     )
     tools = settings.tools
-    registry = Registry(own_tools(parts), tools_of_settings(settings))
-    return Offer(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
+    registry = ToolRegistry(list_builtin_tools(parts), load_configured_tools(settings))
+    return ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
 
 
-def foreign_specs(
-    sources: "Iterable[ToolSource]", vouched: tuple[Vouching, ...], disable: Collection[str] = ()
+def list_foreign_specs(
+    sources: "Iterable[ToolSource]", vouched: tuple[TrustedServer, ...], disable: Collection[str] = ()
 ) -> list[ToolSpec]:
     """What other servers offer, as a session would have it; they are started for that."""
-    from handrail.policy.judging.foreign import only_looks  # noqa: PLC0415  few have other servers
-    from handrail.policy.rules.foreign_names import takes_away  # noqa: PLC0415
+    from handrail.policy.judging.foreign import is_read_only_tool  # noqa: PLC0415  few have other servers
+    from handrail.policy.rules.foreign_names import is_mcp_tool_excluded  # noqa: PLC0415
     from handrail.protocol.decision import ForeignFact  # noqa: PLC0415
-    from handrail.runtime.foreign.accepting import why_not  # noqa: PLC0415
-    from handrail.runtime.foreign.fitting import fitting  # noqa: PLC0415
-    from handrail.runtime.foreign.known import Known  # noqa: PLC0415
-    from handrail.runtime.foreign.tools import foreign_tool  # noqa: PLC0415
+    from handrail.runtime.foreign.accepting import find_tool_problem  # noqa: PLC0415
+    from handrail.runtime.foreign.fitting import select_fitting  # noqa: PLC0415
+    from handrail.runtime.foreign.known import PinStore  # noqa: PLC0415
+    from handrail.runtime.foreign.tools import build_foreign_tool  # noqa: PLC0415
     from handrail.store.known_tools import KnownTools  # noqa: PLC0415
 
-    nothing = Known(KnownTools(""))  # what is only described was met by nobody
+    nothing = PinStore(KnownTools(""))  # what is only described was met by nobody
     specs: list[ToolSpec] = []
     for source in sources:
         for one in source.listed():
             fact = ForeignFact(server=source.server, tool=one.name, read_only=one.read_only)
-            if not why_not(one):
-                specs.append(foreign_tool(source, one, nothing, looks=only_looks(fact, vouched)).spec)
-    specs = [spec for spec in specs if not takes_away(disable, spec.name)]
-    fits = fitting(specs)
+            if not find_tool_problem(one):
+                specs.append(build_foreign_tool(source, one, nothing, looks=is_read_only_tool(fact, vouched)).spec)
+    specs = [spec for spec in specs if not is_mcp_tool_excluded(disable, spec.name)]
+    fits = select_fitting(specs)
     return [spec for spec in specs if spec.name in fits]
 
 

@@ -7,33 +7,33 @@ from collections.abc import Iterator
 from handrail.protocol.error import StoreError, ToolError
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
-from handrail.tools.contract import Kept
-from handrail.tools.preview import reference_to
+from handrail.tools.contract import OffloadedText
+from handrail.tools.preview import build_output_reference
 
 _PRINTED = "printed:"
 """What stands before the name of a blob that holds what a command printed, byte for byte."""
-_PIECE = 1 << 20
+_PIECE_BYTES = 1 << 20
 
 
-class KeptOutputs:
+class StoredOutputs:
     """The large texts of one session."""
 
     def __init__(self, blobs: Blobs, database: Database) -> None:
         self._blobs = blobs
         self._database = database
 
-    def keep(self, call_id: str, text: str) -> str:
+    def store(self, call_id: str, text: str) -> str:
         """Stores the text; the reference that `read` takes."""
         return self._note(call_id, self._blobs.put(text.encode("utf-8", "backslashreplace")))
 
-    def keep_raw(self, call_id: str, data: bytes) -> str:
+    def store_raw(self, call_id: str, data: bytes) -> str:
         """Stores what a command printed, byte for byte, beside the text that was made of it; the reference to it."""
         return self._note(_raw(call_id), self._blobs.put(data))
 
-    def keep_aside(self, call_id: str, kept: Kept) -> str:
+    def store_offloaded(self, call_id: str, kept: OffloadedText) -> str:
         """Stores what a result names already; the reference that it names it by."""
         if kept.file is None:
-            return self.keep(call_id, kept.text or "")
+            return self.store(call_id, kept.text or "")
         try:
             _append(kept.file, kept.tail)
             return self._note(call_id, _PRINTED + self._blobs.adopt(kept.file))
@@ -83,7 +83,7 @@ class KeptOutputs:
 
     def _note(self, name: str, blob: str) -> str:
         self._database.run("INSERT OR REPLACE INTO output VALUES (?, ?)", (name, blob))
-        return reference_to(name)
+        return build_output_reference(name)
 
 
 def _raw(call_id: str) -> str:
@@ -106,7 +106,7 @@ def _text_pieces(descriptor: int) -> Iterator[bytes]:
     from handrail.process.cleaning import Cleaner  # noqa: PLC0415  only for what commands printed
 
     cleaner, position = Cleaner(), 0
-    while piece := os.pread(descriptor, _PIECE, position):
+    while piece := os.pread(descriptor, _PIECE_BYTES, position):
         position += len(piece)
         yield cleaner.feed(piece).encode()
     yield cleaner.end().encode()

@@ -10,10 +10,10 @@ import msgspec
 from handrail.protocol.decision import Facts, PathFact
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import AnswerKind, OpenedFolder, PermissionRequest, Scope
-from handrail.settings.location import home_on_record
-from handrail.store.opened import OpenedFolders
-from handrail.workspace.outside import Boundary, spelled_folder
-from handrail.workspace.root import Root, opened_root
+from handrail.settings.location import find_account_home
+from handrail.store.opened import GrantedFolders
+from handrail.workspace.outside import Boundary, find_spelled_folder
+from handrail.workspace.root import Root, open_root
 from handrail.workspace.workspace import Workspace
 
 OPENING: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
@@ -21,7 +21,7 @@ OPENING: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
 _SCOPES: dict[AnswerKind, Scope] = {"session": "session", "workspace": "workspace"}
 
 
-def asked_folders(facts: Facts) -> dict[str, list[PathFact]]:
+def collect_requested_folders(facts: Facts) -> dict[str, list[PathFact]]:
     """The folders outside that a call would need, with what it wants in them."""
     found: dict[str, list[PathFact]] = {}
     for fact in facts.paths:
@@ -30,13 +30,13 @@ def asked_folders(facts: Facts) -> dict[str, list[PathFact]]:
     return found
 
 
-class OutsideFolders:
+class OpenedRoots:
     """What people opened to one session. Other processes open and close too: who is about to decide looks again."""
 
     def __init__(
         self,
         workspace: Workspace,
-        stores: dict[Scope, OpenedFolders],
+        stores: dict[Scope, GrantedFolders],
         boundary: Boundary,
         session_id: str,
         *,
@@ -58,10 +58,10 @@ class OutsideFolders:
             names = tuple(store.names() for store in self._stores.values())
             if names == self._known:
                 return
-            variable = self._workspace.variable
+            variable = self._workspace.root_sets
             folders = sorted(self.listed(), key=lambda folder: folder.access)  # of two, the one for writing counts
             strongest = {folder.path: folder for folder in folders}.values()
-            variable.open([root for folder in strongest if (root := self._root(folder, variable.opened))])
+            variable.set_opened_roots([root for folder in strongest if (root := self._root(folder, variable.opened))])
             self._known = names
 
     def listed(self) -> tuple[OpenedFolder, ...]:
@@ -78,7 +78,9 @@ class OutsideFolders:
 
     def open(self, facts: Facts, kind: AnswerKind) -> tuple[Root, ...]:
         """Opens what a call asked for, as far as the answer goes; the roots that are for this call only."""
-        asked = [self._opened(folder, facts, _SCOPES.get(kind)) for folder, facts in asked_folders(facts).items()]
+        asked = [
+            self._opened(folder, facts, _SCOPES.get(kind)) for folder, facts in collect_requested_folders(facts).items()
+        ]
         with ExitStack() as checked:
             roots = [checked.enter_context(closing(self._checked(folder))) for folder in asked]
             if kind not in _SCOPES:
@@ -91,7 +93,7 @@ class OutsideFolders:
         return ()
 
     def _opened(self, folder: str, facts: list[PathFact], scope: Scope | None) -> OpenedFolder:
-        spelled = (spelled_folder(fact.path, fact.outside or "", folder) for fact in facts)
+        spelled = (find_spelled_folder(fact.path, fact.outside or "", folder) for fact in facts)
         return OpenedFolder(
             path=folder,
             access="write" if any(fact.access != "read" for fact in facts) else "read",
@@ -113,14 +115,14 @@ class OutsideFolders:
         for root in open_already:
             if (root.path, root.writable) == (folder.path, writable) and root.has_name(folder.named):
                 return root
-        if self._boundary.shut(folder.path):
+        if self._boundary.find_closed_reason(folder.path):
             return None
-        return opened_root(folder.path, writable=writable, named=folder.named)
+        return open_root(folder.path, writable=writable, named=folder.named)
 
 
-def request_to_open(request: PermissionRequest, facts: Facts) -> PermissionRequest:
+def to_folder_request(request: PermissionRequest, facts: Facts) -> PermissionRequest:
     """The same request, saying which folders a yes to it opens, where it opens any."""
-    folders = asked_folders(facts)
+    folders = collect_requested_folders(facts)
     if not folders:
         return request
     writes = any(fact.access != "read" for found in folders.values() for fact in found)
@@ -133,7 +135,7 @@ def request_to_open(request: PermissionRequest, facts: Facts) -> PermissionReque
     )
 
 
-def boundary_of(*own: str) -> Boundary:
+def build_boundary(*own: str) -> Boundary:
     """What is never opened on this machine, for this user; `own` is what handrail keeps for itself."""
-    homes = {os.path.realpath(home) for home in (os.path.expanduser("~"), home_on_record()) if home}
+    homes = {os.path.realpath(home) for home in (os.path.expanduser("~"), find_account_home()) if home}
     return Boundary(homes=tuple(sorted(homes)), own=tuple(os.path.realpath(path) for path in own))

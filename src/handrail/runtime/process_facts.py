@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from handrail.policy.confinement import runnable
+from handrail.policy.confinement import build_runnable
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.layers import read_note
-from handrail.process.sessions.session import has_ended
+from handrail.process.sessions.session import build_ended_error
 from handrail.protocol.decision import Facts, ProcessFact
 from handrail.tools.contract import ProcessUse
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from handrail.process.sessions.sessions import ProcessSessions
 
 
-def process_facts(use: ProcessUse, sessions: "Callable[[], ProcessSessions]", tier: Callable[[], int]) -> Facts:
+def collect_process_facts(use: ProcessUse, sessions: "Callable[[], ProcessSessions]", tier: Callable[[], int]) -> Facts:
     """The facts of one; ToolError PROCESS_NOT_FOUND where there is none of that id, and PROCESS_ENDED where there is
     nobody left to write to, so that no person is asked in vain."""
     if use.action == "list":
@@ -22,9 +22,9 @@ def process_facts(use: ProcessUse, sessions: "Callable[[], ProcessSessions]", ti
     found = sessions().find(use.spelled)
     record = found.record()
     if use.action == "write" and record.state != "running":
-        raise has_ended(found.id)
+        raise build_ended_error(found.id)
     # A command that only looks has a sandbox that lets it do nothing else, unless there is none.
-    looks = use.action == "write" and runnable(record.command, record.cwd).proven and tier() > 0
+    looks = use.action == "write" and build_runnable(record.command, record.cwd).is_read_only and tier() > 0
     layered = use.action == "write" and read_note(found.folder) is not None
     connected = use.action == "write" and not looks and (tier() == 0 or _has_proxy(found.folder))
     fact = ProcessFact(

@@ -4,54 +4,62 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from handrail.policy.permissions import permissions_of
+from handrail.policy.permissions import list_permissions
 from handrail.protocol.decision import DecisionPart, ForeignFact
 from handrail.protocol.error import ToolError
 from handrail.protocol.event import ToolCallPermissionRequired
-from handrail.protocol.permission import AnswerKind, Basis, PermissionRequest, Preview, permission_type
+from handrail.protocol.permission import AnswerKind, FileBinding, PermissionRequest, Preview, classify_permissions
 from handrail.protocol.wire import encode
-from handrail.runtime.closing import named
-from handrail.runtime.outside import asked_folders, request_to_open
-from handrail.runtime.session import Flight, Session
-from handrail.runtime.steps import environment_of
-from handrail.store.identity import new_id
+from handrail.runtime.closing import build_event_fields
+from handrail.runtime.outside import collect_requested_folders, to_folder_request
+from handrail.runtime.session import PendingCall, Session
+from handrail.runtime.steps import digest_environment
+from handrail.store.identity import make_id
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
 """The answers that are always possible."""
 GRANTING: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
 """The answers where every part that asks is of a class that may be granted."""
 UNKEEPABLE: tuple[AnswerKind, ...] = ("output", "deny")
-"""The answers where the trial was stopped: half of a result is none that one could keep."""
+"""The answers if the preview was stopped: half of a result cannot be committed."""
 
-_GIST, _MOST_SENT = 200, 20_000
+_MAX_GIST_CHARS, _MAX_SENT_CHARS = 200, 20_000
 """Characters of what another server would be sent, in a few words and in full."""
 
 
-def ask(session: Session, flight: Flight, earlier: Sequence[Flight]) -> None:
+def request_approval(session: Session, pending: PendingCall, earlier: Sequence[PendingCall]) -> None:
     """Puts the question, with what the call would change. `earlier`: the calls before it in its batch."""
-    request = question_about(session, flight, earlier)
+    request = preview_and_build_request(session, pending, earlier)
     encode(request)  # a preview of a custom tool may hold anything; it must not be found out when others are written
-    flight.drafts.append((ToolCallPermissionRequired, {**named(flight), "permission_request": request}))
-    flight.asked = request
+    pending.pending_events.append(
+        (ToolCallPermissionRequired, {**build_event_fields(pending), "permission_request": request})
+    )
+    pending.request = request
 
 
-def question_about(session: Session, flight: Flight, earlier: Sequence[Flight] = ()) -> PermissionRequest:
+def preview_and_build_request(
+    session: Session, pending: PendingCall, earlier: Sequence[PendingCall] = ()
+) -> PermissionRequest:
     """The question as it would be put now. A command that can be is tried for it."""
-    from handrail.runtime.basis import basis_of  # noqa: PLC0415  most calls ask nobody
-    from handrail.runtime.trials import asking_of_result, not_tried, preview_of  # noqa: PLC0415
+    from handrail.runtime.basis import bind_files  # noqa: PLC0415  most calls ask nobody
+    from handrail.runtime.trials import build_missing_preview, build_preview, judge_preview  # noqa: PLC0415
 
     # What is in a folder that is not open yet is shown to nobody, nor does a refusal tell of it.
-    if folders := asked_folders(flight.facts):
-        told = not_tried(f"a yes opens {next(iter(folders))} first") if flight.facts.command is not None else None
-        return worded(session, flight, told, basis_of(session, flight))
+    if folders := collect_requested_folders(pending.facts):
+        told = (
+            build_missing_preview(f"a yes opens {next(iter(folders))} first")
+            if pending.facts.command is not None
+            else None
+        )
+        return build_request(session, pending, told, bind_files(session, pending))
     # First what the files are, then what would change: a change in between then makes the answer void.
-    based_on = basis_of(session, flight) if flight.facts.command is None else ()
+    based_on = bind_files(session, pending) if pending.facts.command is None else ()
     variables: list[str] = []
-    preview = preview_of(session, flight, earlier, lambda: variables.append(environment_of(session)))
-    if flight.facts.command is not None and (preview is None or preview.tried is None):
-        based_on = basis_of(session, flight)
+    preview = build_preview(session, pending, earlier, lambda: variables.append(digest_environment(session)))
+    if pending.facts.command is not None and (preview is None or preview.tried is None):
+        based_on = bind_files(session, pending)
     environment = variables[-1] if variables else None
-    return _with_parts(worded(session, flight, preview, based_on, environment), asking_of_result(session, flight))
+    return _with_parts(build_request(session, pending, preview, based_on, environment), judge_preview(session, pending))
 
 
 def _with_parts(request: PermissionRequest, found: tuple[DecisionPart, ...]) -> PermissionRequest:
@@ -62,63 +70,63 @@ def _with_parts(request: PermissionRequest, found: tuple[DecisionPart, ...]) -> 
     return replace(request, parts=(*(request.parts or (own,)), *found))
 
 
-def worded(
+def build_request(
     session: Session,
-    flight: Flight,
+    pending: PendingCall,
     preview: Preview | None,
-    based_on: tuple[Basis, ...] = (),
+    based_on: tuple[FileBinding, ...] = (),
     environment: str | None = None,
 ) -> PermissionRequest:
-    """The question in full. `based_on`: nothing where the call was tried, since what is kept is not run again.
+    """The question in full. `based_on`: nothing where the call was tried, since a commit does not run it again.
     `environment`: the digest of a command's variables, where it is known."""
-    tool, facts, command = flight.tool, flight.facts.paths, flight.facts.command
+    tool, facts, command = pending.tool, pending.facts.paths, pending.facts.command
     # What was opened to a command by a yes is opened for that call alone, so it asks again.
-    grants = () if command is not None and command.hosts else flight.verdict.grants
+    grants = () if command is not None and command.hosts else pending.final_decision.grants
     request = PermissionRequest(
-        id=new_id("ask"),
-        tool_call_id=flight.call.tool_call_id,
+        id=make_id("ask"),
+        tool_call_id=pending.call.tool_call_id,
         tool_name=tool.spec.own_name,
         server_name=tool.spec.server,
-        permission_type=permission_type(tool.spec.permissions),
-        description=_description(flight),
-        rule=flight.verdict.rule,
-        reason=flight.verdict.reason,
-        permissions=permissions_of(tool.spec, flight.facts),
+        permission_type=classify_permissions(tool.spec.permissions),
+        description=_description(pending),
+        rule=pending.final_decision.rule,
+        reason=pending.final_decision.reason,
+        permissions=list_permissions(tool.spec, pending.facts),
         answers=_answers(grants, preview),
         session_id=session.id,
-        batch_id=flight.batch_id,
+        batch_id=pending.batch_id,
         paths=tuple(fact.path for fact in facts),
         command=command.text if command else None,
-        cwd=session.workspace.look(command.cwd, "read").real if command else None,
+        cwd=session.workspace.fact_for_command(command.cwd, "read").real if command else None,
         tier=command.tier if command else None,
         background=command is not None and command.outlives,
-        process=flight.facts.process.id if flight.facts.process else None,
-        environment=(environment or environment_of(session)) if command else None,
+        process=pending.facts.process.id if pending.facts.process else None,
+        environment=(environment or digest_environment(session)) if command else None,
         hosts=command.hosts if command else (),
-        parts=flight.verdict.parts,
+        parts=pending.final_decision.parts,
         grants=grants,
         preview=preview,
-        based_on=based_on,
+        bound_files=based_on,
         tool_call_name=tool.spec.name if tool.spec.foreign is not None else None,
         fingerprint=tool.spec.foreign.fingerprint if tool.spec.foreign is not None else None,
     )
-    return request_to_open(request, flight.facts)
+    return to_folder_request(request, pending.facts)
 
 
-def require_answer(session: Session, flight: Flight) -> None:
+def require_answer(session: Session, pending: PendingCall) -> None:
     """A step: nobody was asked, because the preview failed, and will again, or because the mode is stricter now."""
-    if flight.answer is None and flight.decision.decision == "confirm":
-        question_about(session, flight)
+    if pending.answer is None and pending.decision.decision == "confirm":
+        preview_and_build_request(session, pending)
         raise ToolError("CONFLICT", "This needs a person's yes now, and nobody was asked. Nothing ran. Call again.")
 
 
-def tell_of_edit(_: Session, flight: Flight) -> None:
+def note_edited_command(_: Session, pending: PendingCall) -> None:
     """A step behind the run: the model reads that it was not its command that ran, but which."""
-    asked, output = flight.asked, flight.output
+    asked, output = pending.request, pending.output
     if asked is None or not asked.edited or output is None:
         return
     told = f"The person changed the command to: {asked.command}"
-    flight.output = replace(output, content=f"{told}\n{output.content}", summary=f"{output.summary} (changed command)")
+    pending.output = replace(output, content=f"{told}\n{output.content}", summary=f"{output.summary} (changed command)")
 
 
 def _answers(grants: tuple[str, ...], preview: Preview | None) -> tuple[AnswerKind, ...]:
@@ -129,24 +137,24 @@ def _answers(grants: tuple[str, ...], preview: Preview | None) -> tuple[AnswerKi
     return (*yes, "output", no) if preview.tried.ending == "exit" else UNKEEPABLE
 
 
-def _of_server(flight: Flight, fact: ForeignFact) -> str:
+def _of_server(pending: PendingCall, fact: ForeignFact) -> str:
     """Which tool of which server, and what it would be sent: of one that was changed all of it, since what changed is
     shown in the place of that."""
-    sent = encode(flight.args).decode()
-    most = _MOST_SENT if fact.changed else _GIST
+    sent = encode(pending.args).decode()
+    most = _MAX_SENT_CHARS if fact.changed else _MAX_GIST_CHARS
     told = sent if len(sent) <= most else f"{sent[:most]}… ({len(sent):,} characters)"
     return f"{fact.tool} ({fact.server}) {told}"
 
 
-def _description(flight: Flight) -> str:
+def _description(pending: PendingCall) -> str:
     """The call in a few words; of a command, all of it, and where."""
-    command = flight.facts.command
-    if flight.facts.foreign is not None:
-        return _of_server(flight, flight.facts.foreign)
-    if flight.facts.process is not None:
-        return f"Write to {flight.facts.process.id}, which runs: {flight.facts.process.command}"
-    if (memory := flight.facts.memory) is not None:
-        return f"{flight.tool.spec.title}: {memory.action} {memory.note}".strip()
-    about = command.text if command is not None else ", ".join(fact.path for fact in flight.facts.paths)
+    command = pending.facts.command
+    if pending.facts.foreign is not None:
+        return _of_server(pending, pending.facts.foreign)
+    if pending.facts.process is not None:
+        return f"Write to {pending.facts.process.id}, which runs: {pending.facts.process.command}"
+    if (memory := pending.facts.memory) is not None:
+        return f"{pending.tool.spec.title}: {memory.action} {memory.note}".strip()
+    about = command.text if command is not None else ", ".join(fact.path for fact in pending.facts.paths)
     where = f"in {command.cwd}: " if command is not None and command.cwd != "." else ""
-    return f"{flight.tool.spec.title} {where}{about}".strip()
+    return f"{pending.tool.spec.title} {where}{about}".strip()

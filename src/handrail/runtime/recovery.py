@@ -9,17 +9,17 @@ import msgspec
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.event import Notice, ToolCallEnd, ToolCallError
 from handrail.protocol.result import ToolResult
-from handrail.runtime.closing import pay, record_of
-from handrail.runtime.cut_off import what_became
-from handrail.runtime.pipeline import close
-from handrail.runtime.registry import Offer
-from handrail.runtime.reloading import reloaded
+from handrail.runtime.closing import build_audit_record, flush_audit
+from handrail.runtime.cut_off import describe_interrupted
+from handrail.runtime.pipeline import close_call
+from handrail.runtime.registry import ToolSet
+from handrail.runtime.reloading import load_call
 from handrail.runtime.session import Session
-from handrail.runtime.waiting_trials import sealed_in
-from handrail.store.audit import Chain
-from handrail.store.journal import Entry, Journal
-from handrail.store.requests import request_about
-from handrail.store.runner import Runner, bury, dead_runners, is_dead
+from handrail.runtime.waiting_trials import find_preview_id
+from handrail.store.audit import AuditChain
+from handrail.store.journal import CallEntry, SessionJournal
+from handrail.store.requests import find_last_request
+from handrail.store.runner import Runner, is_dead, list_dead_runners, remove_runner
 
 RECOVERY_SECONDS = 10.0
 
@@ -27,18 +27,18 @@ RECOVERY_SECONDS = 10.0
 def recover(session: Session) -> None:
     """To be called when a session is opened, and where a call does not get on. Costs one look into its folder when
     nothing is left undone."""
-    if not dead_runners(session.folder):
+    if not list_dead_runners(session.folder):
         return
     lock = session.locks.of(f"recovery:{session.folder}")
     try:
         if not lock.take(RECOVERY_SECONDS):
             return  # somebody else is at it
-        for runner in dead_runners(session.folder):
+        for runner in list_dead_runners(session.folder):
             _settle(session, runner)
             with suppress(StoreError):  # what cannot be kept is asked for again
-                session.grants.keep_all(session.journal.database)
+                session.grants.remember_all(session.journal.database)
             session.journal.forget_runner(runner)
-            bury(session.folder, runner)
+            remove_runner(session.folder, runner)
     finally:
         lock.release()
     session.journal.deliver()
@@ -51,11 +51,11 @@ def settle_others(session: Session) -> None:
     others = history.others_at_work()
     if not others:
         return
-    from handrail.runtime.person import settle_killed  # noqa: PLC0415  hardly ever needed
+    from handrail.runtime.person import settle_dead_changes  # noqa: PLC0415  hardly ever needed
 
     home = os.path.dirname(session.folder)
     with suppress(StoreError):  # a change log that cannot be read stops changes, and nothing else
-        settle_killed(session)
+        settle_dead_changes(session)
         for runner, name in others.items():
             if is_dead(os.path.join(home, name), runner):
                 history.forget_work(runner)
@@ -66,7 +66,7 @@ def end_work(session: Session, runner: Runner) -> None:
     end = runner.abandon
     try:
         with session.closing:
-            pay(session)
+            flush_audit(session)
         if not session.journal.has_begun_calls():
             session.journal.forget_runner(runner.id)
             end = runner.close
@@ -76,13 +76,13 @@ def end_work(session: Session, runner: Runner) -> None:
         end()
 
 
-class Remains(msgspec.Struct, frozen=True):
+class AuditSession(msgspec.Struct, frozen=True):
     """As much of a session as its missing audit lines need."""
 
     id: str
-    journal: Journal
-    chain: Chain
-    offer: Offer
+    journal: SessionJournal
+    chain: AuditChain
+    offer: ToolSet
     characters: int = 0
 
 
@@ -98,7 +98,7 @@ def _settle(session: Session, runner: str) -> None:
     release_claims(session.journal.database, runner)
 
 
-def restore_lines(session: Session | Remains, runner: str) -> int:
+def restore_lines(session: Session | AuditSession, runner: str) -> int:
     """Results that were written down and did not get their line before the end; how many."""
     calls, start = session.journal.unaudited(runner)
     found = session.chain.contains(session.id, set(calls), start) if calls else set[str]()
@@ -106,26 +106,26 @@ def restore_lines(session: Session | Remains, runner: str) -> int:
     for call_id in calls:
         entry = session.journal.entry(call_id)
         if call_id not in found and entry is not None:
-            flight = reloaded(session.journal, session.offer, entry, session.characters)
+            pending = load_call(session.journal, session.offer, entry, session.characters)
             result = _result_of(session, entry)
             if result is not None:
-                session.chain.append(record_of(session.id, flight, result))
+                session.chain.append(build_audit_record(session.id, pending, result))
                 restored += 1
     return restored
 
 
-def _seal_interrupted(session: Session, entry: Entry) -> None:
-    flight = reloaded(session.journal, session.offer, entry, session.characters)
-    flight.error = None
-    with suppress(StoreError):  # its trial goes with the result
-        asked = request_about(session.journal.database, entry.id)
-        flight.tried = sealed_in(asked) if asked is not None else None
-    message = f"The runtime ended while this call ran. {what_became(session, flight)}"
-    flight.fail(ToolError("INTERRUPTED", message))
-    flight.drafts.append((Notice, {"code": "INTERRUPTED", "text": f"Call {entry.id} was cut off by a crash."}))
-    close(session, flight)
+def _seal_interrupted(session: Session, entry: CallEntry) -> None:
+    pending = load_call(session.journal, session.offer, entry, session.characters)
+    pending.error = None
+    with suppress(StoreError):  # its preview goes with the result
+        asked = find_last_request(session.journal.database, entry.id)
+        pending.preview_id = find_preview_id(asked) if asked is not None else None
+    message = f"The runtime ended while this call ran. {describe_interrupted(session, pending)}"
+    pending.fail(ToolError("INTERRUPTED", message))
+    pending.pending_events.append((Notice, {"code": "INTERRUPTED", "text": f"Call {entry.id} was cut off by a crash."}))
+    close_call(session, pending)
 
 
-def _result_of(session: Session | Remains, entry: Entry) -> ToolResult[Any] | None:
+def _result_of(session: Session | AuditSession, entry: CallEntry) -> ToolResult[Any] | None:
     event = session.journal.event(entry.end_seq or 0)
     return event.result if isinstance(event, ToolCallEnd | ToolCallError) else None

@@ -4,16 +4,16 @@ import time
 
 from handrail.protocol.call import ToolCall
 from handrail.protocol.error import ToolError
-from handrail.runtime.session import Flight, Session
+from handrail.runtime.session import PendingCall, Session
 
 
-def refused_flights(session: Session, calls: tuple[ToolCall, ...], error: ToolError) -> list[Flight]:
+def build_refused_calls(session: Session, calls: tuple[ToolCall, ...], error: ToolError) -> list[PendingCall]:
     """Flights that fail with this error, each written down and audited like any other call."""
-    flights: list[Flight] = []
+    batch: list[PendingCall] = []
     for call in calls:
-        flight = Flight(call, time.perf_counter(), session.characters)
-        flight.batch_id = calls[0].tool_call_id
-        flight.tool = session.offer.get(call.name) or flight.tool
-        flight.fail(error)
-        flights.append(flight)
-    return flights
+        pending = PendingCall(call, time.perf_counter(), session.characters)
+        pending.batch_id = calls[0].tool_call_id
+        pending.tool = session.offer.get(call.name) or pending.tool
+        pending.fail(error)
+        batch.append(pending)
+    return batch

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from handrail.policy.rules.foreign_names import FOREIGN, takes_away
+from handrail.policy.rules.foreign_names import MCP_PREFIX, is_mcp_tool_excluded
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import Permission
 from handrail.protocol.tool import BASE_NAMES, ToolSpec
-from handrail.protocol.wording import shown
+from handrail.protocol.wording import render_value
 from handrail.tools.contract import Tool
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _OF_COMMANDS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "git.write")
 
 
-class Later(NamedTuple):
+class BuiltinTool(NamedTuple):
     """A tool of our own that is made when it is first asked for: few sessions use all of them."""
 
     make: Callable[[], Tool]
@@ -25,10 +25,10 @@ class Later(NamedTuple):
     """As its spec says."""
 
 
-class Registry:
+class ToolRegistry:
     """Tools by name. No tool replaces another, least of all a base tool."""
 
-    def __init__(self, own: Mapping[str, Later], others: Iterable[Tool] = ()) -> None:
+    def __init__(self, own: Mapping[str, BuiltinTool], others: Iterable[Tool] = ()) -> None:
         self._own = own
         self._tools: dict[str, Tool] = {}
         self.names = tuple(own)
@@ -39,7 +39,7 @@ class Registry:
         """All but those of other servers, which come and go."""
 
     def add(self, tool: Tool) -> None:
-        """Registers a tool that is not of the base layer; UsageError when its name is taken, reserved or none."""
+        """Registers a tool that is not one of the base tools; UsageError when its name is taken, reserved or none."""
         if not isinstance(tool, Tool):  # pyright: ignore[reportUnnecessaryIsInstance]  a function without its decorator
             raise UsageError(f"{tool!r} is no tool; declare a function with @tool")
         name = tool.spec.name
@@ -49,15 +49,15 @@ class Registry:
         if name.casefold() in BASE_NAMES:
             raise UsageError(f"the tool {name!r} would shadow a base tool; give it another name")
         if tool.spec.category == "builtin":
-            raise UsageError(f"the tool {name!r} has the category builtin, which only the base layer has; use custom")
+            raise UsageError(f"the tool {name!r} has the category builtin, which only the base tools have; use custom")
         if name in self.names:
             raise UsageError(f"a tool named {name!r} is registered already")
         self._tools[name] = tool
         self.names = (*self.names, name)
 
-    def with_foreign(self, tools: Iterable[Tool]) -> "Registry":
+    def with_foreign(self, tools: Iterable[Tool]) -> "ToolRegistry":
         """The same, with these tools of other servers in the place of those that it had."""
-        registry = Registry(self._own)
+        registry = ToolRegistry(self._own)
         registry.other_names = registry.names = self.other_names
         registry._tools = {name: tool for name, tool in self._tools.items() if name in self.other_names}
         for tool in tools:
@@ -77,12 +77,12 @@ class Registry:
         return not (self._tools[name].spec.enabled if later is None else later.enabled)
 
 
-class Offer:
+class ToolSet:
     """What a session offers: registered, enabled, within the agent's permissions and what active skills allow."""
 
     def __init__(
         self,
-        registry: Registry,
+        registry: ToolRegistry,
         *,
         enable: Collection[str] = (),
         disable: Collection[str] = (),
@@ -96,20 +96,20 @@ class Offer:
         self.names = tuple(name for name in registry.names if self._reason(name) is None)
         self._made: dict[str, Tool] = {}
 
-    def narrowed(self, allowed: Collection[str] | None) -> "Offer":
+    def restricted_to(self, allowed: Collection[str] | None) -> "ToolSet":
         """The same, with only what active skills allow; all of it where they do not say."""
         given = {"enable": self._enable, "disable": self._disable}
-        return Offer(self._registry, **given, deny=self._deny, allowed=allowed)
+        return ToolSet(self._registry, **given, deny=self._deny, allowed=allowed)
 
-    def renewed(self, make: Callable[[Registry, Callable[[str], bool]], Registry]) -> "Offer":
+    def with_foreign(self, make: Callable[[ToolRegistry, Callable[[str], bool]], ToolRegistry]) -> "ToolSet":
         """The same over another registry, which is made of this one and of whether a tool is disabled."""
         given = {"enable": self._enable, "disable": self._disable}
-        return Offer(make(self._registry, self._is_disabled), **given, deny=self._deny, allowed=self._allowed)
+        return ToolSet(make(self._registry, self._is_disabled), **given, deny=self._deny, allowed=self._allowed)
 
     def unmatched(self) -> tuple[str, ...]:
         """What the settings enable or disable that is no tool here, in words: another program may bring it."""
         return tuple(
-            f"[tools] {setting}: there is no tool {shown(name)} here, so nothing was {setting}d."
+            f"[tools] {setting}: there is no tool {render_value(name)} here, so nothing was {setting}d."
             " handrail tools lists the tools."
             for setting, names in (("enable", self._enable), ("disable", self._disable))
             for name in names
@@ -123,7 +123,7 @@ class Offer:
             self._made[name] = tool
         return tool
 
-    def known(self, name: str) -> Tool | None:
+    def get_registered(self, name: str) -> Tool | None:
         """The tool of exactly this name, offered or not: for calls of before, when it may have been."""
         return self._registry.get(name)
 
@@ -153,9 +153,9 @@ class Offer:
         return None if self._allowed is None or name in self._allowed else ": no active skill allows it."
 
     def _is_disabled(self, name: str) -> bool:
-        if name in self._disable or not self._disable or not name.startswith(FOREIGN):
+        if name in self._disable or not self._disable or not name.startswith(MCP_PREFIX):
             return name in self._disable
-        return takes_away(self._disable, name)
+        return is_mcp_tool_excluded(self._disable, name)
 
     def _denied(self, name: str) -> list[Permission]:
         tool = self._registry.get(name) if self._deny else None
@@ -180,23 +180,23 @@ def _used_by(spec: ToolSpec) -> tuple[Permission, ...]:
     return spec.permissions if "proc.exec" not in spec.permissions else (*spec.permissions, *_OF_COMMANDS)
 
 
-def _refuse_unknown(setting: str, names: Collection[str], registry: Registry) -> None:
+def _refuse_unknown(setting: str, names: Collection[str], registry: ToolRegistry) -> None:
     """A misspelt name would be a tool that is missing, or one that is still there, without a word.
 
     A name that is like none here is only told: a user's settings may speak of tools that only some programs bring. So
     is one that is like a tool of another server: what that lists in the middle of a session ends none.
     """
     for name in names:
-        if not _may_be(name, registry) and (near := nearest(name, registry.other_names)):
-            raise UsageError(f"there is no tool {shown(name)} ([tools] {setting}); did you mean {near}?")
+        if not _may_be(name, registry) and (near := find_nearest_name(name, registry.other_names)):
+            raise UsageError(f"there is no tool {render_value(name)} ([tools] {setting}); did you mean {near}?")
 
 
-def _may_be(name: str, registry: Registry) -> bool:
+def _may_be(name: str, registry: ToolRegistry) -> bool:
     """Whether there is a tool of this name, or may be one once its server has listed it."""
-    return name in BASE_NAMES or name in registry.names or name.casefold().startswith(FOREIGN)
+    return name in BASE_NAMES or name in registry.names or name.casefold().startswith(MCP_PREFIX)
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
+def find_nearest_name(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant."""
     from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
 

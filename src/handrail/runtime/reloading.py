@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from handrail.protocol.call import ToolCall
 from handrail.protocol.error import ToolError
 from handrail.protocol.event import ToolCallStart
-from handrail.runtime.registry import Offer
-from handrail.runtime.session import Flight
-from handrail.store.journal import Entry, Journal
-from handrail.store.requests import request_about
+from handrail.runtime.registry import ToolSet
+from handrail.runtime.session import PendingCall
+from handrail.store.journal import CallEntry, SessionJournal
+from handrail.store.requests import find_last_request
 
 
-def reloaded(journal: Journal, offer: Offer, entry: Entry, budget: int) -> Flight:
+def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget: int) -> PendingCall:
     """The call as it was when it was written down. One that cannot be read has failed with that."""
     event = journal.event(entry.start_seq)
     if isinstance(event, ToolCallStart):
@@ -24,19 +24,21 @@ def reloaded(journal: Journal, offer: Offer, entry: Entry, budget: int) -> Fligh
         now = datetime.now(UTC)
         call = ToolCall(tool_call_id=entry.id, name="unknown", args=None, trace_id=entry.id, timestamp=now)
         broken = True
-    asked = request_about(journal.database, entry.id)
+    asked = find_last_request(journal.database, entry.id)
     if asked is not None and asked.edited and asked.command is not None:
-        call = with_command(call, asked.command)  # what a person made of it is what runs
-    flight = Flight(call, time.perf_counter(), budget)
-    flight.batch_id, flight.recorded = entry.batch_id, entry.state
-    flight.tool = offer.known(call.name) or flight.tool  # whether it is still offered is asked before it runs
-    flight.facts, flight.decision, flight.judged = entry.facts, entry.decision, entry.judged
+        call = replace_command(call, asked.command)  # what a person made of it is what runs
+    pending = PendingCall(call, time.perf_counter(), budget)
+    pending.batch_id, pending.journal_state = entry.batch_id, entry.state
+    pending.tool = (
+        offer.get_registered(call.name) or pending.tool
+    )  # whether it is still offered is asked before it runs
+    pending.facts, pending.decision, pending.outcome_decision = entry.facts, entry.decision, entry.judged
     if broken:
-        flight.fail(ToolError("INTERNAL", "The journal's record of this call cannot be read. Nothing more was run."))
-    return flight
+        pending.fail(ToolError("INTERNAL", "The journal's record of this call cannot be read. Nothing more was run."))
+    return pending
 
 
-def with_command(call: ToolCall, command: str) -> ToolCall:
+def replace_command(call: ToolCall, command: str) -> ToolCall:
     """The call with another command."""
     args: Any = call.args
     return replace(call, args={**args, "command": command} if isinstance(args, dict) else args)

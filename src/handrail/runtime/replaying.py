@@ -6,19 +6,19 @@ from datetime import datetime
 
 import msgspec
 
-from handrail.policy.configuration import Rules
+from handrail.policy.configuration import PolicyConfig
 from handrail.policy.verdict import decide
 from handrail.protocol.decision import Decision, Facts, Mode, Verdict
 from handrail.protocol.error import StoreError
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.store.journal import Broken, Decided
-from handrail.store.past_calls import PastCall, past_calls
+from handrail.store.journal import BrokenEvent, CallContext
+from handrail.store.past_calls import PastCall, list_past_calls
 
 _BEFORE_POLICY = frozenset({"call.refused", "journal.broken"})
 
 
-class Difference(Wire, frozen=True):
+class DecisionChange(Wire, frozen=True):
     """A call that would be decided otherwise."""
 
     time: datetime
@@ -34,12 +34,12 @@ class Difference(Wire, frozen=True):
     rule_then: str
 
 
-class Replay(Wire, frozen=True, omit_defaults=False):
+class PolicyReplay(Wire, frozen=True, omit_defaults=False):
     """What today's rules would make of the calls."""
 
     calls: int
     """Those that could be judged again."""
-    differ: tuple[Difference, ...]
+    differ: tuple[DecisionChange, ...]
     """In the order of time."""
     unjudged: int
     """Refused before policy was asked: an unknown tool, wrong arguments."""
@@ -54,16 +54,16 @@ class Replay(Wire, frozen=True, omit_defaults=False):
 def replay(
     folders: Iterable[str],
     spec_of: Callable[[str], ToolSpec | None],
-    rules: Rules,
+    rules: PolicyConfig,
     since: datetime | None,
     mode: Mode | None = None,
-) -> Replay:
+) -> PolicyReplay:
     """Judges every call of some sessions again, in its own mode or in one for all. An answer that a person gave is no
     part of the comparison."""
     counts = _Counts(spec_of, rules, mode)
     for folder in folders:
         try:
-            for call in past_calls(folder, since):
+            for call in list_past_calls(folder, since):
                 counts.add(os.path.basename(folder), call)
         except StoreError as error:
             counts.unreadable.append(str(error))
@@ -71,16 +71,16 @@ def replay(
 
 
 class _Counts:
-    def __init__(self, spec_of: Callable[[str], ToolSpec | None], rules: Rules, mode: Mode | None) -> None:
+    def __init__(self, spec_of: Callable[[str], ToolSpec | None], rules: PolicyConfig, mode: Mode | None) -> None:
         self.unreadable: list[str] = []
         self._spec_of, self._rules = spec_of, rules
         self._mode: Mode | None = mode
         self._calls = self._unjudged = self._broken = 0
         self._gone: dict[str, int] = {}
-        self._differ: list[Difference] = []
+        self._differ: list[DecisionChange] = []
 
-    def add(self, session: str, call: PastCall | Broken) -> None:
-        if isinstance(call, Broken):
+    def add(self, session: str, call: PastCall | BrokenEvent) -> None:
+        if isinstance(call, BrokenEvent):
             self._broken += 1
         elif call.decided.decision.rule in _BEFORE_POLICY:
             self._unjudged += 1
@@ -98,8 +98,8 @@ class _Counts:
         if now.decision != then.decision:
             self._differ.append(_difference(session, call, now))
 
-    def replay(self) -> Replay:
-        return Replay(
+    def replay(self) -> PolicyReplay:
+        return PolicyReplay(
             calls=self._calls,
             differ=tuple(sorted(self._differ, key=lambda one: one.time)),
             unjudged=self._unjudged,
@@ -113,19 +113,19 @@ def _of_server(facts: Facts) -> ToolSpec | None:
     """Of another server's tool the facts have what policy goes by; no server is asked."""
     if facts.foreign is None:
         return None
-    from handrail.runtime.foreign.unasked import unasked_spec  # noqa: PLC0415  few call other servers
+    from handrail.runtime.foreign.unasked import build_unlisted_spec  # noqa: PLC0415  few call other servers
 
-    return unasked_spec(facts.foreign)
+    return build_unlisted_spec(facts.foreign)
 
 
-def _as_then(rules: Rules, then: Decided, mode: Mode | None) -> Rules:
+def _as_then(rules: PolicyConfig, then: CallContext, mode: Mode | None) -> PolicyConfig:
     """In which mode a call was made, and whether somebody was there to be asked, is no rule: that stays as it was."""
     return msgspec.structs.replace(rules, mode=mode or then.mode or rules.mode, unattended=then.unattended)
 
 
-def _difference(session: str, call: PastCall, now: Decision) -> Difference:
+def _difference(session: str, call: PastCall, now: Decision) -> DecisionChange:
     then = call.decided.decision
-    return Difference(
+    return DecisionChange(
         time=call.start.time,
         session=session,
         tool_call_id=call.start.tool_call_id,

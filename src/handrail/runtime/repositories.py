@@ -4,11 +4,11 @@ import os
 import re
 from collections.abc import Iterable
 
-from handrail.policy.names import may_be_in_repository, steers_repository
-from handrail.policy.spelling import folded
+from handrail.policy.names import is_git_control_name, list_possible_repositories
+from handrail.policy.spelling import normalize_name
 from handrail.protocol.change import Change
 from handrail.protocol.error import ToolError
-from handrail.workspace.exact import reach
+from handrail.workspace.exact import open_parent
 from handrail.workspace.workspace import Workspace
 
 _HEAD, _REFS = "head", "refs"
@@ -19,14 +19,14 @@ _UNSPELLED = "\\udc"
 """What stands for a byte that is no text: where such a folder is cannot be told by how it is shown."""
 
 
-def steering_changes(workspace: Workspace, changes: Iterable[Change]) -> frozenset[str]:
+def list_steering_paths(workspace: Workspace, changes: Iterable[Change]) -> frozenset[str]:
     """Their paths. A folder is taken for a repository if it has a HEAD; what is made together with its HEAD, policy
     sees by itself."""
     looks = _Looks(workspace)
     return frozenset(
         change.path
         for change in changes
-        for folder, name in may_be_in_repository(change.path)
+        for folder, name in list_possible_repositories(change.path)
         if not _REFERENCES.search(folder) and looks.steers(change, folder, name)
     )
 
@@ -42,11 +42,11 @@ class _Looks:
         there = self._there(folder)
         if there is None:
             return _UNSPELLED in folder
-        if steers_repository(name):
+        if is_git_control_name(name):
             return _HEAD in there
         is_made = change.action == "created" and change.path == (name if folder == "." else f"{folder}/{name}")
-        makes_one = folded(name) == _HEAD or (folded(name) == _REFS and _HEAD in there)
-        return is_made and makes_one and any(steers_repository(one) for one in there)
+        makes_one = normalize_name(name) == _HEAD or (normalize_name(name) == _REFS and _HEAD in there)
+        return is_made and makes_one and any(is_git_control_name(one) for one in there)
 
     def _there(self, folder: str) -> frozenset[str] | None:
         """The names in a folder; None where it is not there."""
@@ -56,12 +56,12 @@ class _Looks:
 
     def _listed(self, folder: str) -> frozenset[str] | None:
         try:
-            with reach(self._workspace, os.fsencode(f"{'' if folder == '.' else folder + '/'}HEAD")) as landing:
+            with open_parent(self._workspace, os.fsencode(f"{'' if folder == '.' else folder + '/'}HEAD")) as landing:
                 if landing.missing:
                     return None
                 found = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=landing.folder)
             try:
-                return frozenset(folded(name) for name in os.listdir(found))
+                return frozenset(normalize_name(name) for name in os.listdir(found))
             finally:
                 os.close(found)
         except (OSError, ToolError):

@@ -4,25 +4,25 @@ from contextlib import suppress
 
 from handrail.protocol.error import StoreError
 from handrail.runtime.locks import Locks
-from handrail.runtime.recovery import RECOVERY_SECONDS, Remains, restore_lines
-from handrail.runtime.registry import Offer
-from handrail.store.archive import reading
-from handrail.store.audit import Chain
+from handrail.runtime.recovery import RECOVERY_SECONDS, AuditSession, restore_lines
+from handrail.runtime.registry import ToolSet
+from handrail.store.archive import open_journal
+from handrail.store.audit import AuditChain
 from handrail.store.folder import StateFolder
-from handrail.store.runner import dead_runners
+from handrail.store.runner import list_dead_runners
 
 
-def unsettled(state: StateFolder) -> list[str]:
+def list_unsettled_sessions(state: StateFolder) -> list[str]:
     """The folders of sessions that a killed process was at work on and nobody has opened since."""
-    return [folder for folder in state.sessions() if dead_runners(folder)]
+    return [folder for folder in state.sessions() if list_dead_runners(folder)]
 
 
-def restore_audit(state: StateFolder, offer: Offer) -> int:
+def restore_audit(state: StateFolder, offer: ToolSet) -> int:
     """Adds every missing line; how many. What else such a session needs is done when it is opened."""
-    folders = unsettled(state)
+    folders = list_unsettled_sessions(state)
     if not folders:
         return 0
-    chain, locks, restored = Chain(state.audit), Locks(state.locks()), 0
+    chain, locks, restored = AuditChain(state.audit), Locks(state.locks()), 0
     try:
         for folder in folders:
             with suppress(StoreError):  # one that cannot be read stops none of the others
@@ -32,13 +32,13 @@ def restore_audit(state: StateFolder, offer: Offer) -> int:
     return restored
 
 
-def _restore(folder: str, chain: Chain, locks: Locks, offer: Offer) -> int:
+def _restore(folder: str, chain: AuditChain, locks: Locks, offer: ToolSet) -> int:
     lock = locks.of(f"recovery:{folder}")
     try:
         if not lock.take(RECOVERY_SECONDS):
             return 0  # somebody opens the session just now
-        with reading(folder) as journal:
-            remains = Remains(journal.session_id, journal, chain, offer)
-            return sum(restore_lines(remains, runner) for runner in dead_runners(folder))
+        with open_journal(folder) as journal:
+            remains = AuditSession(journal.session_id, journal, chain, offer)
+            return sum(restore_lines(remains, runner) for runner in list_dead_runners(folder))
     finally:
         lock.release()

@@ -9,21 +9,21 @@ from contextlib import ExitStack
 
 import msgspec
 
-from handrail.process.attached import Attached
-from handrail.process.cleaning import cleaned
+from handrail.process.attached import StdioProcess
+from handrail.process.cleaning import clean_output
 from handrail.protocol.error import ToolError
-from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.proxy.attempt import Attempt
-from handrail.sandbox.proxy.place import new_place
+from handrail.sandbox.proxy.place import build_socket_folder
 from handrail.sandbox.proxy.proxy import Proxy
 from handrail.settings import Settings
-from handrail.tools.commands import Commands
-from handrail.tools.network import words_for
-from handrail.workspace.root import Root, check_places
-from handrail.workspace.tracked import tracked
-from handrail.workspace.withheld import Withheld, sealed
+from handrail.tools.commands import CommandEnvironment
+from handrail.tools.network import describe_attempt
+from handrail.workspace.root import Root, check_roots
+from handrail.workspace.tracked import list_tracked
+from handrail.workspace.withheld import SensitivePaths, list_read_only_paths
 
-_MOST_ATTEMPTS = 1_000
+_MAX_KEPT_ATTEMPTS = 1_000
 """Attempts to reach a host that are kept until somebody asks; of those after them, none is told by itself."""
 _NOT_THERE = 127
 _NOT_RUNNABLE = 126
@@ -33,7 +33,7 @@ _OVER: Mapping[str, str] = {
 }
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ServerProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be started, and what is open to it."""
 
     words: tuple[str, ...]
@@ -47,7 +47,7 @@ class ServerProgram:
     """One of them while it runs. `input` and `output` are descriptors that do not block; it ends with this process."""
 
     def __init__(
-        self, attached: Attached, program: str, attempts: "Attempts", held: ExitStack, unseen: str = ""
+        self, attached: StdioProcess, program: str, attempts: "Attempts", held: ExitStack, unseen: str = ""
     ) -> None:
         self._attached = attached
         self._program = program
@@ -71,9 +71,9 @@ class ServerProgram:
         return self._attached.tier
 
     @property
-    def said(self) -> str:
+    def stderr_tail(self) -> str:
         """The last of what it said on stderr, as text for people."""
-        return cleaned(self._attached.said).strip()
+        return clean_output(self._attached.stderr_tail).strip()
 
     @property
     def how_it_ended(self) -> str | None:
@@ -124,10 +124,10 @@ class Attempts:
     def add(self, attempt: Attempt) -> None:
         """One more."""
         with self._lock:
-            if len(self._kept) < _MOST_ATTEMPTS:
+            if len(self._kept) < _MAX_KEPT_ATTEMPTS:
                 self._kept.append(attempt)
 
-    def taken(self) -> tuple[tuple[str, int, bool, str], ...]:
+    def take(self) -> tuple[tuple[str, int, bool, str], ...]:
         """Those that nobody took before: host, port, whether it was let through, and why."""
         with self._lock:
             kept, self._kept = self._kept, []
@@ -136,7 +136,7 @@ class Attempts:
     def blocked(self) -> tuple[str, ...]:
         """Those that were not let through and nobody took, in words, each once."""
         with self._lock:
-            return tuple(dict.fromkeys(words_for(one) for one in self._kept if not one.allowed))
+            return tuple(dict.fromkeys(describe_attempt(one) for one in self._kept if not one.allowed))
 
 
 class ServerPrograms:
@@ -144,43 +144,43 @@ class ServerPrograms:
 
     def __init__(self, settings: Settings, workspace: str, state: str, environ: Mapping[str, str]) -> None:
         self._workspace = workspace
-        self._commands = Commands(settings, state, environ)
-        self._withheld = Withheld()
+        self._commands = CommandEnvironment(settings, state, environ)
+        self._withheld = SensitivePaths()
         self._lock = threading.Lock()
 
-    def start(self, wanted: Wanted) -> ServerProgram:
+    def start(self, wanted: ServerProgramSpec) -> ServerProgram:
         """Starts one; ToolError where it cannot be confined as it must be, or not be started."""
         with ExitStack() as held:
             attempts = Attempts()
-            confinement = self._confinement(wanted)
+            profile = self._profile(wanted)
             if wanted.network:
                 proxy = self._proxy(wanted.network, attempts)
                 held.callback(shutil.rmtree, os.path.dirname(proxy.path), ignore_errors=True)
                 held.callback(proxy.close)
-                confinement = msgspec.structs.replace(confinement, proxy=proxy.path, listed=wanted.network)
-            launch = self._commands.sandbox.launch(confinement, f"exec -- {shlex.join(wanted.words)}")
-            attached = Attached(launch, confinement.limits)
-            unseen = self._unseen(wanted.words, confinement)
+                profile = msgspec.structs.replace(profile, proxy=proxy.path, listed=wanted.network)
+            launch = self._commands.sandbox.launch(profile, f"exec -- {shlex.join(wanted.words)}")
+            attached = StdioProcess(launch, profile.limits)
+            unseen = self._unseen(wanted.words, profile)
             return ServerProgram(attached, os.path.basename(wanted.words[0]), attempts, held.pop_all(), unseen)
 
     def close(self) -> None:
         """Lets go of what they needed in common, once all have ended. Can be repeated."""
         self._commands.close()
 
-    def _confinement(self, wanted: Wanted) -> Confinement:
+    def _profile(self, wanted: ServerProgramSpec) -> SandboxProfile:
         root = Root(self._workspace, writable=wanted.writable, main=True)
         try:
             with self._lock:
-                found = self._withheld.look((root,))
-            known = tracked(found.credentials, [root.path]) if found.credentials else ()
-            check_places((root,), "The server was not started.")
+                found = self._withheld.scan((root,))
+            known = list_tracked(found.credentials, [root.path]) if found.credentials else ()
+            check_roots((root,), "The server was not started.")
             writable = (root.path,) if wanted.writable else ()
-            return Confinement(
-                trust="unasked",
+            return SandboxProfile(
+                origin="unasked",
                 cwd=_folder(root.path, wanted.cwd),
                 read_only=() if writable else (root.path,),
                 writable=writable,
-                sealed=sealed((root,)),
+                read_only_paths=list_read_only_paths((root,)),
                 hidden_files=(*found.sockets, *found.pipes, *(one for one in found.credentials if one not in known)),
                 hidden_folders=found.credential_folders,
                 variables=wanted.variables,
@@ -189,18 +189,18 @@ class ServerPrograms:
         finally:
             root.close()
 
-    def _unseen(self, words: tuple[str, ...], confinement: Confinement) -> str:
+    def _unseen(self, words: tuple[str, ...], profile: SandboxProfile) -> str:
         """The first of the words that is a file here and will not be in the sandbox."""
         files = (word for word in words if os.path.isabs(word) and os.path.isfile(word))
-        return next((file for file in files if not self._commands.sandbox.shows(file, confinement.roots)), "")
+        return next((file for file in files if not self._commands.sandbox.shows(file, profile.roots)), "")
 
     def _proxy(self, hosts: tuple[str, ...], attempts: Attempts) -> Proxy:
-        from handrail.policy.network.listed import Listed  # noqa: PLC0415  few have one
+        from handrail.policy.network.listed import Allowlist  # noqa: PLC0415  few have one
 
         try:
             with self._lock:
-                place = new_place(self._commands.spill_folder)
-            return Proxy(place, Listed.from_entries(hosts), attempts.add)
+                place = build_socket_folder(self._commands.spill_folder)
+            return Proxy(place, Allowlist.from_entries(hosts), attempts.add)
         except OSError as error:
             raise ToolError("UNAVAILABLE", f"The network could not be opened to it ({error.strerror}).") from None
 

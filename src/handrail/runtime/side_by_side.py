@@ -7,45 +7,49 @@ from itertools import takewhile
 from threading import Event, Thread
 
 from handrail.runtime.pipeline import RUNNING, take_steps
-from handrail.runtime.session import Flight, Session
+from handrail.runtime.session import PendingCall, Session
 
-MOST = 8
+MAX_PARALLEL_CALLS = 8
 """Threads of one batch, the caller's own among them."""
 
 
-def run_ahead(session: Session, flights: list[Flight], known: Container[str], budget: int) -> None:
+def run_ahead(session: Session, batch: list[PendingCall], known: Container[str], budget: int) -> None:
     """Runs the calls at the beginning that only look, where there are several, up to their results: nothing is written
     down yet. `known`: those that have a result."""
-    looking = [*takewhile(lambda flight: _only_looks(flight) and flight.call.tool_call_id not in known, flights)]
+    looking = [*takewhile(lambda pending: _only_looks(pending) and pending.call.tool_call_id not in known, batch)]
     if len(looking) > 1:
         _run_beside(session, looking, budget)
 
 
-def has_run(flight: Flight, budget: int) -> bool:
+def has_run(pending: PendingCall, budget: int) -> bool:
     """Whether a call has run ahead, and came to what it would have come to in its turn, with this budget. If not, it
     has only looked, and is to be run."""
-    if flight.stopped is None:
+    if pending.parallel_stop is None:
         return False
-    result = flight.result
+    result = pending.result
     whole = result is None or not (result.meta.truncated or len(result.content) > budget)
-    if budget < flight.budget and not whole:
-        flight.output = flight.result = flight.error = flight.stopped = None
-    return flight.stopped is not None
+    if budget < pending.budget and not whole:
+        pending.output = pending.result = pending.error = pending.parallel_stop = None
+    return pending.parallel_stop is not None
 
 
-def _only_looks(flight: Flight) -> bool:
+def _only_looks(pending: PendingCall) -> bool:
     """A custom tool may rely on being called by one thread at a time."""
-    spec = flight.tool.spec
-    return flight.error is None and flight.stopped is None and not spec.side_effects and spec.category == "builtin"
+    spec = pending.tool.spec
+    return (
+        pending.error is None and pending.parallel_stop is None and not spec.side_effects and spec.category == "builtin"
+    )
 
 
-def _run_beside(session: Session, flights: list[Flight], budget: int) -> None:
+def _run_beside(session: Session, batch: list[PendingCall], budget: int) -> None:
     """An interrupt waits until all of them have stopped, and they are told to."""
     stop, failures = Event(), list[Exception]()
-    for flight in flights:
-        flight.budget, flight.stopped = budget, stop
-    todo = iter(flights)
-    threads = [Thread(target=_work, args=(session, todo, failures)) for _ in range(min(len(flights), MOST) - 1)]
+    for pending in batch:
+        pending.budget, pending.parallel_stop = budget, stop
+    todo = iter(batch)
+    threads = [
+        Thread(target=_work, args=(session, todo, failures)) for _ in range(min(len(batch), MAX_PARALLEL_CALLS) - 1)
+    ]
     try:
         with suppress(RuntimeError):  # there can be no more threads: those that there are do it
             for thread in threads:
@@ -60,17 +64,17 @@ def _run_beside(session: Session, flights: list[Flight], budget: int) -> None:
         raise failures[0]
 
 
-def _work(session: Session, todo: Iterator[Flight], failures: list[Exception]) -> None:
+def _work(session: Session, todo: Iterator[PendingCall], failures: list[Exception]) -> None:
     """Takes call after call; the iterator of a list gives each to one thread only."""
-    for flight in todo:
-        if flight.stopped is None or flight.stopped.is_set():
+    for pending in todo:
+        if pending.parallel_stop is None or pending.parallel_stop.is_set():
             return
         try:
-            take_steps(session, flight, RUNNING)
+            take_steps(session, pending, RUNNING)
         except Exception as error:  # of the store: whoever waits has to hear of it
             failures.append(error)
         finally:
-            session.workspace.let_go()
+            session.workspace.drop_cached()
 
 
 def _join(threads: list[Thread]) -> None:

@@ -5,10 +5,10 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from handrail.policy.names import holds_credentials
+from handrail.policy.names import can_hold_credentials
 from handrail.protocol.decision import Narrowing
 from handrail.protocol.error import ToolError, UsageError
-from handrail.runtime.registry import Offer
+from handrail.runtime.registry import ToolSet
 from handrail.store.active_skills import ActiveSkill, ActiveSkills
 from handrail.workspace.outside import Boundary
 from handrail.workspace.root import Root
@@ -16,15 +16,15 @@ from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.protocol.skill import SkillEntry
-    from handrail.skills.finding import Found
-    from handrail.skills.skill import Place, Skill
+    from handrail.skills.finding import SkillCatalog
+    from handrail.skills.skill import Skill, SkillFolder
 
-_MOST_ACTIVE = 32
-_LONG = 20_000
+_MAX_ACTIVE_SKILLS = 32
+_LONG_BODY_CHARS = 20_000
 """Characters that may not fit into one result, so that the rest has to be read."""
 
 
-class Skills:
+class SessionSkills:
     """What of them counts is what was written down when they were activated, so that neither who changes their files
     nor who restarts the session loosens anything. Other processes activate too: who is about to decide looks again."""
 
@@ -32,7 +32,7 @@ class Skills:
         self,
         workspace: Workspace,
         store: ActiveSkills,
-        places: "Callable[[], tuple[Place, ...]]",
+        places: "Callable[[], tuple[SkillFolder, ...]]",
         disabled: tuple[str, ...],
         boundary: Callable[[], Boundary],
     ) -> None:
@@ -42,16 +42,16 @@ class Skills:
         self._active: tuple[ActiveSkill, ...] = ()
         self.any = False
         """Whether one is active."""
-        self._base: Offer | None = None
-        self.offer: Offer
+        self._base: ToolSet | None = None
+        self.offer: ToolSet
         """What is offered now; there from `attach` on."""
 
-    def attach(self, offer: Offer) -> None:
+    def attach(self, offer: ToolSet) -> None:
         """Says what is offered while no skill is active."""
         self._base = self.offer = offer
         self.refresh()
 
-    def renew(self, make: Callable[[Offer], Offer]) -> None:
+    def renew(self, make: Callable[[ToolSet], ToolSet]) -> None:
         """Says anew what is offered while no skill is active."""
         with self._lock:
             if self._base is not None:
@@ -72,11 +72,11 @@ class Skills:
         """What the active skills leave of a tool."""
         if not self.any:
             return None
-        from handrail.skills.narrowing import narrowing_of  # noqa: PLC0415  few sessions have active ones
+        from handrail.skills.narrowing import find_restriction  # noqa: PLC0415  few sessions have active ones
 
-        return narrowing_of(tool, self._active)
+        return find_restriction(tool, self._active)
 
-    def found(self) -> "Found":
+    def found(self) -> "SkillCatalog":
         """All skills that there are now."""
         from handrail.skills.finding import find_skills  # noqa: PLC0415  only who asks for them
 
@@ -85,17 +85,17 @@ class Skills:
 
     def skill(self, name: str) -> "Skill | None":
         """One skill, with its other files."""
-        from handrail.skills.finding import with_files  # noqa: PLC0415  as above
+        from handrail.skills.finding import add_files  # noqa: PLC0415  as above
 
         found = self.found().get(name)
-        return None if found is None else with_files(self._workspace, found)
+        return None if found is None else add_files(self._workspace, found)
 
     def entries(self) -> "tuple[SkillEntry, ...]":
         """All of them, in the order of their names, also those that are active although they are gone."""
         self.refresh()
         found = self.found().skills
         active = {skill.name: skill for skill in self._active}
-        entries = [entry_of(skill, active=skill.name in active) for skill in found]
+        entries = [build_skill_entry(skill, active=skill.name in active) for skill in found]
         gone = active.keys() - {skill.name for skill in found}
         return tuple(sorted([*entries, *(_gone(active[name]) for name in gone)], key=lambda one: one.name))
 
@@ -103,15 +103,15 @@ class Skills:
         """Makes a skill count from the next call on; ToolError where too many are active."""
         self.refresh()
         others = [one for one in self._active if one.name != skill.name]
-        if len(others) >= _MOST_ACTIVE:
-            raise ToolError("LIMIT_EXCEEDED", f"{_MOST_ACTIVE} skills are active. Deactivate one that is done.")
+        if len(others) >= _MAX_ACTIVE_SKILLS:
+            raise ToolError("LIMIT_EXCEEDED", f"{_MAX_ACTIVE_SKILLS} skills are active. Deactivate one that is done.")
         active = ActiveSkill(
             name=skill.name,
             tools=skill.tools,
             patterns=skill.patterns,
             folders=self._folders(skill),
             outside=skill.origin != "project",
-            has_files=bool(skill.files) or len(skill.body) > _LONG,
+            has_files=bool(skill.files) or len(skill.body) > _LONG_BODY_CHARS,
         )
         self._store.put(active, f"The skill {skill.name} is active.")
         self.refresh()
@@ -134,7 +134,7 @@ class Skills:
     def reaches(self, folder: str) -> bool:
         """Whether files in a folder can be read."""
         try:
-            return self._workspace.look(folder, "read").real is not None
+            return self._workspace.fact_for_command(folder, "read").real is not None
         except ToolError:
             return False
 
@@ -142,28 +142,28 @@ class Skills:
         base = self._base
         if base is None:
             return
-        from handrail.skills.narrowing import allowed_tools  # noqa: PLC0415  few sessions have active ones
+        from handrail.skills.narrowing import collect_allowed_tools  # noqa: PLC0415  few sessions have active ones
 
-        allowed = allowed_tools(active, base.registered)
+        allowed = collect_allowed_tools(active, base.registered)
         self._bring(active)
-        self.offer = base if allowed is None else base.narrowed(allowed)
+        self.offer = base if allowed is None else base.restricted_to(allowed)
         self._active, self.any = active, bool(active)
 
     def _folders(self, skill: "Skill") -> tuple[str, ...]:
         if skill.origin != "project":
             return (skill.folder,)
-        real = self._workspace.look(skill.folder, "read").real
+        real = self._workspace.fact_for_command(skill.folder, "read").real
         return tuple(dict.fromkeys((skill.folder, real or skill.folder)))
 
     def _bring(self, active: tuple[ActiveSkill, ...]) -> None:
         """The folders of a person's own skills are read-only roots while these are active."""
-        variable = self._workspace.variable
+        variable = self._workspace.root_sets
         wanted = [folder for skill in active if skill.outside for folder in skill.folders]
         if not wanted and not variable.brought:
             return
         kept = [root for root in variable.brought if root.path in wanted]
         fresh = [folder for folder in dict.fromkeys(wanted) if folder not in {root.path for root in kept}]
-        variable.bring([*kept, *(root for folder in fresh if (root := self._root(folder)) is not None)])
+        variable.set_skill_roots([*kept, *(root for folder in fresh if (root := self._root(folder)) is not None)])
 
     def _root(self, folder: str) -> Root | None:
         """None where it is in a root already, where it holds what nobody opens, or where it is gone."""
@@ -171,7 +171,7 @@ class Skills:
         roots = self._workspace.roots
         if any(_is_in(folder, root.path) or _is_in(root.path, folder) for root in roots):
             return None
-        if boundary.shut(folder) or holds_credentials(folder):
+        if boundary.find_closed_reason(folder) or can_hold_credentials(folder):
             return None
         try:
             root = Root(folder, writable=False)
@@ -183,10 +183,10 @@ class Skills:
         return root
 
 
-def entry_of(skill: "Skill", *, active: bool) -> "SkillEntry":
+def build_skill_entry(skill: "Skill", *, active: bool) -> "SkillEntry":
     """A skill as it is listed."""
     from handrail.protocol.skill import SkillEntry  # noqa: PLC0415  only who asks for them
-    from handrail.skills.allowed import spelled  # noqa: PLC0415  as above
+    from handrail.skills.allowed import format_allowed_tools  # noqa: PLC0415  as above
 
     return SkillEntry(
         name=skill.name,
@@ -197,14 +197,14 @@ def entry_of(skill: "Skill", *, active: bool) -> "SkillEntry":
         usable=not skill.problem,
         problem=skill.problem or None,
         by_name_only=skill.by_name_only,
-        allowed_tools=spelled(skill.tools, skill.patterns),
+        allowed_tools=format_allowed_tools(skill.tools, skill.patterns),
         warnings=skill.warnings,
     )
 
 
 def _gone(active: ActiveSkill) -> "SkillEntry":
     from handrail.protocol.skill import SkillEntry  # noqa: PLC0415  as above
-    from handrail.skills.allowed import spelled  # noqa: PLC0415  as above
+    from handrail.skills.allowed import format_allowed_tools  # noqa: PLC0415  as above
 
     return SkillEntry(
         name=active.name,
@@ -215,7 +215,7 @@ def _gone(active: ActiveSkill) -> "SkillEntry":
         usable=False,
         problem="its file is gone; what it says of tools still counts until it is deactivated",
         by_name_only=False,
-        allowed_tools=spelled(active.tools, active.patterns),
+        allowed_tools=format_allowed_tools(active.tools, active.patterns),
         warnings=(),
     )
 

@@ -4,48 +4,49 @@ import msgspec
 
 from handrail.protocol.change import ChangeSet
 from handrail.protocol.error import ToolError
-from handrail.runtime.session import Flight, Session
-from handrail.runtime.waiting_trials import sealed_in
-from handrail.store.requests import request_about
+from handrail.runtime.session import PendingCall, Session
+from handrail.runtime.waiting_trials import find_preview_id
+from handrail.store.requests import find_last_request
 
 _NOT_KEPT = (
     "This was tried on top of what an earlier call of its batch would change, and that was not kept, or is another"
 )
 
 
-def stack(session: Session, done: Flight, later: list[Flight]) -> None:
+def rebase_later_calls(session: Session, done: PendingCall, later: list[PendingCall]) -> None:
     """To be called when a call has its result: those that were approved with it go by what it left."""
     if not later:
         return
     changes = _changed(done)
     if changes is not None:
         _expect(changes, later)
-    if any(flight.missing for flight in later):
+    if any(flight.unmet_previews for flight in later):
         _check_below(session, done, later)
 
 
-def _changed(flight: Flight) -> ChangeSet | None:
-    if flight.output is None:
-        return flight.made
-    changes: object = getattr(flight.output, "changes", None)  # a custom tool may have returned anything
+def _changed(pending: PendingCall) -> ChangeSet | None:
+    if pending.output is None:
+        return pending.change_set
+    changes: object = getattr(pending.output, "changes", None)  # a custom tool may have returned anything
     return changes if isinstance(changes, ChangeSet) else None
 
 
-def _expect(changes: ChangeSet, later: list[Flight]) -> None:
+def _expect(changes: ChangeSet, later: list[PendingCall]) -> None:
     after = {change.path: change.after for change in changes.changes}
-    for flight in later:
-        flight.based_on = tuple(
-            msgspec.structs.replace(basis, hash=after.get(basis.real or "", basis.hash)) for basis in flight.based_on
+    for pending in later:
+        pending.bound_files = tuple(
+            msgspec.structs.replace(basis, hash=after.get(basis.real or "", basis.hash))
+            for basis in pending.bound_files
         )
 
 
-def _check_below(session: Session, done: Flight, later: list[Flight]) -> None:
-    """A command that was tried on top of another one is kept only where that was. What it printed can be had anyway."""
+def _check_below(session: Session, done: PendingCall, later: list[PendingCall]) -> None:
+    """A command that was tried on top of another is committed only if that was. What it printed can be had anyway."""
     if _changed(done) is not None:
-        asked = done.asked or request_about(session.journal.database, done.call.tool_call_id)
-        sealed = sealed_in(asked) if asked is not None else None
-        for flight in later:
-            flight.missing.discard(sealed or done.call.tool_call_id)
+        asked = done.request or find_last_request(session.journal.database, done.call.tool_call_id)
+        sealed = find_preview_id(asked) if asked is not None else None
+        for pending in later:
+            pending.unmet_previews.discard(sealed or done.call.tool_call_id)
     following = later[0]
-    if following.missing and following.answer is not None and following.answer.kind != "output":
+    if following.unmet_previews and following.answer is not None and following.answer.kind != "output":
         following.fail(ToolError("CONFLICT", f"{_NOT_KEPT}. Nothing was kept. Call again."))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from handrail.protocol.error import ToolError
 from handrail.protocol.event import Network, Process
 from handrail.protocol.process import ProcessRecord
-from handrail.store.journal import Journal
+from handrail.store.journal import SessionJournal
 
 if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 State = Literal["started", "ended", "removed"]
 _NAME = "told-"
 _TOLD = b"told\n"
-_AT_ONCE = 1_000
+_MAX_BATCH_ATTEMPTS = 1_000
 """Attempts to reach a host that are written down together."""
-_SECONDS = 1.0
+_LOCK_SECONDS = 1.0
 """How long somebody else may take to tell. Who listens may ask for the same process, in the midst of being told."""
 
 
-def was_told(process: "ProcessSession", state: State) -> bool:
+def is_emitted(process: "ProcessSession", state: State) -> bool:
     """Whether there is nothing left to tell; one that is gone has somebody who told."""
     try:
         with open(_path(process, state), "rb") as file:
@@ -37,9 +37,9 @@ def was_told(process: "ProcessSession", state: State) -> bool:
         return not os.path.isdir(process.folder)
 
 
-def tell(process: "ProcessSession", state: State, journal: Journal) -> None:
+def emit_once(process: "ProcessSession", state: State, journal: SessionJournal) -> None:
     """Writes the event down, unless it is, or somebody is just about to."""
-    if was_told(process, state):
+    if is_emitted(process, state):
         return
     with contextlib.suppress(FileNotFoundError, ToolError):  # removed meanwhile, by somebody who told
         new, descriptor = _opened(_path(process, state))
@@ -57,7 +57,7 @@ def tell(process: "ProcessSession", state: State, journal: Journal) -> None:
             os.close(descriptor)
 
 
-def tell_tried(process: "ProcessSession", journal: Journal) -> None:
+def emit_attempts(process: "ProcessSession", journal: SessionJournal) -> None:
     """Writes down what it tried to reach since this was last done; whoever is killed in between may tell it again."""
     with contextlib.suppress(FileNotFoundError):
         _, descriptor = _opened(os.path.join(process.folder, f"{_NAME}tried"))
@@ -66,8 +66,8 @@ def tell_tried(process: "ProcessSession", journal: Journal) -> None:
                 return
             before = int(os.pread(descriptor, 20, 0) or 0)
             tried = [(Network, _tried_fields(process.id, one)) for one in process.attempts(before)]
-            for start in range(0, len(tried), _AT_ONCE):
-                told = tried[start : start + _AT_ONCE]
+            for start in range(0, len(tried), _MAX_BATCH_ATTEMPTS):
+                told = tried[start : start + _MAX_BATCH_ATTEMPTS]
                 journal.append(*told)
                 os.pwrite(descriptor, f"{before + start + len(told):020}".encode(), 0)
         finally:
@@ -98,7 +98,7 @@ def _opened(path: str) -> tuple[bool, int]:
 
 
 def _locked(descriptor: int) -> bool:
-    until = time.monotonic() + _SECONDS
+    until = time.monotonic() + _LOCK_SECONDS
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -110,7 +110,7 @@ def _locked(descriptor: int) -> bool:
             return True
 
 
-def _is_in(journal: Journal, process: str, state: State) -> bool:
+def _is_in(journal: SessionJournal, process: str, state: State) -> bool:
     return any(
         isinstance(event, Process) and event.process == process and event.state == state for event in journal.events()
     )

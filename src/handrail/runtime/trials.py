@@ -10,40 +10,43 @@ from handrail.protocol.decision import CommandFact, Decision, DecisionPart, Mode
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import ASIDE
-from handrail.runtime.session import Flight, Session
-from handrail.runtime.steps import context_of, judged
+from handrail.runtime.session import PendingCall, Session
+from handrail.runtime.steps import build_context, judge_call_changes
 from handrail.tools.contract import CommandContext
 
 if TYPE_CHECKING:
-    from handrail.runtime.rehearsing import Below
+    from handrail.runtime.rehearsing import SimulatedChange
 
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
-"""Of what the trial came to, not of the trial: nobody is asked then."""
+"""Errors of what the command did in its preview, not of the preview itself: nobody is asked then."""
 _CHANGED_FIRST = "an earlier call of this batch changes files first"
-_LONGEST = 80
+_MAX_SUBJECT_CHARS = 80
 
 
-def preview_of(
-    session: Session, flight: Flight, earlier: Sequence[Flight] = (), meanwhile: Callable[[], object] | None = None
+def build_preview(
+    session: Session,
+    pending: PendingCall,
+    earlier: Sequence[PendingCall] = (),
+    meanwhile: Callable[[], object] | None = None,
 ) -> Preview | None:
-    """What a person is shown before they answer. A preview that fails is the call's failure; a trial that could not be
-    made is not: then the question says so. `earlier`: the calls before it in its batch. `meanwhile` may be called where
-    a trial has to wait."""
-    if flight.facts.command is None:
-        return _shown(session, flight)
-    reason = _why_not(session, flight, flight.facts.command)
+    """What a person is shown before they answer. If the call fails in its preview, that is the call's failure. If no
+    preview could be made, the request says so. `earlier`: the calls before it in its batch. `meanwhile` may be called
+    while a preview has to wait."""
+    if pending.facts.command is None:
+        return _shown(session, pending)
+    reason = _why_not(session, pending, pending.facts.command)
     if reason is not None:
-        return not_tried(reason)
-    changing = [one for one in earlier if may_change(one)]
+        return build_missing_preview(reason)
+    changing = [one for one in earlier if can_change_files(one)]
     if not changing:
-        return _tried(session, flight, (), meanwhile)
-    from handrail.runtime.rehearsing import left_by  # noqa: PLC0415  few batches have a command behind a change
+        return _tried(session, pending, (), meanwhile)
+    from handrail.runtime.rehearsing import simulate_calls  # noqa: PLC0415  few batches have a command behind a change
 
-    below = left_by(session, changing)
-    return not_tried(_CHANGED_FIRST) if below is None else _tried(session, flight, tuple(below), meanwhile)
+    below = simulate_calls(session, changing)
+    return build_missing_preview(_CHANGED_FIRST) if below is None else _tried(session, pending, tuple(below), meanwhile)
 
 
-def why_not_tried(command: CommandFact, *, mode: Mode, tries: bool) -> str | None:
+def find_preview_obstacle(command: CommandFact, *, mode: Mode, tries: bool) -> str | None:
     """Why a command is not tried, in words, as far as that does not depend on the machine; None where it may be."""
     if not tries:
         return "the setting preview is never"
@@ -56,82 +59,82 @@ def why_not_tried(command: CommandFact, *, mode: Mode, tries: bool) -> str | Non
     return None
 
 
-def not_tried(reason: str) -> Preview:
-    """What is shown in the place of a trial."""
+def build_missing_preview(reason: str) -> Preview:
+    """What is shown in the place of a preview."""
     return Preview(kind="none", text=reason)
 
 
-def _why_not(session: Session, flight: Flight, command: CommandFact) -> str | None:
-    rules = flight.rules
+def _why_not(session: Session, pending: PendingCall, command: CommandFact) -> str | None:
+    rules = pending.rules
     mode = session.rules.mode if rules is None else rules.mode
-    reason = why_not_tried(command, mode=mode, tries=session.tries)
+    reason = find_preview_obstacle(command, mode=mode, tries=session.preview_enabled)
     if reason is None and command.hosts:
-        reason = f"needs the network ({_what_reaches(command, flight.decision)})"
-    if reason is None and not command.layered:
+        reason = f"needs the network ({_what_reaches(command, pending.decision)})"
+    if reason is None and not command.has_overlay:
         why = session.commands.why_no_layer(session.workspace.roots)
-        reason = f"no layer here: {why or 'the sandbox has none'}"
+        reason = f"no overlay here: {why or 'the sandbox has none'}"
     return reason
 
 
-def may_change(flight: Flight) -> bool:
+def can_change_files(pending: PendingCall) -> bool:
     """Whether a call that did not run yet may change files."""
-    if flight.error is not None or ASIDE.issuperset(flight.tool.spec.side_effects):
+    if pending.error is not None or ASIDE.issuperset(pending.tool.spec.side_effects):
         return False
-    if flight.asked is not None and "once" not in flight.asked.answers:
-        return False  # its trial was stopped, so nothing of it is kept
-    if flight.answer is not None and flight.answer.kind in {"deny", "output"}:
+    if pending.request is not None and "once" not in pending.request.answers:
+        return False  # its preview was stopped, so nothing of it is committed
+    if pending.answer is not None and pending.answer.kind in {"deny", "output"}:
         return False
-    command = flight.facts.command
+    command = pending.facts.command
     if command is None:
-        return flight.facts.process is None
-    from handrail.policy.confinement import runnable  # noqa: PLC0415  tables that only commands need
+        return pending.facts.process is None
+    from handrail.policy.confinement import build_runnable  # noqa: PLC0415  tables that only commands need
 
-    return not runnable(command.text, command.cwd, command.there).proven
+    return not build_runnable(command.text, command.cwd, command.there).is_read_only
 
 
 def _what_reaches(command: CommandFact, decision: Decision) -> str:
     """The part of the command that needs the network, as far as one can tell; else the hosts."""
-    from handrail.policy.network.needs import needs_of  # noqa: PLC0415  few commands need one
+    from handrail.policy.network.needs import find_network_needs  # noqa: PLC0415  few commands need one
 
     for part in decision.parts or (decision,):
-        needs = needs_of(part.subject, command.cwd)
-        if needs.hosts or needs.remotes or needs.unopened:
-            return part.subject if len(part.subject) <= _LONGEST else f"{part.subject[:_LONGEST]}…"
+        needs = find_network_needs(part.subject, command.cwd)
+        if needs.hosts or needs.remotes or needs.unreachable:
+            return part.subject if len(part.subject) <= _MAX_SUBJECT_CHARS else f"{part.subject[:_MAX_SUBJECT_CHARS]}…"
     return ", ".join(command.hosts[:3])
 
 
 def _tried(
-    session: Session, flight: Flight, below: "tuple[Below, ...]", meanwhile: Callable[[], object] | None
+    session: Session, pending: PendingCall, below: "tuple[SimulatedChange, ...]", meanwhile: Callable[[], object] | None
 ) -> Preview:
     try:
-        preview = _shown(session, flight, below, meanwhile)
+        preview = _shown(session, pending, below, meanwhile)
     except ToolError as error:
         if error.code in _REFUSALS or "limits" in error.named_details:
             raise
-        return not_tried(f"it could not be tried: {error.message}")
-    except (OSError, StoreError) as error:  # no room for a layer, or for what came of it
-        return not_tried(f"it could not be tried: {error}")
+        return build_missing_preview(f"it could not be tried: {error.message}")
+    except (OSError, StoreError) as error:  # no room for an overlay, or for what came of it
+        return build_missing_preview(f"it could not be tried: {error}")
     if preview is None:
-        return not_tried("nothing tries it")
+        return build_missing_preview("nothing tries it")
     if preview.tried is not None:
-        flight.tried = preview.tried.sealed
+        pending.preview_id = preview.tried.sealed
         preview = replace(preview, tried=replace(preview.tried, on=tuple(one.name for one in below)))
-    if session.ends(flight.call.tool_call_id):
+    if session.is_cancelled(pending.call.tool_call_id):
         raise ToolError("CANCELLED", "The call was cancelled. Nothing was kept.")
     return preview
 
 
-def asking_of_result(session: Session, flight: Flight) -> tuple[DecisionPart, ...]:
-    """What asks of what the trial changed, whatever the command is. ToolError where no yes can allow it: then nobody is
-    asked. It is judged whole, however much of it is shown."""
-    if flight.tried is None:
+def judge_preview(session: Session, pending: PendingCall) -> tuple[DecisionPart, ...]:
+    """What asks of what the preview changed, whatever the command is. ToolError if no approval can allow it: then
+    nobody is asked. All of it is judged, however much of it is shown."""
+    if pending.preview_id is None:
         return ()
-    from handrail.changes.layered.configs import sealed_configs  # noqa: PLC0415  few commands are tried
-    from handrail.changes.layered.sealing import unseal  # noqa: PLC0415
+    from handrail.changes.layered.configs import read_preview_configs  # noqa: PLC0415  few commands are tried
+    from handrail.changes.layered.sealing import load_preview  # noqa: PLC0415
 
-    examined = unseal(session.recorder.history, flight.tried).examined
-    configs = sealed_configs(session.workspace, session.recorder.history, examined)
-    decision = judged(session, flight, examined.changes, configs)
+    examined = load_preview(session.recorder.history, pending.preview_id).examined
+    configs = read_preview_configs(session.workspace, session.recorder.history, examined)
+    decision = judge_call_changes(session, pending, examined.changes, configs)
     if decision.decision == "allow":
         return ()
     if decision.decision == "deny":
@@ -139,7 +142,7 @@ def asking_of_result(session: Session, flight: Flight) -> tuple[DecisionPart, ..
         details = {"rule": decision.rule, "reason": decision.reason}
         advice = "Do not try another way; say what you need it for."
         raise ToolError(decision.code or "POLICY_DENIED", f"{message} {advice}", details=details)
-    flight.judged = None  # the person is asked about the command, and sees this beside it
+    pending.outcome_decision = None  # the person is asked about the command, and sees this beside it
     found = decision.parts or (
         DecisionPart(subject=decision.subject, decision="confirm", rule=decision.rule, reason=decision.reason),
     )
@@ -148,19 +151,23 @@ def asking_of_result(session: Session, flight: Flight) -> tuple[DecisionPart, ..
 
 def _shown(
     session: Session,
-    flight: Flight,
-    below: "tuple[Below, ...]" = (),
+    pending: PendingCall,
+    below: "tuple[SimulatedChange, ...]" = (),
     meanwhile: Callable[[], object] | None = None,
 ) -> Preview | None:
-    if flight.tool.preview is None:
+    if pending.tool.preview is None:
         return None
     # The call has not begun, so there is nothing to tell about it.
-    silent = replace(context_of(session, flight), metadata=tell_nobody)
+    silent = replace(build_context(session, pending), metadata=ignore_metadata)
     if isinstance(silent, CommandContext):
-        silent = replace(silent, below=tuple(one.examined for one in below), meanwhile=meanwhile or silent.meanwhile)
-    preview = flight.tool.preview(silent, flight.arguments)
+        silent = replace(
+            silent,
+            earlier_changes=tuple(one.examined for one in below),
+            while_waiting=meanwhile or silent.while_waiting,
+        )
+    preview = pending.tool.preview(silent, pending.arguments)
     return replace(preview, time=preview.time or datetime.now(UTC))
 
 
-def tell_nobody(**_: object) -> None:
+def ignore_metadata(**_: object) -> None:
     """What a call tells on its way that is not carried out."""

@@ -1,6 +1,6 @@
-"""Keeps what a command changed in its layer that went on after its call, once it has ended: judged like any other.
+"""Commits what a command that outlived its call changed in its overlay, once it has ended: judged like any other.
 
-Whichever runtime is there does it, once. One that is killed meanwhile leaves it to the next: the layer is still there.
+Whichever runtime is there does it, once. One that is killed meanwhile leaves it to the next: the overlay stays.
 """
 
 import contextlib
@@ -12,39 +12,39 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from handrail.changes.layered.configs import configs_of
-from handrail.changes.layered.sealing import drop, seal
-from handrail.changes.layered.trial import Trial
+from handrail.changes.layered.configs import read_git_configs
+from handrail.changes.layered.sealing import delete_preview, save_preview
+from handrail.changes.layered.trial import CommandPreview
 from handrail.changes.recorder import Recorder
-from handrail.process.ran import Ran
-from handrail.process.sessions.layers import NOTE, Yielded, drop_unfinished, is_settled, read_note, settle
+from handrail.process.ran import CommandResult
+from handrail.process.sessions.layers import NOTE, OverlayNote, drop_unfinished, is_settled, read_note, settle
 from handrail.process.sessions.session import ProcessSession
 from handrail.protocol.change import ChangeSet
 from handrail.protocol.decision import Decision
 from handrail.protocol.error import ToolError
-from handrail.protocol.event import Change, ToolCallPermissionRequired
+from handrail.protocol.event import ChangeEvent, ToolCallPermissionRequired
 from handrail.protocol.process import ProcessRecord
-from handrail.runtime.closing import named
-from handrail.runtime.latch import park
-from handrail.runtime.question import worded
-from handrail.runtime.reloading import reloaded
-from handrail.runtime.session import Flight, Session
-from handrail.runtime.steps import check_arguments, command_context_of, judged, turn_of
-from handrail.sandbox.layer.layer import Layer
-from handrail.sandbox.layer.owner import taken_back
-from handrail.store.requests import answer_to
-from handrail.tools.changed_words import changed_row
-from handrail.tools.kept_output import printed_of
-from handrail.tools.layered import keep
-from handrail.tools.running import remove_printed
-from handrail.tools.trying import check_room, examined_in, previewed
+from handrail.runtime.closing import build_event_fields
+from handrail.runtime.latch import park_batch
+from handrail.runtime.question import build_request
+from handrail.runtime.reloading import load_call
+from handrail.runtime.session import PendingCall, Session
+from handrail.runtime.steps import build_command_context, check_arguments, judge_call_changes, resolve_turn
+from handrail.sandbox.layer.layer import Overlay
+from handrail.sandbox.layer.owner import reclaim
+from handrail.store.requests import find_answer
+from handrail.tools.changed_words import render_change_row
+from handrail.tools.kept_output import read_captured_output
+from handrail.tools.layered import commit_preview
+from handrail.tools.running import remove_spill_files
+from handrail.tools.trying import check_room, examine_overlay, to_permission_preview
 
 _ASKED = "-kept"
 """What the id of the call ends with that asks for the rest."""
 
 
-def keep_yielded(session: Session, process: ProcessSession) -> None:
-    """Keeps it, asks, or drops it, and says so in the record of the process session."""
+def commit_deferred(session: Session, process: ProcessSession) -> None:
+    """Commits it, asks, or drops it, and says so in the record of the process session."""
     note = read_note(process.folder)
     if note is None or is_settled(process.folder):
         return
@@ -72,30 +72,34 @@ def _is_free(descriptor: int) -> bool:
     return True
 
 
-def _settled(session: Session, process: ProcessSession, note: Yielded) -> str:
-    flight = _flight(session, note.call_id)
-    if flight is None:
+def _settled(session: Session, process: ProcessSession, note: OverlayNote) -> str:
+    pending = _flight(session, note.call_id)
+    if pending is None:
         return "what it changed was dropped: the record of its call cannot be read"
     made = session.recorder.made_by(note.call_id)  # by one that was killed before it could say so
     if made is not None and made.state == "done":
-        return changed_row(ChangeSet(changes=made.body.changes, number=made.number, undoable=made.body.undoable))
+        return render_change_row(ChangeSet(changes=made.body.changes, number=made.number, undoable=made.body.undoable))
     if session.journal.entry(f"{note.call_id}{_ASKED}") is not None:
         return _waits()
-    layer = taken_back(note.layer)
-    if layer is None and os.path.isdir(note.layer):  # whoever sweeps looks at each, and lets go of what is owned
+    overlay = reclaim(note.layer)
+    if overlay is None and os.path.isdir(note.layer):  # whoever sweeps looks at each, and lets go of what is owned
         raise ToolError("CONFLICT", "Another process is looking at what it changed just now. Try again.")
-    if layer is None:
-        return "what it changed is gone: its layer was removed"
+    if overlay is None:
+        return "what it changed is gone: its overlay was removed"
     try:
-        return _examined(session, flight, process, note, layer)
+        return _examined(session, pending, process, note, overlay)
     finally:
-        layer.let_go()
+        overlay.release()
 
 
-def _examined(session: Session, flight: Flight, process: ProcessSession, note: Yielded, layer: Layer) -> str:
+def _examined(
+    session: Session, pending: PendingCall, process: ProcessSession, note: OverlayNote, overlay: Overlay
+) -> str:
     try:
-        examined = examined_in(session.workspace, layer)
-        decision = judged(session, flight, examined.changes, configs_of(session.workspace, layer, examined))
+        examined = examine_overlay(session.workspace, overlay)
+        decision = judge_call_changes(
+            session, pending, examined.changes, read_git_configs(session.workspace, overlay, examined)
+        )
         if decision.decision == "confirm":
             check_room(session.recorder, examined)
     except ToolError as error:  # the workspace is gone, or there is too much to wait for an answer
@@ -106,57 +110,59 @@ def _examined(session: Session, flight: Flight, process: ProcessSession, note: Y
         return f"what it changed was dropped: {decision.reason}"
     ran = _ran(session, process.record(), process)
     try:
-        trial = Trial(ran=ran, examined=examined, sandbox=note.sandbox)
-        sealed = seal(session.workspace, session.recorder.history, trial, layer)
-        return _concluded(session, flight, trial, sealed, decision)
+        preview = CommandPreview(ran=ran, examined=examined, sandbox=note.sandbox)
+        sealed = save_preview(session.workspace, session.recorder.history, preview, overlay)
+        return _concluded(session, pending, preview, sealed, decision)
     except BaseException:
-        remove_printed(ran)
+        remove_spill_files(ran)
         raise
 
 
-def _concluded(session: Session, flight: Flight, trial: Trial, sealed: str, decision: Decision) -> str:
+def _concluded(session: Session, pending: PendingCall, preview: CommandPreview, sealed: str, decision: Decision) -> str:
     asks = decision.decision == "confirm"
     try:
-        said = _ask(session, flight, trial, sealed, decision) if asks else _kept(session, flight, trial)
+        said = _ask(session, pending, preview, sealed, decision) if asks else _kept(session, pending, preview)
     except Exception:  # whoever looks next seals it anew
-        drop(session.recorder.history, sealed)
+        delete_preview(session.recorder.history, sealed)
         raise
     if not asks:
-        drop(session.recorder.history, sealed)
+        delete_preview(session.recorder.history, sealed)
     return said
 
 
-def _kept(session: Session, flight: Flight, trial: Trial) -> str:
-    context = command_context_of(session, flight)
+def _kept(session: Session, pending: PendingCall, preview: CommandPreview) -> str:
+    context = build_command_context(session, pending)
     # One of its own: that of the session goes by the turn of the call that runs beside this.
     recorder = Recorder(session.workspace, session.recorder.history, session.id, session.journal.runner)
-    recorder.turn = turn_of(session, flight)
-    with context.alone():  # outside: who cannot have it now tries again, and nothing is dropped for that
-        outcome = keep(replace(context, alone=contextlib.nullcontext), trial, recorder, None)
+    recorder.turn = resolve_turn(session, pending)
+    with context.exclusive():  # outside: who cannot have it now tries again, and nothing is dropped for that
+        outcome = commit_preview(replace(context, exclusive=contextlib.nullcontext), preview, recorder, None)
     if outcome.made is None:
         return f"what it changed was dropped: {outcome.failure.message}" if outcome.failure else "it changed nothing"
-    session.journal.append((Change, {**named(flight), "change": outcome.made.changes}))
+    session.journal.append((ChangeEvent, {**build_event_fields(pending), "change": outcome.made.changes}))
     return outcome.row
 
 
-def _ask(session: Session, flight: Flight, trial: Trial, sealed: str, decision: Decision) -> str:
+def _ask(session: Session, pending: PendingCall, preview: CommandPreview, sealed: str, decision: Decision) -> str:
     """What it changed waits as the result of a call of its own."""
-    arguments = {name: value for name, value in flight.args.items() if name != "yieldMs"}
+    arguments = {name: value for name, value in pending.args.items() if name != "yieldMs"}
     call = replace(
-        flight.call,
-        tool_call_id=f"{flight.call.tool_call_id}{_ASKED}",
+        pending.call,
+        tool_call_id=f"{pending.call.tool_call_id}{_ASKED}",
         provider_call_id=None,
         args=arguments,
         timestamp=datetime.now(UTC),
     )
-    asking = Flight(call, time.perf_counter(), session.characters)
-    command = flight.facts.command
-    asking.tool, asking.rules, asking.decision, asking.tried = flight.tool, flight.rules, decision, sealed
-    asking.facts = replace(flight.facts, command=replace(command, yields=False) if command is not None else None)
+    asking = PendingCall(call, time.perf_counter(), session.characters)
+    command = pending.facts.command
+    asking.tool, asking.rules, asking.decision, asking.preview_id = pending.tool, pending.rules, decision, sealed
+    asking.facts = replace(pending.facts, command=replace(command, yields=False) if command is not None else None)
     check_arguments(session, asking)
-    request = worded(session, asking, previewed(trial, sealed))
-    asking.drafts.append((ToolCallPermissionRequired, {**named(asking), "permission_request": request}))
-    park(session, [asking])
+    request = build_request(session, asking, to_permission_preview(preview, sealed))
+    asking.pending_events.append(
+        (ToolCallPermissionRequired, {**build_event_fields(asking), "permission_request": request})
+    )
+    park_batch(session, [asking])
     return _waits()
 
 
@@ -164,24 +170,26 @@ def _waits() -> str:
     return "what it changed waits for a person's yes (handrail approvals)"
 
 
-def _flight(session: Session, call_id: str) -> Flight | None:
+def _flight(session: Session, call_id: str) -> PendingCall | None:
     """The call that started it, as it was decided."""
     entry = session.journal.entry(call_id)
     if entry is None:
         return None
-    flight = reloaded(session.journal, session.offer, entry, session.characters)
-    flight.rules = session.rules
-    answered = answer_to(session.journal.database, call_id)
+    pending = load_call(session.journal, session.offer, entry, session.characters)
+    pending.rules = session.rules
+    answered = find_answer(session.journal.database, call_id)
     if answered is not None:
-        flight.asked, flight.answer = answered
-    return flight if flight.error is None else None
+        pending.request, pending.answer = answered
+    return pending if pending.error is None else None
 
 
-def _ran(session: Session, record: ProcessRecord, process: ProcessSession) -> Ran:
+def _ran(session: Session, record: ProcessRecord, process: ProcessSession) -> CommandResult:
     ended = record.ended or record.started
-    return Ran(
+    return CommandResult(
         ending="exit",
         exit_code=record.exit_code,
         seconds=(ended - record.started).total_seconds(),
-        output=printed_of(process.log, session.commands.limits(None, restricted=False), session.commands.spill_folder),
+        output=read_captured_output(
+            process.log, session.commands.limits(None, restricted=False), session.commands.spill_folder
+        ),
     )

@@ -4,24 +4,24 @@ from typing import Literal
 
 import msgspec
 
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 
-Trust = Literal["proven", "unasked", "approved"]
+CommandOrigin = Literal["proven", "unasked", "approved"]
 """Why a command runs. `proven`: policy has shown that it only looks. `unasked`: a mode, rule or grant lets it run.
 `approved`: a person said yes to this very call."""
 
 
-class Confinement(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxProfile(msgspec.Struct, frozen=True, kw_only=True):
     """One command's part of the world. Paths are absolute and have no link in them."""
 
-    trust: Trust
+    origin: CommandOrigin
     cwd: str
     """Where it starts: in one of the roots."""
     read_only: tuple[str, ...]
     """Roots that it sees and cannot change; of a proven command these are all of them."""
     writable: tuple[str, ...] = ()
     """Roots that it may change; the innermost root that holds a path counts."""
-    sealed: tuple[str, ...] = ()
+    read_only_paths: tuple[str, ...] = ()
     """Files and folders in writable roots that it may read and not change: they decide what it may do."""
     hidden_files: tuple[str, ...] = ()
     """Files in the roots that an empty file lies over: credentials, sockets."""
@@ -31,7 +31,7 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
     """What it gets besides, name and value, as a person wrote it for this program alone: a key, where it needs one."""
     git_settings: tuple[tuple[str, str], ...] = ()
     """Settings for git, name and value, where it only looks: they disable the programs that the roots configure."""
-    limits: Limits = Limits()
+    limits: ResourceLimits = ResourceLimits()
     proxy: str = ""
     """A unix socket that leads to a proxy: all of the network that it has. Empty: it has none."""
     listed: tuple[str, ...] = ()
@@ -43,6 +43,6 @@ class Confinement(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(sorted((*self.read_only, *self.writable)))
 
     @property
-    def only_looks(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether it is shown nothing that it could change, and may open no socket."""
-        return self.trust == "proven"
+        return self.origin == "proven"

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 
-class Host(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxHost(msgspec.Struct, frozen=True, kw_only=True):
     """What a sandbox is built from, besides the command: the same for all commands of a session."""
 
     home: str

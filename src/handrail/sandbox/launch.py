@@ -24,7 +24,7 @@ class Launch:
         status: int,
         lifeline: int,
         own_processes: bool,
-        waits: bool = False,
+        held: bool = False,
     ) -> None:
         self.tier = tier
         self.argv = argv
@@ -38,23 +38,23 @@ class Launch:
         command must end."""
         self.own_processes = own_processes
         """Whether child-pid is the first process of a namespace: when it is gone, so is everything that was started."""
-        self.waits = waits
+        self.held = held
         """Whether the command, once its sandbox is made, waits to be let begin."""
-        self._has_begun = not waits
+        self._has_begun = not held
         self._open = {*inherited, status, lifeline}
 
-    def hand_over(self) -> None:
+    def close_child_ends(self) -> None:
         """Closes here what belongs to what was started; to be called once it is."""
         self._close(self.inherited)
 
-    def let_begin(self) -> None:
+    def release(self) -> None:
         """Lets a command begin that waits; nothing where its sandbox is gone already, of which the status tells."""
         if not self._has_begun and self.lifeline in self._open:
             self._has_begun = True
             with contextlib.suppress(BrokenPipeError):
                 os.write(self.lifeline, b"\n")
 
-    def let_go(self) -> None:
+    def drop_lifeline(self) -> None:
         """Closes the lifeline: the command must end. Not that of one that still waits, which would go on at its end:
         who does not let it begin kills it, and closes all of this."""
         if self._has_begun:

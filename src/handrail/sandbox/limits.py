@@ -3,14 +3,14 @@
 import msgspec
 
 from handrail.settings.model import Limits as Chosen
-from handrail.settings.units import seconds, size
+from handrail.settings.units import parse_seconds, parse_size
 
 MEGABYTE = 1 << 20
 GIGABYTE = 1 << 30
 _THREADS_OF_A_PROCESS = 4
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of one command; bytes, seconds and counts."""
 
     seconds: float = 120.0
@@ -35,13 +35,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         return self.processes * _THREADS_OF_A_PROCESS
 
 
-def limits_of(chosen: Chosen, timeout_ms: int | None = None) -> Limits:
+def build_limits(chosen: Chosen, timeout_ms: int | None = None) -> ResourceLimits:
     """The limits in force; what the call says of time goes before what settings say."""
-    return Limits(
-        seconds=seconds(chosen.exec) if timeout_ms is None else timeout_ms / 1000,
-        output=size(chosen.output),
-        memory=size(chosen.memory),
+    return ResourceLimits(
+        seconds=parse_seconds(chosen.exec) if timeout_ms is None else timeout_ms / 1000,
+        output=parse_size(chosen.output),
+        memory=parse_size(chosen.memory),
         processes=chosen.processes,
-        file_size=size(chosen.file_size),
-        disk=size(chosen.preview),
+        file_size=parse_size(chosen.file_size),
+        disk=parse_size(chosen.preview),
     )

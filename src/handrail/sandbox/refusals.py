@@ -1,13 +1,13 @@
 """Why a command is not run for want of a sandbox, in words for the model and for people."""
 
-from handrail.sandbox.choice import Choice
-from handrail.sandbox.probing.remedies import Remedy
+from handrail.sandbox.choice import TierChoice
+from handrail.sandbox.probing.remedies import Diagnosis
 
 _NOT_YOURS = "Nothing was run. It is not your fault, and not yours to mend: go on with file tools, or end."
 _DOCTOR = "`handrail doctor` tells the person more."
 
 
-def no_network(found: Choice) -> str:
+def describe_no_network(found: TierChoice) -> str:
     """Of a command that is to reach a host, in a tier that can open none."""
     failure = next((failure for failure in found.failures if failure.tier == 2), None)
     why = failure.reason if failure else "settings allow no better one"
@@ -15,7 +15,7 @@ def no_network(found: Choice) -> str:
     return f"{text}. Nothing was run. Call without the network, or end." + _typed(failure.fix if failure else None)
 
 
-def too_weak(found: Choice, least: int) -> str:
+def describe_weak_tier(found: TierChoice, least: int) -> str:
     """Where settings ask for more than there is."""
     above = [failure for failure in found.failures if failure.tier >= min(least, 2)]
     reasons = "; ".join(f"tier {failure.tier}: {failure.reason}" for failure in above)
@@ -24,9 +24,9 @@ def too_weak(found: Choice, least: int) -> str:
     return f"{text} ({reasons or 'settings allow no better one'}). Nothing was run.{_typed(fix)}"
 
 
-def without_layer(why: Remedy | None) -> str:
-    """Where settings ask for a layer, and a command that may change files gets none."""
-    text = "Settings ask for sandbox tier 3 (sandbox.least): what a command changes must go into a layer"
+def describe_missing_overlay(why: Diagnosis | None) -> str:
+    """Where settings ask for an overlay, and a command that may change files gets none."""
+    text = "Settings ask for sandbox tier 3 (sandbox.least): what a command changes must go into an overlay"
     if why is None:
         reason, advice = "one that goes on in the background gets none", "Call it without background and yieldMs."
     else:
@@ -34,13 +34,13 @@ def without_layer(why: Remedy | None) -> str:
     return f"{text}, and {reason}. Nothing was run. {advice}{_typed(why.fix if why else None)}"
 
 
-def layer_failed(said: str) -> str:
-    """Where a layer was believed to work, and could not be put over the workspace."""
-    text = f"The layer that was to take in what the command changes could not be put over the workspace ({said})"
+def describe_overlay_failure(said: str) -> str:
+    """Where an overlay was believed to work, and could not be put over the workspace."""
+    text = f"The overlay for what the command changes could not be put over the workspace ({said})"
     return f"{text}. Nothing was run. Call again: it will run without one, or be asked about. {_DOCTOR}"
 
 
-def sandbox_failed(tier: int, printed: str) -> str:
+def describe_sandbox_failure(tier: int, printed: str) -> str:
     """Where a sandbox was believed to work, and could not be made."""
     said = next((line for line in reversed(printed.split("\n")) if line.strip()), "it ended without a word")
     text = f"Commands cannot run now: the sandbox (tier {tier}) could not be made ({said.strip()[:300]})."

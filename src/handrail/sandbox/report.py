@@ -2,7 +2,7 @@
 
 import msgspec
 
-from handrail.protocol.decision import LAYERED
+from handrail.protocol.decision import OVERLAY_TIER
 from handrail.sandbox.namespaces.bubblewrap import Bubblewrap
 
 
@@ -37,15 +37,15 @@ _TREE = ("time", "output", "memory", "processes")
 _UNSIZED = "private folders such as /tmp have no limit of their own: bubblewrap is older than 0.5"
 
 
-def report(
+def build_report(
     tier: int, program: Bubblewrap | None, failures: tuple[Failure, ...], held_in_memory: int | None = None
 ) -> Report:
-    """The whole account of a tier; `held_in_memory`: bytes that a layer has, where it is not on the disk."""
+    """The whole account of a tier; `held_in_memory`: bytes that an overlay has, where it is not on the disk."""
     means = f"bubblewrap {program.version}" if program else NAMES[tier]
-    held = () if held_in_memory is None else (held_in_memory_only(held_in_memory),)
+    held = () if held_in_memory is None else (describe_memory_overlay(held_in_memory),)
     return Report(
         tier=tier,
-        means=f"{means} in a layer over the workspace" if tier >= LAYERED else means,
+        means=f"{means} in an overlay over the workspace" if tier >= OVERLAY_TIER else means,
         failures=failures,
         gaps=(*_gaps(tier, program), *held),
         per_process=_PER_PROCESS,
@@ -53,15 +53,15 @@ def report(
     )
 
 
-def held_in_memory_only(size: int) -> str:
-    """That a layer has a limit, in words."""
+def describe_memory_overlay(size: int) -> str:
+    """That an overlay has a limit, in words."""
     fits = f"{max(1, size >> 20):,} MB fit in"
-    return f"what a command changes is held in memory, and {fits}: the disk of the state folder takes no layers"
+    return f"what a command changes is held in memory, and {fits}: the disk of the state folder takes no overlays"
 
 
 def _gaps(tier: int, program: Bubblewrap | None) -> tuple[str, ...]:
     if program is None:
-        from handrail.sandbox.supervision.gaps import gaps_of  # noqa: PLC0415  where tier 2 does not work
+        from handrail.sandbox.supervision.gaps import list_gaps  # noqa: PLC0415  where tier 2 does not work
 
-        return gaps_of(tier)
+        return list_gaps(tier)
     return () if "--size" in program.options else (_UNSIZED,)

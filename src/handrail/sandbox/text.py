@@ -4,7 +4,7 @@ import os
 
 from handrail.protocol.error import ToolError
 
-MOST_TEXT = (1 << 17) - 1
+MAX_ARGUMENT_BYTES = (1 << 17) - 1
 """Bytes that the kernel takes as one argument."""
 
 
@@ -16,8 +16,9 @@ def check_text(text: str) -> None:
         size = len(os.fsencode(text))
     except UnicodeEncodeError:
         raise ToolError("INVALID_ARGUMENT", "The command has half a character in it, which no text has.") from None
-    if size > MOST_TEXT:
+    if size > MAX_ARGUMENT_BYTES:
         raise ToolError(
             "LIMIT_EXCEEDED",
-            f"The command has {size:,} bytes, and a shell takes {MOST_TEXT:,}. Write it to a file and run that.",
+            f"The command has {size:,} bytes, and a shell takes {MAX_ARGUMENT_BYTES:,}."
+            " Write it to a file and run that.",
         )

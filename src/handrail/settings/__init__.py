@@ -2,22 +2,22 @@
 
 from handrail.settings.errors import SettingsError
 from handrail.settings.files import Project
-from handrail.settings.load import Loaded, load
-from handrail.settings.location import MANAGED_FILE, PROJECT_FILE, state_folder, user_file
-from handrail.settings.model import Settings, flat
-from handrail.settings.reference import REFERENCE, Entry
+from handrail.settings.load import LoadedSettings, load
+from handrail.settings.location import MANAGED_FILE, PROJECT_FILE, resolve_state_folder, resolve_user_file
+from handrail.settings.model import Settings, flatten_settings
+from handrail.settings.reference import REFERENCE, SettingReference
 
 __all__ = [
     "MANAGED_FILE",
     "PROJECT_FILE",
     "REFERENCE",
-    "Entry",
-    "Loaded",
+    "LoadedSettings",
     "Project",
+    "SettingReference",
     "Settings",
     "SettingsError",
-    "flat",
+    "flatten_settings",
     "load",
-    "state_folder",
-    "user_file",
+    "resolve_state_folder",
+    "resolve_user_file",
 ]

@@ -5,14 +5,14 @@ from typing import Any, cast
 
 import msgspec
 
-from handrail.protocol.reading import converted
-from handrail.settings.errors import shown
-from handrail.settings.model import Settings, flat
+from handrail.protocol.reading import convert
+from handrail.settings.errors import truncate_repr
+from handrail.settings.model import Settings, flatten_settings
 
-DEFAULTS = flat(Settings())
+DEFAULTS = flatten_settings(Settings())
 
 
-def refused(values: Mapping[str, object]) -> dict[str, object]:
+def find_invalid_values(values: Mapping[str, object]) -> dict[str, object]:
     """Those of the values whose key is unknown or that the key does not allow."""
     return {key: value for key, value in values.items() if not _fits(key, value)}
 
@@ -41,7 +41,7 @@ def _fits(key: str, value: object) -> bool:
     if key not in DEFAULTS:
         return False
     try:
-        converted(nest({key: value}), Settings)
+        convert(nest({key: value}), Settings)
     except (msgspec.ValidationError, ValueError):  # ValueError: text that is not Unicode, from an argument
         return False
     return True
@@ -54,4 +54,4 @@ def _leaves(section: str, table: Mapping[str, object]) -> dict[str, object]:
 def _part(name: str) -> str:
     """A quoted key may hold anything: a dot that is no separator, an escape sequence."""
     plain = name.isascii() and name.replace("-", "_").isidentifier()
-    return name if plain else shown(name)
+    return name if plain else truncate_repr(name)

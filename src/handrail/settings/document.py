@@ -8,9 +8,10 @@ from typing import Any, Literal, NoReturn
 
 import msgspec
 
-from handrail.settings.errors import SettingsError, clip, shown_path
+from handrail.protocol.text import truncate
+from handrail.settings.errors import MAX_SHOWN_CHARACTERS, SettingsError, quote_path
 
-_LARGEST_BYTES = 1024 * 1024
+_MAX_FILE_BYTES = 1024 * 1024
 _AT = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)\Z", re.DOTALL)
 # tomllib takes minutes for one key of 100,000 parts; no setting has more than two.
 _DEEP_KEY = re.compile(
@@ -51,7 +52,7 @@ def read_document(file: File) -> Document:
 
 def refuse(file: File, *problems: str) -> NoReturn:
     """Raise for a file that cannot be used."""
-    headline = f"The {file.kind if file.kind != 'user' else 'settings'} file {shown_path(file.path)} cannot be used"
+    headline = f"The {file.kind if file.kind != 'user' else 'settings'} file {quote_path(file.path)} cannot be used"
     raise SettingsError(headline, problems, f"Nothing was run. {_ADVICE[file.kind]}")
 
 
@@ -77,15 +78,15 @@ def _content(file: File, descriptor: int) -> bytes:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         refuse(file, "it is not a regular file")
     with open(descriptor, "rb", closefd=False) as stream:
-        content = stream.read(_LARGEST_BYTES + 1)
-    if len(content) > _LARGEST_BYTES:
+        content = stream.read(_MAX_FILE_BYTES + 1)
+    if len(content) > _MAX_FILE_BYTES:
         refuse(file, "it is larger than 1 MiB")
     return content
 
 
 def _reason(error: OSError | ValueError) -> str:
     """The system's words without the path, which is in the headline."""
-    return (error.strerror if isinstance(error, OSError) else None) or clip(str(error))
+    return (error.strerror if isinstance(error, OSError) else None) or truncate(str(error), MAX_SHOWN_CHARACTERS)
 
 
 def _decode(file: File, content: bytes) -> str:
@@ -111,7 +112,7 @@ def _located(message: str, text: str) -> str:
     """The parser's message with line and column in front, the end of the document included."""
     found = _AT.match(message)
     if not found:
-        return f"not TOML: {clip(message)}"
+        return f"not TOML: {truncate(message, MAX_SHOWN_CHARACTERS)}"
     line = found[2] or text.count("\n") + 1
     column = found[3] or len(text) - text.rfind("\n")
-    return f"line {line}, column {column}: not TOML: {clip(found[1])}"
+    return f"line {line}, column {column}: not TOML: {truncate(found[1], MAX_SHOWN_CHARACTERS)}"

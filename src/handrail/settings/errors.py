@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from handrail.protocol.error import HandrailError
+from handrail.protocol.text import truncate
 
-_SHOWN_CHARACTERS = 80
+MAX_SHOWN_CHARACTERS = 80
 
 
 class SettingsError(HandrailError):
@@ -15,24 +16,14 @@ class SettingsError(HandrailError):
         super().__init__("\n".join((f"{headline}:", *(f"  {problem}" for problem in self.problems), advice)))
 
 
-def clip(text: str) -> str:
-    """The text, cut to what fits in a message."""
-    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 1] + "…"
-
-
-def plain(text: str) -> str:
-    """The text on one line, with what a terminal could be misled by written out."""
-    return text if text.isprintable() else "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
-
-
-def shown(value: object) -> str:
-    """A value as a message shows it: on one line, escaped, cut."""
+def truncate_repr(value: object) -> str:
+    """The repr of a value, truncated. It is always one line."""
     try:
-        return clip(repr(value))
+        return truncate(repr(value), MAX_SHOWN_CHARACTERS)
     except (ValueError, RecursionError):  # an integer with too many digits; tables nested by a long dotted key
         return "a value too large to show"
 
 
-def shown_path(path: str) -> str:
-    """A path as a message shows it: whole, and escaped only where a terminal could be misled."""
+def quote_path(path: str) -> str:
+    """The path, or its repr if it has unprintable characters. It is never truncated."""
     return path if path.isprintable() else repr(path)

@@ -10,7 +10,7 @@ class UnsetError(Exception):
     """A variable that is asked for, has no value, and nothing stands for it."""
 
 
-def expanded(text: str, environ: Mapping[str, str]) -> str:
+def expand_variables(text: str, environ: Mapping[str, str]) -> str:
     """The text with the variables of the environment in it. What they hold is not looked through again."""
 
     def value(found: re.Match[str]) -> str:
@@ -24,6 +24,6 @@ def expanded(text: str, environ: Mapping[str, str]) -> str:
     return _PLACE.sub(value, text)
 
 
-def asked_for(texts: Iterable[str]) -> tuple[str, ...]:
+def list_variables(texts: Iterable[str]) -> tuple[str, ...]:
     """The names of the variables that texts ask for, each once."""
     return tuple(dict.fromkeys(found[1] for text in texts for found in _PLACE.finditer(text)))

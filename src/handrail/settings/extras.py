@@ -6,12 +6,12 @@ import sys
 from importlib.util import find_spec
 
 
-def installing(extra: str) -> str:
+def build_install_command(extra: str) -> str:
     """The command for a shell that brings one of our extras."""
-    return pip_install(f"handrail[{extra}]")
+    return build_pip_command(f"handrail[{extra}]")
 
 
-def pip_install(*words: str) -> str:
+def build_pip_command(*words: str) -> str:
     """The command for a shell that installs something here."""
     python = sys.executable or "python3"
     pip = [python, "-m", "pip", "install"] if find_spec("pip") else ["uv", "pip", "install", "--python", python]

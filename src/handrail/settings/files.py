@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from handrail.settings.layers import Layer
-from handrail.settings.location import PROJECT_FILE, is_there, lies_in, state_folder, user_file
+from handrail.settings.location import PROJECT_FILE, is_located_in, is_there, resolve_state_folder, resolve_user_file
 
 if TYPE_CHECKING:
     from handrail.settings.document import FileKind
@@ -26,37 +26,37 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     """Why trust that was given, or might have been, does not count."""
 
 
-def managed_layer(path: str) -> Layer:
+def read_managed_layer(path: str) -> Layer:
     """What whoever manages the machine says; a file that is there and cannot be used stops everything."""
     return _file_layer(path, "managed") if is_there(path) else Layer(kind="managed", source="managed file")
 
 
-def user_layer(environ: Mapping[str, str], workspace: str | None) -> Layer:
+def read_user_layer(environ: Mapping[str, str], workspace: str | None) -> Layer:
     """The user file; that it is missing is fine unless it was asked for by name."""
-    path = user_file(environ)
+    path = resolve_user_file(environ)
     if not environ.get("HANDRAIL_CONFIG") and not is_there(path):
         return Layer(kind="user", source="user file")
     layer = _file_layer(path, "user")
-    if workspace is None or not lies_in(path, workspace):
+    if workspace is None or not is_located_in(path, workspace):
         return layer
     return msgspec.structs.replace(layer, trusted=False)  # an agent in this workspace could write it
 
 
-def project_layer(
+def read_project_layer(
     workspace: str, environ: Mapping[str, str], state: str | None, trusted: bool | None
 ) -> tuple[Layer, Project | None]:
     """The file in the root of the workspace; `trusted` in place of what the state folder says about it."""
     if not is_there(os.path.join(workspace, PROJECT_FILE)):
         return Layer(kind="project", source="project file"), None
     from handrail.settings.reading import read_layer  # noqa: PLC0415 - TOML only for a file
-    from handrail.settings.trust import trust_in  # noqa: PLC0415 - only where there is something to trust
+    from handrail.settings.trust import read_project_trust  # noqa: PLC0415 - only where there is something to trust
 
     root = os.path.realpath(workspace)
     path = os.path.join(root, PROJECT_FILE)
     layer, digest = read_layer(path, "project")
     remark = ""
     if trusted is None:
-        trusted, remark = trust_in(state or state_folder(environ), root, digest)
+        trusted, remark = read_project_trust(state or resolve_state_folder(environ), root, digest)
     project = Project(path=path, workspace=root, digest=digest, trusted=trusted, remark=remark)
     return msgspec.structs.replace(layer, trusted=trusted), project
 

@@ -2,42 +2,42 @@
 
 from typing import cast
 
-from handrail.policy.rules.foreign_names import FOREIGN
-from handrail.settings.errors import shown
-from handrail.settings.ranges import nearest
+from handrail.policy.rules.foreign_names import MCP_PREFIX
+from handrail.settings.errors import truncate_repr
+from handrail.settings.ranges import suggest_amount
 
-_MOST = 3
+_MAX_HINTS = 3
 
 
-def hint(key: str, value: object) -> str:
+def describe_hint(key: str, value: object) -> str:
     """The end of a sentence about a refused value; empty where its beginning says everything."""
     if key == "sandbox.environment":
         return _about_variables(value)
     if key == "network.allow":
         return _about_hosts(value)
-    if key == "tools.deny" and FOREIGN in shown(value):
+    if key == "tools.deny" and MCP_PREFIX in truncate_repr(value):
         return "; tools of other servers are taken away by tools.disable"
     section, _, name = key.partition(".")
-    meant = nearest(name, value) if section == "limits" else None
+    meant = suggest_amount(name, value) if section == "limits" else None
     return f'; did you mean "{meant}"?' if meant else ""
 
 
 def _about_hosts(value: object) -> str:
-    from handrail.policy.network.entries import parse_entry  # noqa: PLC0415 - only for an error
+    from handrail.policy.network.entries import parse_host_pattern  # noqa: PLC0415 - only for an error
 
     told: list[str] = []
     for entry in cast("list[object]", value) if isinstance(value, list | tuple) else []:
         try:
-            parse_entry(entry) if isinstance(entry, str) else None
+            parse_host_pattern(entry) if isinstance(entry, str) else None
         except ValueError as error:
             told.append("; " + str(error).partition(". Write ")[0])
-    return "".join(told[:_MOST])
+    return "".join(told[:_MAX_HINTS])
 
 
 def _about_variables(value: object) -> str:
-    from handrail.policy.variables import why_kept_back  # noqa: PLC0415 - only for an error
+    from handrail.policy.variables import find_withheld_reason  # noqa: PLC0415 - only for an error
 
     names = cast("list[object]", value) if isinstance(value, list | tuple) else []
-    reasons = {name: why_kept_back(name) for name in names if isinstance(name, str)}
-    told = [f"; {shown(name)} {reason}" for name, reason in reasons.items() if reason]
-    return "".join(told[:_MOST])
+    reasons = {name: find_withheld_reason(name) for name in names if isinstance(name, str)}
+    told = [f"; {truncate_repr(name)} {reason}" for name, reason in reasons.items() if reason]
+    return "".join(told[:_MAX_HINTS])

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.settings.check import DEFAULTS, refused
-from handrail.settings.errors import SettingsError, shown
+from handrail.settings.check import DEFAULTS, find_invalid_values
+from handrail.settings.errors import SettingsError, truncate_repr
 from handrail.settings.reference import REFERENCE
 
 if TYPE_CHECKING:
@@ -37,31 +37,31 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.values or self.rules) or self.servers is not None
 
 
-def default_layer() -> Layer:
+def build_default_layer() -> Layer:
     """Every setting as it is when nobody says otherwise."""
     return Layer(kind="default", source="default", values=DEFAULTS)
 
 
-def session_layer(said: Mapping[str, object]) -> Layer:
+def build_session_layer(said: Mapping[str, object]) -> Layer:
     """What was said for this session alone: values by dotted key, and under `rule` tables as a file has them."""
     values = {key: value for key, value in said.items() if key != "rule"}
     rules, problems = _session_rules(said["rule"]) if "rule" in said else ((), [])
-    if problems := [*_described(refused(values)), *problems]:
+    if problems := [*_described(find_invalid_values(values)), *problems]:
         raise SettingsError(
             "The session's settings cannot be used", problems, "Nothing was run. Correct them, then try again."
         )
     return Layer(kind="session", source="session", values=values, rules=rules)
 
 
-def environment_layers(environ: Mapping[str, str]) -> list[Layer]:
+def build_environment_layers(environ: Mapping[str, str]) -> list[Layer]:
     """HANDRAIL_MODE, which can be stricter than what the layers below say, never looser; HANDRAIL_MODEL."""
     given = {key: (name, environ[name]) for key, name in _VARIABLES.items() if environ.get(name)}
     for key, (name, value) in given.items():
-        if refused({key: value}):
+        if find_invalid_values({key: value}):
             allowed = REFERENCE[key].allowed
             raise SettingsError(
                 "The environment cannot be used",
-                [f"{name} is {shown(value)}; allowed: {allowed}"],
+                [f"{name} is {truncate_repr(value)}; allowed: {allowed}"],
                 f"Nothing was run. Set {name} to {'one of these' if key == 'mode' else 'such a name'}, or unset it.",
             )
     return [
@@ -70,10 +70,10 @@ def environment_layers(environ: Mapping[str, str]) -> list[Layer]:
     ]
 
 
-def flag_layer(flags: Mapping[str, object]) -> Layer:
+def build_flag_layer(flags: Mapping[str, object]) -> Layer:
     """What was given on the command line; None is a flag that was not."""
     values = {key: value for key, value in flags.items() if value is not None}
-    if wrong := refused(values):
+    if wrong := find_invalid_values(values):
         raise SettingsError(
             "The flags cannot be used", _described(wrong), "Nothing was run. Correct them, then try again."
         )
@@ -81,14 +81,14 @@ def flag_layer(flags: Mapping[str, object]) -> Layer:
 
 
 def _session_rules(tables: object) -> "tuple[tuple[Rule, ...], list[str]]":
-    from handrail.settings.rule_tables import read_rules  # noqa: PLC0415 - only where there are rules
+    from handrail.settings.rule_tables import parse_rules  # noqa: PLC0415 - only where there are rules
 
-    return read_rules(tables, "session", "")
+    return parse_rules(tables, "session", "")
 
 
 def _described(wrong: Mapping[str, object]) -> list[str]:
     if not wrong:
         return []
-    from handrail.settings.problem import describe  # noqa: PLC0415 - only for an error
+    from handrail.settings.problem import describe_refused  # noqa: PLC0415 - only for an error
 
-    return describe(wrong)
+    return describe_refused(wrong)

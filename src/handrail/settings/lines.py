@@ -7,7 +7,7 @@ _HEADER = re.compile(rf"[ \t]*+\[\[?[ \t]*+{_NAME}[ \t]*+\]")
 _ASSIGNMENT = re.compile(rf"[ \t]*+{_NAME}[ \t]*+=")
 
 
-def key_lines(text: str) -> dict[str, int]:
+def find_key_lines(text: str) -> dict[str, int]:
     """The line of each dotted key, as far as it is certain; tomllib does not tell."""
     lines: dict[str, int] = {}
     for number, name in _places(text):
@@ -15,7 +15,7 @@ def key_lines(text: str) -> dict[str, int]:
     return lines
 
 
-def table_lines(text: str, array: str, count: int) -> list[dict[str, int]]:
+def find_table_lines(text: str, array: str, count: int) -> list[dict[str, int]]:
     """For each of the `count` tables written `[[array]]`, the line of each of its keys; `""` has that of the table."""
     found: list[dict[str, int]] = []
     for number, name in _places(text):
@@ -26,11 +26,11 @@ def table_lines(text: str, array: str, count: int) -> list[dict[str, int]]:
             found[-1].setdefault(rest.partition(".")[0], number)
     if len(found) == count:
         return found
-    line = key_lines(text).get(array)  # written as a list, or not all in the usual form
+    line = find_key_lines(text).get(array)  # written as a list, or not all in the usual form
     return [{"": line} if line else {} for _ in range(count)]
 
 
-def lines_below(text: str, table: str) -> dict[str, int]:
+def find_lines_below(text: str, table: str) -> dict[str, int]:
     """For each name right below a dotted name, the line where it stands first."""
     found: dict[str, int] = {}
     for number, name in _places(text):

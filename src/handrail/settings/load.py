@@ -5,21 +5,27 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.protocol.reading import converted
+from handrail.protocol.reading import convert
 from handrail.settings.check import nest
-from handrail.settings.errors import SettingsError, shown_path
-from handrail.settings.files import Project, managed_layer, project_layer, user_layer
-from handrail.settings.layers import Layer, default_layer, environment_layers, flag_layer, session_layer
-from handrail.settings.location import MANAGED_FILE, expand_home, lies_in, state_folder, user_file
+from handrail.settings.errors import SettingsError, quote_path
+from handrail.settings.files import Project, read_managed_layer, read_project_layer, read_user_layer
+from handrail.settings.layers import (
+    Layer,
+    build_default_layer,
+    build_environment_layers,
+    build_flag_layer,
+    build_session_layer,
+)
+from handrail.settings.location import MANAGED_FILE, expand_home, is_located_in, resolve_state_folder, resolve_user_file
 from handrail.settings.model import Settings
 
 if TYPE_CHECKING:
     from handrail.policy.rules.rule import Rule
-    from handrail.settings.ignored import Ignored
+    from handrail.settings.ignored import IgnoredSetting
     from handrail.settings.servers import ServerTable
 
 
-class Loaded(msgspec.Struct, frozen=True, kw_only=True):
+class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings in force; for every dotted key its source; what a person should be told."""
 
     settings: Settings
@@ -31,7 +37,7 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     servers_fixed: bool = False
     """Whether the managed file says which there are: then there are no others."""
     notes: tuple[str, ...] = ()
-    ignored: "tuple[Ignored, ...]" = ()
+    ignored: "tuple[IgnoredSetting, ...]" = ()
     """What was said and does not count; each has its note too."""
     managed: Mapping[str, object] = {}
     """What the managed file fixes: nothing looser counts, whoever says it later."""
@@ -48,19 +54,19 @@ def load(
     state: str | None = None,
     trusted: bool | None = None,
     review: bool = True,
-) -> Loaded:
+) -> LoadedSettings:
     """Managed file; else flag, environment, session, project file, user file, default. Folders come back absolute.
 
     `state` is the folder that remembers trust, where it is not the environment's; `trusted` says what to make of the
     project's file instead of looking there. Without `review` rules come as they are, right or wrong.
     """
-    top = managed_layer(managed)
+    top = read_managed_layer(managed)
     found, project = _project(workspace, environ, state, trusted)
-    layers = [user_layer(environ, workspace), *found]
-    layers += [session_layer(session or {}), *environment_layers(environ), flag_layer(flags)]
+    layers = [read_user_layer(environ, workspace), *found]
+    layers += [build_session_layer(session or {}), *build_environment_layers(environ), build_flag_layer(flags)]
     loaded = _merged([layer for layer in layers if layer.speaks], top, project, review=review)
     loaded = msgspec.structs.replace(loaded, settings=_with_home(loaded.settings, environ))
-    _refuse_reach(loaded.settings.paths.writable, (user_file(environ), managed))
+    _refuse_reach(loaded.settings.paths.writable, (resolve_user_file(environ), managed))
     if loaded.settings.sandbox.toolchains:
         _refuse_wide(loaded, environ, state)
     return loaded
@@ -71,16 +77,16 @@ def _project(
 ) -> tuple[list[Layer], Project | None]:
     if workspace is None:
         return [], None
-    layer, project = project_layer(workspace, environ, state, trusted)
+    layer, project = read_project_layer(workspace, environ, state, trusted)
     return [layer], project
 
 
-def _merged(layers: list[Layer], managed: Layer, project: Project | None, *, review: bool) -> Loaded:
+def _merged(layers: list[Layer], managed: Layer, project: Project | None, *, review: bool) -> LoadedSettings:
     remarks = (project.remark,) if project and project.remark else ()
-    bottom = default_layer()
+    bottom = build_default_layer()
     if not layers and not managed.speaks:  # nobody says anything
         sources = dict.fromkeys(bottom.values, bottom.source)
-        return Loaded(settings=Settings(), sources=sources, notes=remarks, project=project)
+        return LoadedSettings(settings=Settings(), sources=sources, notes=remarks, project=project)
     from handrail.settings.merge import Merge  # noqa: PLC0415 - only where there is something to merge
 
     merge = Merge(bottom)
@@ -88,8 +94,8 @@ def _merged(layers: list[Layer], managed: Layer, project: Project | None, *, rev
         merge.put(layer)
     merge.put_managed(managed)
     told = _reviewed(merge.rules, [managed, *layers]) if merge.rules and review else ()
-    return Loaded(
-        settings=converted(nest(merge.values), Settings),
+    return LoadedSettings(
+        settings=convert(nest(merge.values), Settings),
         sources=merge.sources,
         rules=tuple(merge.rules),
         servers=merge.servers,
@@ -102,27 +108,27 @@ def _merged(layers: list[Layer], managed: Layer, project: Project | None, *, rev
 
 
 def _reviewed(rules: "list[Rule]", layers: list[Layer]) -> tuple[str, ...]:
-    from handrail.settings.review import reviewed  # noqa: PLC0415 - only where there are rules
+    from handrail.settings.review import review_rules  # noqa: PLC0415 - only where there are rules
 
-    return reviewed(tuple(rules), layers)
+    return review_rules(tuple(rules), layers)
 
 
 def _refuse_reach(writable: tuple[str, ...], files: tuple[str, ...]) -> None:
     """The agent must not write its own policy, nor make the file where it will be looked for."""
     for path in files if writable else ():
-        if around := [folder for folder in writable if lies_in(path, folder)]:
+        if around := [folder for folder in writable if is_located_in(path, folder)]:
             raise SettingsError(
-                f"The settings file {shown_path(path)} would be an agent's to write",
-                [f"paths.writable has {shown_path(folder)}, which it lies in" for folder in around],
+                f"The settings file {quote_path(path)} would be an agent's to write",
+                [f"paths.writable has {quote_path(folder)}, which it lies in" for folder in around],
                 "Nothing was run. Name a smaller folder, or keep the settings elsewhere.",
             )
 
 
-def _refuse_wide(loaded: Loaded, environ: Mapping[str, str], state: str | None) -> None:
+def _refuse_wide(loaded: LoadedSettings, environ: Mapping[str, str], state: str | None) -> None:
     from handrail.settings.toolchains import refuse_wide  # noqa: PLC0415 - only where somebody names one
 
     home = expand_home("~", environ)
-    refuse_wide(loaded.settings.sandbox.toolchains, home, state or state_folder(environ))
+    refuse_wide(loaded.settings.sandbox.toolchains, home, state or resolve_state_folder(environ))
 
 
 def _with_home(settings: Settings, environ: Mapping[str, str]) -> Settings:

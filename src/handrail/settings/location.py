@@ -3,25 +3,25 @@
 import os
 from collections.abc import Mapping
 
-from handrail.settings.errors import SettingsError, shown
+from handrail.settings.errors import SettingsError, truncate_repr
 
 MANAGED_FILE = "/etc/handrail/managed.toml"
 """What whoever manages the machine says. No variable moves it."""
 PROJECT_FILE = "handrail.toml"
 """What a project says, in the root of the workspace."""
 
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 """As the kernel has it: behind more, nothing can be opened."""
 
 
-def state_folder(environ: Mapping[str, str]) -> str:
+def resolve_state_folder(environ: Mapping[str, str]) -> str:
     """The folder for journal, grants and audit: HANDRAIL_STATE_DIR, else by XDG, else in the home folder."""
     if chosen := _absolute(environ, "HANDRAIL_STATE_DIR"):
         return chosen
     return os.path.join(_xdg_folder(environ, "XDG_STATE_HOME", ".local/state"), "handrail")
 
 
-def user_file(environ: Mapping[str, str]) -> str:
+def resolve_user_file(environ: Mapping[str, str]) -> str:
     """The user's own settings: HANDRAIL_CONFIG, else by XDG, else in the home folder. It need not exist."""
     if chosen := _absolute(environ, "HANDRAIL_CONFIG"):
         return chosen
@@ -39,7 +39,7 @@ def is_there(path: str) -> bool:
     return True
 
 
-def lies_in(path: str, folder: str) -> bool:
+def is_located_in(path: str, folder: str) -> bool:
     """Whether who may write in the folder can change what the path leads to: by any name on the way, or by its end."""
     root = os.path.realpath(folder)
     places = _places(os.path.abspath(path))
@@ -55,7 +55,7 @@ def _places(path: str) -> list[str]:
             at = os.path.dirname(at) if name == ".." else at
             continue
         places.append(os.path.join(at, name))
-        target = _target(places[-1]) if links < _MOST_LINKS else ""
+        target = _target(places[-1]) if links < _MAX_LINKS else ""
         if target:
             links += 1
             names += target.split("/")[::-1]
@@ -86,7 +86,7 @@ def _xdg_folder(environ: Mapping[str, str], variable: str, in_home: str) -> str:
 
 def _home(environ: Mapping[str, str]) -> str:
     # os.path.expanduser would read the process's environment, not the one given.
-    home = _absolute(environ, "HOME") or home_on_record()
+    home = _absolute(environ, "HOME") or find_account_home()
     if home.startswith("/"):
         return home
     raise SettingsError(
@@ -96,7 +96,7 @@ def _home(environ: Mapping[str, str]) -> str:
     )
 
 
-def home_on_record() -> str:
+def find_account_home() -> str:
     """The home folder of this user's account; empty where there is none, as in containers under any number."""
     import pwd  # noqa: PLC0415 - rarely asked for
 
@@ -114,7 +114,7 @@ def _absolute(environ: Mapping[str, str], variable: str) -> str | None:
     if not value.startswith("/"):
         raise SettingsError(
             f"The environment variable {variable} cannot be used",
-            [f"{variable} is {shown(value)}; allowed: an absolute path, starting with /"],
+            [f"{variable} is {truncate_repr(value)}; allowed: an absolute path, starting with /"],
             f"Nothing was run. Set {variable} to an absolute path, or unset it.",
         )
     return value

@@ -9,12 +9,12 @@ from typing import Any, cast
 
 import msgspec
 
-from handrail.protocol.reading import converted
+from handrail.protocol.reading import convert
 from handrail.settings.document import File, read_bytes
-from handrail.settings.errors import SettingsError, shown
+from handrail.settings.errors import SettingsError, truncate_repr
 from handrail.settings.location import is_there
-from handrail.settings.servers import MOST_SERVERS, ServerTable, wrong_with
-from handrail.settings.trust import trust_in_servers
+from handrail.settings.servers import MAX_SERVERS, ServerTable, list_server_problems
+from handrail.settings.trust import read_server_trust
 
 MCP_FILE = ".mcp.json"
 _KEYS = ("command", "args", "env", "cwd", "url", "headers")
@@ -23,7 +23,7 @@ _OURSELVES = re.compile(r"(?:.*/)?handrail(?:\[[\w,-]*\])?(?:[=@].*)?", re.DOTAL
 _REMOTE = frozenset({"http", "streamable-http", "streamableHttp"})
 
 
-class Brought(msgspec.Struct, frozen=True, kw_only=True):
+class McpJson(msgspec.Struct, frozen=True, kw_only=True):
     """What the file says, and whether it counts."""
 
     workspace: str
@@ -37,7 +37,7 @@ class Brought(msgspec.Struct, frozen=True, kw_only=True):
     trusted: bool = False
 
 
-def read_mcp_json(workspace: str) -> Brought | None:
+def read_mcp_json(workspace: str) -> McpJson | None:
     """The file in the root of a workspace, not trusted; None where there is none, or it starts nothing but us. Whatever
     is wrong with it is told, never raised: others wrote it for other programs."""
     root = os.path.realpath(workspace)
@@ -50,11 +50,11 @@ def read_mcp_json(workspace: str) -> Brought | None:
         if said and not (said := {name: entry for name, entry in said.items() if not _is_handrail(entry)}):
             return None
     except SettingsError as error:
-        return Brought(workspace=root, digest="", remarks=(f"{MCP_FILE} cannot be used: {error.problems[0]}",))
+        return McpJson(workspace=root, digest="", remarks=(f"{MCP_FILE} cannot be used: {error.problems[0]}",))
     except ValueError as error:
-        return Brought(workspace=root, digest="", remarks=(f"{MCP_FILE} cannot be used: {error}",))
+        return McpJson(workspace=root, digest="", remarks=(f"{MCP_FILE} cannot be used: {error}",))
     problems = {name: wrong for name, entry in said.items() if (wrong := _wrong(name, entry))}
-    return Brought(
+    return McpJson(
         workspace=root,
         digest=sha256(content).hexdigest(),
         servers={name: _table(entry) for name, entry in said.items() if name not in problems},
@@ -63,12 +63,12 @@ def read_mcp_json(workspace: str) -> Brought | None:
     )
 
 
-def brought_by(workspace: str, state: str) -> Brought | None:
+def load_mcp_json(workspace: str, state: str) -> McpJson | None:
     """The same, and whether the state folder says that it is trusted."""
     found = read_mcp_json(workspace)
     if found is None or not found.digest:
         return found
-    trusted, remark = trust_in_servers(state, found.workspace, found.digest)
+    trusted, remark = read_server_trust(state, found.workspace, found.digest)
     return msgspec.structs.replace(found, trusted=trusted, remarks=(*([remark] if remark else []), *found.remarks))
 
 
@@ -81,8 +81,8 @@ def _entries(content: bytes) -> dict[str, Any]:
     if not isinstance(servers, dict):
         raise ValueError('it has no object "mcpServers"')
     entries = cast("dict[str, Any]", servers)
-    if len(entries) > MOST_SERVERS:
-        raise ValueError(f"it names {len(entries):,} servers; allowed: at most {MOST_SERVERS}")
+    if len(entries) > MAX_SERVERS:
+        raise ValueError(f"it names {len(entries):,} servers; allowed: at most {MAX_SERVERS}")
     return entries
 
 
@@ -115,16 +115,16 @@ def _wrong(name: str, entry: object) -> str | None:
     if kind == "sse":
         return "its transport, sse, is the one before streamable HTTP, and is not spoken here"
     if kind != "stdio" and kind not in _REMOTE:
-        return f"its type is {shown(kind)}; allowed: stdio or http"
+        return f"its type is {truncate_repr(kind)}; allowed: stdio or http"
     needed = "command" if kind == "stdio" else "url"
     if needed not in said:
         return f"it has no {needed}"
-    told = next(wrong_with(name, {key: value for key, value in said.items() if key in _KEYS}), None)
+    told = next(list_server_problems(name, {key: value for key, value in said.items() if key in _KEYS}), None)
     return told.removeprefix(f"mcp.servers.{name}.").removeprefix(f"mcp.servers.{name} ") if told else None
 
 
 def _table(entry: dict[str, Any]) -> ServerTable:
-    return converted({key: value for key, value in entry.items() if key in _KEYS}, ServerTable)
+    return convert({key: value for key, value in entry.items() if key in _KEYS}, ServerTable)
 
 
 def _left_out(said: Mapping[str, object]) -> Iterator[str]:
@@ -133,4 +133,5 @@ def _left_out(said: Mapping[str, object]) -> Iterator[str]:
         ours = _OURS & cast("dict[str, object]", entry).keys() if isinstance(entry, dict) else frozenset[str]()
         if ours:
             told = ", ".join(sorted(ours))
-            yield f"{MCP_FILE}: {told} of the server {shown(name)} is ignored: handrail's own settings can say so"
+            server = truncate_repr(name)
+            yield f"{MCP_FILE}: {told} of the server {server} is ignored: handrail's own settings can say so"

@@ -3,7 +3,14 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from handrail.settings.ignored import Ignored, ignored_rule, ignored_server, ignored_value, overruled, overruled_server
+from handrail.settings.ignored import (
+    IgnoredSetting,
+    build_ignored_rule,
+    build_ignored_server,
+    build_ignored_value,
+    build_overridden_server,
+    build_overridden_value,
+)
 from handrail.settings.layers import Layer
 from handrail.settings.strictness import STRICTNESS, may_loosen
 
@@ -22,35 +29,35 @@ class Merge:
         self.sources = dict.fromkeys(bottom.values, bottom.source)
         self.rules: list[Rule] = []
         self.servers: dict[str, ServerTable] = {}
-        self.ignored: list[Ignored] = []
+        self.ignored: list[IgnoredSetting] = []
 
     def put(self, layer: Layer) -> None:
         """A layer nearer than those before."""
         ignored = [*self._put_values(layer), *self._put_rules(layer), *self._put_servers(layer)]
         self.ignored += sorted(ignored, key=lambda one: one.line or 0)  # as they stand in the file
 
-    def _put_values(self, layer: Layer) -> Iterator[Ignored]:
+    def _put_values(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for key, given in layer.values.items():
             value, below = _settled(given), (self.values[key], self.sources[key])
             held = value if layer.trusted and may_loosen(layer.kind, key, value) else _meet(key, below[0], value)
             if not _same(held, value):
-                yield ignored_value(layer, key, value, held, below)
+                yield build_ignored_value(layer, key, value, held, below)
             if _same(held, value) or held != below[0]:
                 self.values[key], self.sources[key] = held, layer.source
 
-    def _put_rules(self, layer: Layer) -> Iterator[Ignored]:
+    def _put_rules(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for rule in layer.rules:
             if layer.trusted or rule.verdict != "allow":
                 self.rules.append(rule)
             else:
-                yield ignored_rule(layer, rule)
+                yield build_ignored_rule(layer, rule)
 
-    def _put_servers(self, layer: Layer) -> Iterator[Ignored]:
+    def _put_servers(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for name, table in (layer.servers or {}).items():
             if layer.trusted:  # files only: neither a flag nor a variable names a server
                 self.servers[name] = table
             else:
-                yield ignored_server(layer, name, table)
+                yield build_ignored_server(layer, name, table)
 
     def put_managed(self, layer: Layer) -> None:
         """The managed layer: what others chose still counts where it is stricter."""
@@ -58,13 +65,13 @@ class Merge:
             value, chosen, source = _settled(given), self.values[key], self.sources[key]
             held = value if source == "default" else _meet(key, value, chosen)
             if source != "default" and not _same(held, chosen):
-                self.ignored.append(overruled(key, chosen, source, held, layer.source))
+                self.ignored.append(build_overridden_value(key, chosen, source, held, layer.source))
             self.values[key] = held
             self.sources[key] = _source(layer, source, is_managed=_same(held, value), is_chosen=_same(held, chosen))
         self.rules[:0] = layer.rules
         if layer.servers is not None:
             others = {name: table for name, table in self.servers.items() if layer.servers.get(name) != table}
-            self.ignored += [overruled_server(name, table, layer.source) for name, table in others.items()]
+            self.ignored += [build_overridden_server(name, table, layer.source) for name, table in others.items()]
             self.servers = dict(layer.servers)
 
 
@@ -75,7 +82,7 @@ def _source(layer: Layer, chosen: str, *, is_managed: bool, is_chosen: bool) -> 
 
 
 def _meet(key: str, below: object, above: object) -> object:
-    return STRICTNESS[key].meet(below, above)
+    return STRICTNESS[key].merge_strict(below, above)
 
 
 def _settled(value: object) -> object:

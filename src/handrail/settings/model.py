@@ -6,7 +6,7 @@ import msgspec
 
 from handrail.protocol.decision import Mode
 from handrail.protocol.permission import Permission
-from handrail.settings.ranges import SIZES, TIMES, amount
+from handrail.settings.ranges import SIZES, TIMES, parse_amount
 from handrail.settings.units import SIZE, TIME
 
 Durability = Literal["crash", "power"]
@@ -102,7 +102,7 @@ class Bulk(Section, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         """ValueError for a size that is too small or too large."""
-        amount("file_size", self.bytes)
+        parse_amount("file_size", self.bytes)
 
 
 class Restricted(Section, frozen=True, kw_only=True):
@@ -120,7 +120,7 @@ class Search(Section, frozen=True, kw_only=True):
 
 
 class Undo(Section, frozen=True, kw_only=True):
-    """How long changes can be taken back."""
+    """How long changes can be undone."""
 
     days: Annotated[int, msgspec.Meta(ge=1, le=3_650)] = 30
 
@@ -136,13 +136,13 @@ class Sandbox(Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """ValueError for a variable that commands never get."""
         if self.environment:
-            from handrail.policy.variables import why_kept_back  # noqa: PLC0415 - only where somebody names one
+            from handrail.policy.variables import find_withheld_reason  # noqa: PLC0415 - only where somebody names one
 
-            if kept := [name for name in self.environment if why_kept_back(name)]:
+            if kept := [name for name in self.environment if find_withheld_reason(name)]:
                 raise ValueError(f"commands never get {', '.join(kept)}")
 
 
-class Network(Section, frozen=True, kw_only=True):
+class NetworkSettings(Section, frozen=True, kw_only=True):
     """What of the network commands have without being asked about it."""
 
     allow: tuple[str, ...] = ()
@@ -150,19 +150,19 @@ class Network(Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """ValueError for an entry that lists nothing, or too much."""
         if self.allow:
-            from handrail.policy.network.listed import Listed  # noqa: PLC0415 - only where somebody lists one
+            from handrail.policy.network.listed import Allowlist  # noqa: PLC0415 - only where somebody lists one
 
-            Listed.from_entries(self.allow)
+            Allowlist.from_entries(self.allow)
 
 
 class Mcp(Section, frozen=True, kw_only=True):
-    """Other MCP servers. Which there are stands beside the settings, as rules do (`Loaded.servers`)."""
+    """Other MCP servers. Which there are stands beside the settings, as rules do (`LoadedSettings.servers`)."""
 
     wait: Time = "5s"
 
     def __post_init__(self) -> None:
         """ValueError for one that is too short or too long."""
-        amount("exec", self.wait)
+        parse_amount("exec", self.wait)
 
 
 class Limits(Section, frozen=True, kw_only=True):
@@ -181,10 +181,10 @@ class Limits(Section, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """ValueError for one that is too little or too much."""
         for name in (*TIMES, *SIZES):
-            amount(name, getattr(self, name))
+            parse_amount(name, getattr(self, name))
 
 
-class Agent(Section, frozen=True, kw_only=True):
+class AgentSettings(Section, frozen=True, kw_only=True):
     """How much one turn of a model may use."""
 
     calls: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 200
@@ -215,13 +215,13 @@ class Settings(Section, frozen=True, kw_only=True):
     search: Search = Search()
     undo: Undo = Undo()
     sandbox: Sandbox = Sandbox()
-    network: Network = Network()
+    network: NetworkSettings = NetworkSettings()
     mcp: Mcp = Mcp()
     limits: Limits = Limits()
-    agent: Agent = Agent()
+    agent: AgentSettings = AgentSettings()
 
 
-def flat(settings: Settings) -> dict[str, object]:
+def flatten_settings(settings: Settings) -> dict[str, object]:
     """Every value by its dotted key, in the order of the model."""
     values: dict[str, object] = {}
     for name in settings.__struct_fields__:

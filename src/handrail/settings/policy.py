@@ -3,13 +3,13 @@
 from collections.abc import Collection
 from typing import TYPE_CHECKING, cast
 
-from handrail.policy.configuration import Restriction, Rules, Vouching
-from handrail.policy.rules.foreign_names import FOREIGN
-from handrail.policy.rules.rule import Rule, named
+from handrail.policy.configuration import PolicyConfig, RestrictedProfile, TrustedServer
+from handrail.policy.rules.foreign_names import MCP_PREFIX
+from handrail.policy.rules.rule import Rule, describe_rule
 from handrail.protocol.decision import MODES, Mode
-from handrail.settings.errors import SettingsError, shown
-from handrail.settings.load import Loaded
-from handrail.settings.units import size
+from handrail.settings.errors import SettingsError, truncate_repr
+from handrail.settings.load import LoadedSettings
+from handrail.settings.units import parse_size
 
 if TYPE_CHECKING:
     from handrail.policy.rules.grant import Grant
@@ -17,56 +17,56 @@ if TYPE_CHECKING:
 _ALWAYS_KNOWN = ("exec", "process", "*")
 
 
-def rules_of(
-    loaded: Loaded, mode: Mode | None = None, unattended: bool = False, grants: "tuple[Grant, ...]" = ()
-) -> Rules:
+def build_policy_config(
+    loaded: LoadedSettings, mode: Mode | None = None, unattended: bool = False, grants: "tuple[Grant, ...]" = ()
+) -> PolicyConfig:
     """The configuration of a decision; a mode in place of the settings' own, never looser than the managed one."""
     settings = loaded.settings
     restricted = settings.restricted if settings.profile == "restricted" else None
-    return Rules(
-        mode=stricter_mode(mode or settings.mode, managed_mode(loaded)),
+    return PolicyConfig(
+        mode=pick_stricter_mode(mode or settings.mode, find_managed_mode(loaded)),
         unattended=unattended,
         rules=loaded.rules,
         grants=grants,
-        servers=vouched(loaded),
+        servers=list_trusted_servers(loaded),
         outside=settings.paths.outside,
         bulk_deleted=settings.bulk.deleted,
         bulk_changed=settings.bulk.changed,
-        bulk_bytes=size(settings.bulk.bytes),
-        restriction=Restriction(restricted.commands, restricted.folders) if restricted else None,
+        bulk_bytes=parse_size(settings.bulk.bytes),
+        restriction=RestrictedProfile(restricted.commands, restricted.folders) if restricted else None,
         denied=settings.tools.deny,
     )
 
 
-def vouched(loaded: Loaded) -> tuple[Vouching, ...]:
+def list_trusted_servers(loaded: LoadedSettings) -> tuple[TrustedServer, ...]:
     """What the settings vouch for of other servers' tools: a project's once it is trusted, .mcp.json never."""
     said = ((name, table) for name, table in loaded.servers.items() if table.read_only or table.hints)
-    return tuple(Vouching(name, table.read_only, table.hints) for name, table in said)
+    return tuple(TrustedServer(name, table.read_only, table.hints) for name, table in said)
 
 
-def managed_mode(loaded: Loaded) -> Mode:
+def find_managed_mode(loaded: LoadedSettings) -> Mode:
     """The loosest mode that whoever manages the machine lets be."""
     return cast("Mode", loaded.managed.get("mode", MODES[-1]))
 
 
-def stricter_mode(one: Mode, other: Mode) -> Mode:
+def pick_stricter_mode(one: Mode, other: Mode) -> Mode:
     """The stricter of two modes."""
     return one if MODES.index(one) <= MODES.index(other) else other
 
 
-def check_tools(loaded: Loaded, names: Collection[str]) -> None:
+def check_tools(loaded: LoadedSettings, names: Collection[str]) -> None:
     """A SettingsError when a rule names a tool that there is not; those of other servers come when they are there."""
-    if problems := unknown_tools(loaded, names):
+    if problems := list_unknown_tools(loaded, names):
         raise SettingsError("The rules cannot be used", problems, "Nothing was run. Correct them, then try again.")
 
 
-def unknown_tools(loaded: Loaded, names: Collection[str]) -> list[str]:
+def list_unknown_tools(loaded: LoadedSettings, names: Collection[str]) -> list[str]:
     """What is wrong with the tools that rules name, in words."""
     known = {*names, *_ALWAYS_KNOWN}
     return [
-        f"{named(rule)} is about the tool {shown(rule.tool)}; {_hint(rule, known)}"
+        f"{describe_rule(rule)} is about the tool {truncate_repr(rule.tool)}; {_hint(rule, known)}"
         for rule in loaded.rules
-        if rule.tool not in known and not rule.tool.startswith(FOREIGN)
+        if rule.tool not in known and not rule.tool.startswith(MCP_PREFIX)
     ]
 
 

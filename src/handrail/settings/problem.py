@@ -4,29 +4,30 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from itertools import islice
 
-from handrail.settings.errors import clip, shown
-from handrail.settings.hints import hint
-from handrail.settings.lines import key_lines
+from handrail.protocol.text import truncate
+from handrail.settings.errors import MAX_SHOWN_CHARACTERS, truncate_repr
+from handrail.settings.hints import describe_hint
+from handrail.settings.lines import find_key_lines
 from handrail.settings.reference import REFERENCE
 
-_MOST = 20  # a generated file can hold thousands of problems; a person reads the first few
+_MAX_PROBLEMS = 20  # a generated file can hold thousands of problems; a person reads the first few
 _SERVERS = "mcp.servers"  # tables of their own, so no setting
 _SECTIONS = tuple(dict.fromkeys(key.partition(".")[0] for key in REFERENCE if "." in key))
 _BY_LEAF = {key.rpartition(".")[2]: key for key in REFERENCE}
 
 
-def describe(refused: Mapping[str, object], text: str = "") -> list[str]:
+def describe_refused(refused: Mapping[str, object], text: str = "") -> list[str]:
     """A line for each refused value, with its place where the text of its file is given."""
-    lines = key_lines(text)
-    problems = [_at(lines.get(key)) + _sentence(key, value) for key, value in islice(refused.items(), _MOST)]
+    lines = find_key_lines(text)
+    problems = [_at(lines.get(key)) + _sentence(key, value) for key, value in islice(refused.items(), _MAX_PROBLEMS)]
     left_out = len(refused) - len(problems)
     return [*problems, f"and {left_out:,} more"] if left_out else problems
 
 
-def first_few(problems: Iterable[str]) -> list[str]:
+def list_first_problems(problems: Iterable[str]) -> list[str]:
     """The problems that a person reads, worked out no further than that."""
-    few = list(islice(problems, _MOST + 1))
-    return few if len(few) <= _MOST else [*few[:_MOST], "and more"]
+    few = list(islice(problems, _MAX_PROBLEMS + 1))
+    return few if len(few) <= _MAX_PROBLEMS else [*few[:_MAX_PROBLEMS], "and more"]
 
 
 def _at(line: int | None) -> str:
@@ -35,10 +36,10 @@ def _at(line: int | None) -> str:
 
 def _sentence(key: str, value: object) -> str:
     if key in REFERENCE:
-        return f"{key} is {shown(value)}; allowed: {REFERENCE[key].allowed}{hint(key, value)}"
+        return f"{key} is {truncate_repr(value)}; allowed: {REFERENCE[key].allowed}{describe_hint(key, value)}"
     if key in _SECTIONS:
-        return f"{key} is {shown(value)}; allowed: a table, written [{key}]"
-    return f"{clip(key)} is not a setting; {_suggestion(key, isinstance(value, dict))}"
+        return f"{key} is {truncate_repr(value)}; allowed: a table, written [{key}]"
+    return f"{truncate(key, MAX_SHOWN_CHARACTERS)} is not a setting; {_suggestion(key, isinstance(value, dict))}"
 
 
 def _suggestion(key: str, is_table: bool) -> str:
@@ -60,7 +61,7 @@ def _nearest_setting(key: str) -> str | None:
 
 
 def _first_close(name: str, names: Iterable[str]) -> str | None:
-    return next(iter(get_close_matches(clip(name), list(names), n=1)), None)
+    return next(iter(get_close_matches(truncate(name, MAX_SHOWN_CHARACTERS), list(names), n=1)), None)
 
 
 def _names_beside(key: str) -> list[str]:

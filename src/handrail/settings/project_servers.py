@@ -7,18 +7,18 @@ from urllib.parse import urlsplit
 import msgspec
 
 from handrail.protocol.permission import Permission
-from handrail.settings.errors import plain
-from handrail.settings.expansion import UnsetError, expanded
-from handrail.settings.load import Loaded
-from handrail.settings.location import state_folder
-from handrail.settings.mcp_json import MCP_FILE, Brought, brought_by
+from handrail.protocol.text import escape_unprintable
+from handrail.settings.expansion import UnsetError, expand_variables
+from handrail.settings.load import LoadedSettings
+from handrail.settings.location import resolve_state_folder
+from handrail.settings.mcp_json import MCP_FILE, McpJson, load_mcp_json
 from handrail.settings.servers import ServerTable
-from handrail.settings.units import seconds
+from handrail.settings.units import parse_seconds
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class Server(msgspec.Struct, frozen=True, kw_only=True):
+class ConfiguredServer(msgspec.Struct, frozen=True, kw_only=True):
     """One server, ready to be started or reached. Its variables and headers may be secrets: nobody shows them."""
 
     name: str
@@ -43,21 +43,23 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         return ("fs.read", *changes, *(("net.connect",) if self.network else ()))
 
 
-class Servers(msgspec.Struct, frozen=True, kw_only=True):
+class ConfiguredServers(msgspec.Struct, frozen=True, kw_only=True):
     """All of them."""
 
-    usable: tuple[Server, ...] = ()
+    usable: tuple[ConfiguredServer, ...] = ()
     unusable: Mapping[str, str] = {}
     """Those that cannot be, by name, and why."""
     notes: tuple[str, ...] = ()
     """What a person should be told."""
 
 
-def servers_of(loaded: Loaded, workspace: str, environ: Mapping[str, str], state: str | None = None) -> Servers:
+def resolve_servers(
+    loaded: LoadedSettings, workspace: str, environ: Mapping[str, str], state: str | None = None
+) -> ConfiguredServers:
     """What a session in this workspace has. A server that cannot be used keeps no other from it."""
-    brought = None if loaded.servers_fixed else brought_by(workspace, state or state_folder(environ))
+    brought = None if loaded.servers_fixed else load_mcp_json(workspace, state or resolve_state_folder(environ))
     tables, unusable = _joined(loaded.servers, brought)
-    usable: list[Server] = []
+    usable: list[ConfiguredServer] = []
     for name, table in tables.items():
         try:
             server = _server(name, table, environ)
@@ -71,25 +73,25 @@ def servers_of(loaded: Loaded, workspace: str, environ: Mapping[str, str], state
                 unusable[name] = "it needs net.connect, which [tools] deny lists"
             else:
                 usable.append(server)
-    return Servers(usable=tuple(usable), unusable=unusable, notes=_notes(brought))
+    return ConfiguredServers(usable=tuple(usable), unusable=unusable, notes=_notes(brought))
 
 
 def _joined(
-    settings: Mapping[str, ServerTable], brought: Brought | None
+    settings: Mapping[str, ServerTable], brought: McpJson | None
 ) -> tuple[dict[str, ServerTable], dict[str, str]]:
     """The settings' own go first; where they only add, they add to what the trusted file says."""
     found = dict(brought.servers) if brought and brought.trusted else {}
     unusable = dict(brought.unusable) if brought and brought.trusted else {}
     for name, table in settings.items():
-        if not table.adds:
+        if not table.is_extension:
             found[name] = table
             unusable.pop(name, None)
         elif name in found:
-            found[name] = added(found[name], table)
+            found[name] = merge_server_tables(found[name], table)
     return {name: table for name, table in found.items() if table.enabled}, unusable
 
 
-def added(brought: ServerTable, ours: ServerTable) -> ServerTable:
+def merge_server_tables(brought: ServerTable, ours: ServerTable) -> ServerTable:
     """What .mcp.json says of a server, with what the settings add to it."""
     return msgspec.structs.replace(
         brought,
@@ -102,14 +104,14 @@ def added(brought: ServerTable, ours: ServerTable) -> ServerTable:
     )
 
 
-def _server(name: str, table: ServerTable, environ: Mapping[str, str]) -> Server:
+def _server(name: str, table: ServerTable, environ: Mapping[str, str]) -> ConfiguredServer:
     def value(text: str) -> str:
-        return expanded(text, environ)
+        return expand_variables(text, environ)
 
     url = value(table.url) if table.url is not None else ""
     if url:
         _check(url)
-    return Server(
+    return ConfiguredServer(
         name=name,
         table=table,
         words=(value(table.command), *map(value, table.args)) if table.command is not None else (),
@@ -119,7 +121,7 @@ def _server(name: str, table: ServerTable, environ: Mapping[str, str]) -> Server
         headers=tuple((one, _one_line(one, value(text))) for one, text in table.headers.items()),
         network=table.network,
         writable=table.writable,
-        seconds=seconds(table.timeout),
+        seconds=parse_seconds(table.timeout),
     )
 
 
@@ -151,10 +153,10 @@ def _one_line(name: str, text: str) -> str:
     return text
 
 
-def _notes(brought: Brought | None) -> tuple[str, ...]:
+def _notes(brought: McpJson | None) -> tuple[str, ...]:
     if brought is None:
         return ()
-    waiting = [plain(name) for name in (*brought.servers, *brought.unusable)]
+    waiting = [escape_unprintable(name) for name in (*brought.servers, *brought.unusable)]
     if brought.trusted or not waiting:
         return brought.remarks
     count = "a server" if len(waiting) == 1 else f"{len(waiting)} servers"

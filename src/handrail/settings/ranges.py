@@ -1,6 +1,6 @@
 """How far each limit goes that a time or a size is written for."""
 
-from handrail.settings.units import nearest_size, nearest_time, seconds, size
+from handrail.settings.units import parse_seconds, parse_size, suggest_size, suggest_time
 
 TIMES: dict[str, tuple[str, str]] = {"exec": ("100 ms", "10 min"), "idle": ("1 s", "168 h")}
 """`exec`: as long as a call may ask for itself. `idle`: a week."""
@@ -13,9 +13,9 @@ SIZES: dict[str, tuple[str, str]] = {
 }
 
 
-def amount(name: str, written: str | int) -> float:
+def parse_amount(name: str, written: str | int) -> float:
     """What a limit says, in seconds or bytes; ValueError where it is nothing, too little or too much."""
-    measure = seconds if name in TIMES else size
+    measure = parse_seconds if name in TIMES else parse_size
     least, most = (TIMES if name in TIMES else SIZES)[name]
     found = measure(written)
     if not measure(least) <= found <= measure(most):
@@ -23,12 +23,12 @@ def amount(name: str, written: str | int) -> float:
     return found
 
 
-def nearest(name: str, written: object) -> str | None:
+def suggest_amount(name: str, written: object) -> str | None:
     """The right form of what was written for a limit, where there is one that is allowed."""
     if name not in {*TIMES, *SIZES} or not isinstance(written, str):
         return None
-    meant = (nearest_time if name in TIMES else nearest_size)(written)
+    meant = (suggest_time if name in TIMES else suggest_size)(written)
     try:
-        return meant if meant is not None and amount(name, meant) else None
+        return meant if meant is not None and parse_amount(name, meant) else None
     except ValueError:
         return None

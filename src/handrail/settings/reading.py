@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from handrail.settings.check import flatten, refused
+from handrail.settings.check import find_invalid_values, flatten
 from handrail.settings.document import File, FileKind, read_document, refuse
-from handrail.settings.errors import shown_path
+from handrail.settings.errors import quote_path
 from handrail.settings.layers import Layer
-from handrail.settings.lines import key_lines, lines_below
+from handrail.settings.lines import find_key_lines, find_lines_below
 
 if TYPE_CHECKING:
     from handrail.policy.rules.rule import Rule
@@ -23,23 +23,23 @@ def read_layer(path: str, kind: FileKind) -> tuple[Layer, str]:
     rules, problems = _rules(tables.pop("rule"), kind, document.text) if "rule" in tables else ((), [])
     servers, wrong = _servers(tables, document.text)
     values = flatten(tables)
-    if problems := [*_described(refused(values), document.text), *problems, *wrong]:
+    if problems := [*_described(find_invalid_values(values), document.text), *problems, *wrong]:
         refuse(file, *problems)
     layer = Layer(
         kind=kind,
-        source=f"{kind} file {shown_path(path)}",
+        source=f"{kind} file {quote_path(path)}",
         values=values,
         rules=rules,
         servers=servers,
-        lines={**key_lines(document.text), **_server_lines(document.text)},
+        lines={**find_key_lines(document.text), **_server_lines(document.text)},
     )
     return layer, sha256(document.content).hexdigest()
 
 
 def _rules(tables: object, kind: FileKind, text: str) -> "tuple[tuple[Rule, ...], list[str]]":
-    from handrail.settings.rule_tables import read_rules  # noqa: PLC0415 - only where there are rules
+    from handrail.settings.rule_tables import parse_rules  # noqa: PLC0415 - only where there are rules
 
-    return read_rules(tables, kind, text)
+    return parse_rules(tables, kind, text)
 
 
 def _servers(tables: dict[str, Any], text: str) -> "tuple[Mapping[str, ServerTable] | None, list[str]]":
@@ -47,21 +47,21 @@ def _servers(tables: dict[str, Any], text: str) -> "tuple[Mapping[str, ServerTab
     section: object = tables.get("mcp")
     if not isinstance(section, dict) or "servers" not in section:
         return None, []
-    from handrail.settings.servers import read_servers  # noqa: PLC0415 - only where there are servers
+    from handrail.settings.servers import parse_servers  # noqa: PLC0415 - only where there are servers
 
     rest: dict[str, Any] = dict(section)  # pyright: ignore[reportUnknownArgumentType]
     written: object = rest.pop("servers")
     tables["mcp"] = rest
-    return read_servers(written, lines_below(text, "mcp.servers"))
+    return parse_servers(written, find_lines_below(text, "mcp.servers"))
 
 
 def _server_lines(text: str) -> dict[str, int]:
-    return {f"mcp.servers.{name}": line for name, line in lines_below(text, "mcp.servers").items()}
+    return {f"mcp.servers.{name}": line for name, line in find_lines_below(text, "mcp.servers").items()}
 
 
 def _described(wrong: Mapping[str, object], text: str) -> list[str]:
     if not wrong:
         return []
-    from handrail.settings.problem import describe  # noqa: PLC0415 - only for an error
+    from handrail.settings.problem import describe_refused  # noqa: PLC0415 - only for an error
 
-    return describe(wrong, text)
+    return describe_refused(wrong, text)

@@ -9,14 +9,15 @@ import msgspec
 
 from handrail.policy.rules.rule import Layer, Rule
 from handrail.protocol.decision import Verdict
-from handrail.protocol.reading import converted
-from handrail.settings.errors import clip, shown
-from handrail.settings.lines import table_lines
+from handrail.protocol.reading import convert
+from handrail.protocol.text import truncate
+from handrail.settings.errors import MAX_SHOWN_CHARACTERS, truncate_repr
+from handrail.settings.lines import find_table_lines
 from handrail.settings.model import Section
-from handrail.settings.problem import first_few
+from handrail.settings.problem import list_first_problems
 from handrail.settings.reference import RULE
 
-_MOST_RULES = 200  # each is held against each other one at load
+_MAX_RULES = 200  # each is held against each other one at load
 _VERDICTS: dict[str, Verdict] = {"allow": "allow", "ask": "confirm", "deny": "deny"}
 _Placed = list[tuple[dict[str, Any], dict[str, int]]]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
@@ -37,15 +38,15 @@ class RuleTable(Section, frozen=True, kw_only=True):
     any_args: bool = False
 
 
-def read_rules(tables: object, layer: Layer, text: str) -> tuple[tuple[Rule, ...], list[str]]:
+def parse_rules(tables: object, layer: Layer, text: str) -> tuple[tuple[Rule, ...], list[str]]:
     """The rules, and everything that is wrong with them in words; rules only where nothing is."""
     if not _are_tables(tables):
-        return (), [f"rule is {shown(tables)}; allowed: tables, each written [[rule]]"]
+        return (), [f"rule is {truncate_repr(tables)}; allowed: tables, each written [[rule]]"]
     written = cast("list[dict[str, Any]]", tables)
-    if len(written) > _MOST_RULES:
-        return (), [f"there are {len(written):,} rules; allowed: at most {_MOST_RULES}"]
-    placed = list(zip(written, table_lines(text, "rule", len(written)), strict=True))
-    if problems := first_few(chain(_problems(placed), _said_twice(placed))):
+    if len(written) > _MAX_RULES:
+        return (), [f"there are {len(written):,} rules; allowed: at most {_MAX_RULES}"]
+    placed = list(zip(written, find_table_lines(text, "rule", len(written)), strict=True))
+    if problems := list_first_problems(chain(_problems(placed), _said_twice(placed))):
         return (), problems
     return tuple(_rule(table, layer, lines.get("")) for table, lines in placed), []
 
@@ -55,7 +56,7 @@ def _are_tables(value: object) -> bool:
 
 
 def _rule(table: Mapping[str, Any], layer: Layer, line: int | None) -> Rule:
-    written = converted(table, RuleTable)
+    written = convert(table, RuleTable)
     (said,) = _said(table)
     return Rule(
         id=written.id,
@@ -85,14 +86,14 @@ def _problems(placed: _Placed) -> Iterator[str]:
 
 def _wrong(key: str, value: object) -> str | None:
     if key not in RULE:
-        near = get_close_matches(clip(key), list(RULE), n=1)
-        name = key if key.isascii() and key.isidentifier() else shown(key)
-        return f"{clip(name)} is no part of a rule; {f'did you mean {near[0]}?' if near else _parts()}"
+        near = get_close_matches(truncate(key, MAX_SHOWN_CHARACTERS), list(RULE), n=1)
+        name = truncate(key, MAX_SHOWN_CHARACTERS) if key.isascii() and key.isidentifier() else truncate_repr(key)
+        return f"{name} is no part of a rule; {f'did you mean {near[0]}?' if near else _parts()}"
     sample: dict[str, object] = {"id": "a", key: value}
     try:
-        converted(sample, RuleTable)
+        convert(sample, RuleTable)
     except (msgspec.ValidationError, ValueError):
-        return f"{key} is {shown(value)}; allowed: {RULE[key].allowed}"
+        return f"{key} is {truncate_repr(value)}; allowed: {RULE[key].allowed}"
     return None
 
 
@@ -101,7 +102,7 @@ def _said_twice(placed: _Placed) -> Iterator[str]:
     for number, (table, lines) in enumerate(placed, start=1):
         name: object = table.get("id")
         if isinstance(name, str) and first.setdefault(name, number) != number:
-            yield f"{_at(lines.get('id'), number)}another rule has the id {shown(name)}"
+            yield f"{_at(lines.get('id'), number)}another rule has the id {truncate_repr(name)}"
 
 
 def _said(table: Mapping[str, object]) -> list[str]:

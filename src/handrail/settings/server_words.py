@@ -7,23 +7,23 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from handrail.policy.secret_values import looks_random, looks_secret
-from handrail.policy.variables import names_secret
-from handrail.settings.errors import plain
+from handrail.policy.secret_values import is_random_value, is_secret_value
+from handrail.policy.variables import is_secret_name
+from handrail.protocol.text import escape_unprintable
 
 if TYPE_CHECKING:
     from handrail.settings.servers import ServerTable
 
 _HIDDEN = "…"
-_LONGEST_COMMAND = 500
+_MAX_COMMAND_CHARS = 500
 _OF_A_SHELL = re.compile(r"[;&|<>(){}$`\n]")
 _TOKEN = re.compile(r"""(?:(?:bearer|basic)\s+)?[^\s;&|<>(){}$`'"\\]+""", re.IGNORECASE)
 
 
-def server_words(table: "ServerTable") -> str:
+def describe_server(table: "ServerTable") -> str:
     """`runs npx -y a-server, with GITHUB_TOKEN; reaches api.github.com`."""
     if table.url is not None:
-        first = f"connects to {origin(table.url)}"
+        first = f"connects to {to_origin(table.url)}"
     elif table.command is not None:
         first = f"runs {_command_words((table.command, *table.args))}"
     else:
@@ -37,10 +37,10 @@ def server_words(table: "ServerTable") -> str:
         *(["is believed about which tools only look"] if table.hints else []),
         *([] if table.enabled else ["switched off"]),
     ]
-    return plain("; ".join((first, *told)))
+    return escape_unprintable("; ".join((first, *told)))
 
 
-def origin(url: str) -> str:
+def to_origin(url: str) -> str:
     """The server of an address: the rest of it may hold a token."""
     try:
         parts = urlsplit(url)
@@ -51,10 +51,10 @@ def origin(url: str) -> str:
 
 def _command_words(words: tuple[str, ...]) -> str:
     """What is run, word by word as a shell would take it; what is too long says how much of it is not shown."""
-    line = plain(" ".join(_shown_words(words)))
-    if len(line) <= _LONGEST_COMMAND:
+    line = escape_unprintable(" ".join(_shown_words(words)))
+    if len(line) <= _MAX_COMMAND_CHARS:
         return line
-    return f"{line[:_LONGEST_COMMAND]}… ({len(line) - _LONGEST_COMMAND:,} characters more)"
+    return f"{line[:_MAX_COMMAND_CHARS]}… ({len(line) - _MAX_COMMAND_CHARS:,} characters more)"
 
 
 def _shown_words(words: tuple[str, ...]) -> Iterator[str]:
@@ -62,15 +62,15 @@ def _shown_words(words: tuple[str, ...]) -> Iterator[str]:
     yield shlex.quote(words[0])  # which is never a secret
     for before, word in pairwise(words):
         option, sign, _ = word.partition("=")
-        after = before.startswith("-") and "=" not in before and names_secret(before)
+        after = before.startswith("-") and "=" not in before and is_secret_name(before)
         parts = _TOKEN.sub(lambda token: _HIDDEN if _is_secret(token[0]) else token[0], word)
         if _OF_A_SHELL.search(word) or (" " in word and parts not in {word, _HIDDEN}):
             yield shlex.quote(parts)  # more than a value: no program may pass for a key, which is left out
-        elif sign and names_secret(option):
+        elif sign and is_secret_name(option):
             yield f"{option}={_HIDDEN}"
         else:
             yield _HIDDEN if after or _is_secret(word) else shlex.quote(word)
 
 
 def _is_secret(word: str) -> bool:
-    return looks_secret(word) or looks_random(word)
+    return is_secret_value(word) or is_random_value(word)

@@ -6,25 +6,25 @@ from typing import Any, Literal
 import msgspec
 
 from handrail.protocol.decision import MODES
-from handrail.settings.ranges import amount
+from handrail.settings.ranges import parse_amount
 
 LayerKind = Literal["managed", "user", "project", "session", "environment", "flag", "default"]
 Meet = Callable[[Any, Any], Any]
 """Of the value below and the one above it, the loosest value that is as strict as both."""
 
-EVERYBODY: tuple[LayerKind, ...] = ("managed", "user", "project", "session", "flag")
+TRUSTED_SOURCES: tuple[LayerKind, ...] = ("managed", "user", "project", "session", "flag")
 """The project once it is trusted. The environment never: whatever starts a process can set it."""
-PERSON: tuple[LayerKind, ...] = ("managed", "user", "flag")
-FILES: tuple[LayerKind, ...] = ("managed", "user")
-ANYBODY: tuple[LayerKind, ...] = (*EVERYBODY, "environment")
+USER_SOURCES: tuple[LayerKind, ...] = ("managed", "user", "flag")
+FILE_SOURCES: tuple[LayerKind, ...] = ("managed", "user")
+ALL_SOURCES: tuple[LayerKind, ...] = (*TRUSTED_SOURCES, "environment")
 
 
 class Strictness(msgspec.Struct, frozen=True):
     """How one setting is tightened; `why` says what is at stake."""
 
-    meet: Meet
+    merge_strict: Meet
     why: str
-    loosened_by: tuple[LayerKind, ...] = EVERYBODY
+    loosened_by: tuple[LayerKind, ...] = TRUSTED_SOURCES
     reserved: tuple[object, ...] = ()
     """Values that only a person may give, even where others may loosen."""
 
@@ -32,7 +32,7 @@ class Strictness(msgspec.Struct, frozen=True):
 def may_loosen(kind: LayerKind, key: str, value: object) -> bool:
     """Whether a layer, trusted as far as it can be, may give this value where it is looser than what is below."""
     rule = STRICTNESS[key]
-    return kind in rule.loosened_by and (value not in rule.reserved or kind in PERSON)
+    return kind in rule.loosened_by and (value not in rule.reserved or kind in USER_SOURCES)
 
 
 def _first(*strictest_first: object) -> Meet:
@@ -54,7 +54,7 @@ def _least_of_some(below: int | None, above: int | None) -> int | None:
 
 
 def _smaller(name: str) -> Meet:
-    return lambda below, above: min(above, below, key=lambda written: amount(name, written))
+    return lambda below, above: min(above, below, key=lambda written: parse_amount(name, written))
 
 
 def _all_of(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
@@ -69,12 +69,12 @@ def _in_both(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
     """The hosts that both lists have, be it that one says it in fewer words: `*.example.org`."""
     if not below or not above:
         return ()
-    from handrail.policy.network.entries import parse_entry  # noqa: PLC0415 - only where somebody lists one
-    from handrail.policy.network.listed import Listed  # noqa: PLC0415
+    from handrail.policy.network.entries import parse_host_pattern  # noqa: PLC0415 - only where somebody lists one
+    from handrail.policy.network.listed import Allowlist  # noqa: PLC0415
 
     def inside(those: tuple[str, ...], these: tuple[str, ...]) -> list[str]:
-        listed = Listed.from_entries(these)
-        return [entry for entry in those if listed.holds(parse_entry(entry))]
+        listed = Allowlist.from_entries(these)
+        return [entry for entry in those if listed.holds(parse_host_pattern(entry))]
 
     return tuple(dict.fromkeys([*inside(above, below), *inside(below, above)]))
 
@@ -85,30 +85,34 @@ def _as_below(below: object, above: object) -> object:  # noqa: ARG001  whatever
 
 STRICTNESS: dict[str, Strictness] = {
     "mode": Strictness(_first(*MODES), "a looser mode asks less", reserved=("full",)),
-    "model": Strictness(_as_below, "whoever answers reads what the model is shown of the workspace", ANYBODY),
+    "model": Strictness(_as_below, "whoever answers reads what the model is shown of the workspace", ALL_SOURCES),
     "preview": Strictness(_first("never", "when-asked"), "what is tried runs before anybody said yes, be it in a copy"),
     "profile": Strictness(_first("restricted", "standard"), "restricted runs a short list of commands"),
     "tools.enable": Strictness(_common, "another tool is another way to act"),
     "tools.disable": Strictness(_all_of, "a tool that is off does nothing"),
     "tools.deny": Strictness(_all_of, "a permission that is missing cannot be used"),
     "tools.folders": Strictness(
-        _common, "its files run in this process, and may be others by the next start than those one trusted", PERSON
+        _common,
+        "its files run in this process, and may be others by the next start than those one trusted",
+        USER_SOURCES,
     ),
     "tools.installed": Strictness(_first(False, True), "code of other packages runs in this process"),
     "skills.enabled": Strictness(_first(False, True), "a skill is text that the model goes by"),
-    "skills.folders": Strictness(_common, "what is there is told to the model as the person's own", PERSON),
+    "skills.folders": Strictness(_common, "what is there is told to the model as the person's own", USER_SOURCES),
     "skills.disable": Strictness(_all_of, "a skill that is off says nothing"),
     "read.images": Strictness(_first(False, True), "an image costs, and can carry words to the model"),
     "results.characters": Strictness(_least, "more of a result costs more, and crowds out the person's words"),
     "results.batch_characters": Strictness(_least, "as above"),
     "journal.durability": Strictness(_first("power", "crash"), "power loses less"),
-    "store.keep": Strictness(_as_below, "how long the person's state folder keeps things is the person's", PERSON),
-    "events.jsonl": Strictness(_as_below, "it writes into the workspace whatever was said, unasked", FILES),
+    "store.keep": Strictness(
+        _as_below, "how long the person's state folder keeps things is the person's", USER_SOURCES
+    ),
+    "events.jsonl": Strictness(_as_below, "it writes into the workspace whatever was said, unasked", FILE_SOURCES),
     "paths.read_only": Strictness(_common, "another root is more to read"),
     "paths.writable": Strictness(_common, "another root is more to change"),
-    "paths.outside": Strictness(_first("deny", "ask"), "asking lets somebody say yes", FILES),
+    "paths.outside": Strictness(_first("deny", "ask"), "asking lets somebody say yes", FILE_SOURCES),
     "paths.client_roots": Strictness(
-        _first("ignore", "read-only", "writable"), "a client's folders are more to read and to change", PERSON
+        _first("ignore", "read-only", "writable"), "a client's folders are more to read and to change", USER_SOURCES
     ),
     "bulk.deleted": Strictness(_least, "a higher number asks later"),
     "bulk.changed": Strictness(_least, "a higher number asks later"),
@@ -117,12 +121,12 @@ STRICTNESS: dict[str, Strictness] = {
     "restricted.folders": Strictness(_common, "another folder is more to read and write"),
     "search.ignore": Strictness(_all_of, "what is skipped is not shown; it can still be read by name"),
     "search.engine": Strictness(_first("python", "auto", "ripgrep"), "Python's own search starts no program"),
-    "undo.days": Strictness(_as_below, "how long the person's state folder keeps things is the person's", PERSON),
-    "sandbox.tier": Strictness(_most, "a lower tier confines less", PERSON),
-    "sandbox.least": Strictness(_most, "below it no command runs", PERSON),
-    "sandbox.toolchains": Strictness(_common, "another folder is more that commands read", PERSON),
-    "sandbox.environment": Strictness(_common, "another variable is more that commands learn", PERSON),
-    "network.allow": Strictness(_in_both, "another host is more that commands can tell and be told", FILES),
+    "undo.days": Strictness(_as_below, "how long the person's state folder keeps things is the person's", USER_SOURCES),
+    "sandbox.tier": Strictness(_most, "a lower tier confines less", USER_SOURCES),
+    "sandbox.least": Strictness(_most, "below it no command runs", USER_SOURCES),
+    "sandbox.toolchains": Strictness(_common, "another folder is more that commands read", USER_SOURCES),
+    "sandbox.environment": Strictness(_common, "another variable is more that commands learn", USER_SOURCES),
+    "network.allow": Strictness(_in_both, "another host is more that commands can tell and be told", FILE_SOURCES),
     "mcp.wait": Strictness(_smaller("exec"), "who waits longer begins later"),
     "limits.exec": Strictness(_smaller("exec"), "who takes longer is in the way longer"),
     "limits.output": Strictness(_smaller("output"), "more output takes more memory"),
@@ -137,7 +141,7 @@ STRICTNESS: dict[str, Strictness] = {
     "agent.tokens": Strictness(_least_of_some, "tokens cost the person's money"),
     "agent.repeats": Strictness(_least, "who does the same again and again costs, and does nothing"),
     "agent.attempts": Strictness(_least, "each attempt may cost"),
-    "agent.full": Strictness(_least, "a longer talk costs more with every question"),
+    "agent.full": Strictness(_least, "a longer transcript costs more with every question"),
     "agent.window": Strictness(_least_of_some, "as above"),
 }
 """For every dotted key, in the order of the model."""

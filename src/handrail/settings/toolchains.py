@@ -2,8 +2,8 @@
 
 import os
 
-from handrail.policy.names import protection
-from handrail.settings.errors import SettingsError, shown_path
+from handrail.policy.names import find_protection
+from handrail.settings.errors import SettingsError, quote_path
 
 _EVERY_PROGRAMS = (".config", ".local", ".local/share")
 """Folders in the home folder that every program keeps something in, credentials too."""
@@ -15,7 +15,7 @@ def refuse_wide(toolchains: tuple[str, ...], home: str, state: str) -> None:
     if found:
         raise SettingsError(
             "The settings cannot be used",
-            [f"sandbox.toolchains has {shown_path(path)}, {why}" for path, why in found],
+            [f"sandbox.toolchains has {quote_path(path)}, {why}" for path, why in found],
             "Nothing was run. Name a smaller folder in it, then try again.",
         )
 
@@ -27,7 +27,7 @@ def _why_not(path: str, home: str, state: str) -> str | None:
     if _any_holds(spellings, state):
         return "which handrail keeps its own files in"
     shared = {os.path.join(place, name) for place in _places(home) for name in _EVERY_PROGRAMS}
-    if spellings & shared or any(protection(spelled) == "credential" for spelled in spellings):
+    if spellings & shared or any(find_protection(spelled) == "credential" for spelled in spellings):
         return "where programs keep credentials"
     return None
 

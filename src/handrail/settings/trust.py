@@ -9,11 +9,11 @@ from typing import Literal
 import msgspec
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.reading import from_json
-from handrail.settings.errors import shown_path
-from handrail.settings.location import lies_in
+from handrail.protocol.reading import decode_json
+from handrail.settings.errors import quote_path
+from handrail.settings.location import is_located_in
 
-_LARGEST_BYTES = 16 * 1024 * 1024
+_MAX_FILE_BYTES = 16 * 1024 * 1024
 
 
 class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -33,18 +33,18 @@ class TrustFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     projects: dict[str, Trust] = {}
 
 
-def trust_in(state: str, workspace: str, digest: str) -> tuple[bool, str]:
+def read_project_trust(state: str, workspace: str, digest: str) -> tuple[bool, str]:
     """Whether the project is trusted as it is, and what a person should be told about it."""
     return _trust(state, workspace, digest, "handrail.toml", lambda given: given.digest)
 
 
-def trust_in_servers(state: str, workspace: str, digest: str) -> tuple[bool, str]:
+def read_server_trust(state: str, workspace: str, digest: str) -> tuple[bool, str]:
     """The same of the servers that it brings: each file is trusted by itself."""
     return _trust(state, workspace, digest, ".mcp.json", lambda given: given.servers)
 
 
 def _trust(state: str, workspace: str, digest: str, file: str, of: Callable[[Trust], str]) -> tuple[bool, str]:
-    if lies_in(state, workspace):
+    if is_located_in(state, workspace):
         return False, "the state folder lies in the workspace, so trust that is recorded there does not count"
     try:
         given = read_trust(state).get(workspace)
@@ -57,14 +57,14 @@ def _trust(state: str, workspace: str, digest: str, file: str, of: Callable[[Tru
     return False, f"{file} is no longer what you trusted: look at it before you trust it again"
 
 
-def trust_path(state: str) -> str:
+def build_trust_path(state: str) -> str:
     """The file in the state folder."""
     return os.path.join(state, "trust.json")
 
 
 def read_trust(state: str) -> dict[str, Trust]:
     """All trust that was given; a StoreError when the file is not what handrail wrote."""
-    path = trust_path(state)
+    path = build_trust_path(state)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -72,7 +72,7 @@ def read_trust(state: str) -> dict[str, Trust]:
     except (OSError, ValueError) as error:
         raise _unusable(path, getattr(error, "strerror", None) or str(error)) from None
     try:
-        return from_json(_own_bytes(path, descriptor), TrustFile).projects
+        return decode_json(_own_bytes(path, descriptor), TrustFile).projects
     except (msgspec.DecodeError, UnicodeDecodeError, OSError):
         raise _unusable(path, "it is not what handrail wrote") from None
     finally:
@@ -81,13 +81,13 @@ def read_trust(state: str) -> dict[str, Trust]:
 
 def _own_bytes(path: str, descriptor: int) -> bytes:
     status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode) or status.st_size > _LARGEST_BYTES:
+    if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_FILE_BYTES:
         raise _unusable(path, "it is not what handrail wrote")
     if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise _unusable(path, "somebody else could have written it")
     with open(descriptor, "rb", closefd=False) as stream:
-        return stream.read(_LARGEST_BYTES)
+        return stream.read(_MAX_FILE_BYTES)
 
 
 def _unusable(path: str, reason: str) -> StoreError:
-    return StoreError(f"The record of trust {shown_path(path)} cannot be used: {reason}. Look at it, then remove it.")
+    return StoreError(f"The record of trust {quote_path(path)} cannot be used: {reason}. Look at it, then remove it.")

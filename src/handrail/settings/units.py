@@ -21,22 +21,22 @@ _OTHER_BYTES = {"byte": "B", "bytes": "B"} | {
 }
 
 
-def seconds(written: str | int) -> float:
+def parse_seconds(written: str | int) -> float:
     """A time in seconds; ValueError where it is none."""
     return written if isinstance(written, int) else _amount(written, TIME, SECONDS)
 
 
-def size(written: str | int) -> int:
+def parse_size(written: str | int) -> int:
     """A size in bytes; ValueError where it is none."""
     return written if isinstance(written, int) else int(_amount(written, SIZE, BYTES))
 
 
-def nearest_time(written: str) -> str | None:
+def suggest_time(written: str) -> str | None:
     """The right form of a time that is written in another one: `"2m"` is meant as `"2 min"`."""
     return _nearest(written, "s", SECONDS, _OTHER_SECONDS)
 
 
-def nearest_size(written: str) -> str | None:
+def suggest_size(written: str) -> str | None:
     """The right form of a size that is written in another one."""
     return _nearest(written, "B", BYTES, _OTHER_BYTES)
 

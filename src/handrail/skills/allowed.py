@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.policy.rules.foreign_names import FOREIGN
-from handrail.policy.rules.skill_patterns import skill_command
+from handrail.policy.rules.foreign_names import MCP_PREFIX
+from handrail.policy.rules.skill_patterns import parse_skill_command
 
 NAMES: dict[str, str] = {
     "Read": "read",
@@ -28,14 +28,14 @@ NAMES: dict[str, str] = {
 OF_PATHS = frozenset({"read", "write", "edit", "find", "grep", "ls", "apply_patch", "multi_edit", "delete"})
 _ENTRY = re.compile(r"(?P<name>[A-Za-z0-9_.*-]{1,200})(?:\((?P<argument>.*)\))?", re.DOTALL)
 _EVERYTHING = frozenset({"", "*", ":*", "**"})
-_MOST = 200
+_MAX_TOOLS = 200
 
 
-class AllowedError(ValueError):
+class AllowedToolsError(ValueError):
     """Why a list of tools cannot be used, in words."""
 
 
-class Allowed(msgspec.Struct, frozen=True):
+class AllowedTools(msgspec.Struct, frozen=True):
     """The tools that a skill names, in order, and for some of them what it names them for."""
 
     tools: tuple[str, ...]
@@ -44,7 +44,7 @@ class Allowed(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
-def allowed(value: Any) -> Allowed | None:
+def parse_allowed_tools(value: Any) -> AllowedTools | None:
     """What a value of `allowed-tools` means: a list, or a text with commas or spaces between the names. None where it
     says nothing, or everything; AllowedError where nobody can tell."""
     if value is None or value == "":
@@ -63,10 +63,10 @@ def allowed(value: Any) -> Allowed | None:
             patterns.append(pattern)
             warnings += [_unread(entry)] if not _can_be_read(tool, pattern) else ()
     limited = {tool: tuple(patterns) for tool, patterns in found.items() if patterns is not None}
-    return Allowed(tuple(found), limited, tuple(warnings))
+    return AllowedTools(tuple(found), limited, tuple(warnings))
 
 
-def spelled(tools: tuple[str, ...] | None, patterns: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
+def format_allowed_tools(tools: tuple[str, ...] | None, patterns: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
     """Tools with what they are for: `read`, `exec(git add:*)`."""
     if tools is None:
         return None
@@ -76,7 +76,7 @@ def spelled(tools: tuple[str, ...] | None, patterns: dict[str, tuple[str, ...]])
 
 def is_foreign(tool: str) -> bool:
     """Whether it is a tool of another server, or all of one: who offers them is not known beforehand."""
-    return tool.startswith(FOREIGN)
+    return tool.startswith(MCP_PREFIX)
 
 
 def _entries(value: Any) -> list[str]:
@@ -84,10 +84,10 @@ def _entries(value: Any) -> list[str]:
     entries: list[str] = []
     for text in texts:  # pyright: ignore[reportUnknownVariableType]
         if not isinstance(text, str):
-            raise AllowedError("allowed-tools is neither a text nor a list of texts")
+            raise AllowedToolsError("allowed-tools is neither a text nor a list of texts")
         entries += _split(text)
-    if len(entries) > _MOST:
-        raise AllowedError(f"allowed-tools names more than {_MOST} tools")
+    if len(entries) > _MAX_TOOLS:
+        raise AllowedToolsError(f"allowed-tools names more than {_MAX_TOOLS} tools")
     return entries
 
 
@@ -104,14 +104,14 @@ def _split(text: str) -> list[str]:
         else:
             entry += character
     if depth != 0:
-        raise AllowedError(f"allowed-tools has a bracket too many or too few: {text[:80]!r}")
+        raise AllowedToolsError(f"allowed-tools has a bracket too many or too few: {text[:80]!r}")
     return [one for one in (*entries, entry) if one]
 
 
 def _taken_apart(entry: str) -> tuple[str, str | None]:
     found = _ENTRY.fullmatch(entry)
     if found is None:
-        raise AllowedError(f"allowed-tools names {entry[:80]!r}, which is no tool's name")
+        raise AllowedToolsError(f"allowed-tools names {entry[:80]!r}, which is no tool's name")
     return found["name"], found["argument"]
 
 
@@ -131,7 +131,7 @@ def _path(pattern: str) -> str:
 
 def _can_be_read(tool: str, pattern: str) -> bool:
     if tool == "exec":
-        return skill_command(pattern) is not None
+        return parse_skill_command(pattern) is not None
     return not (tool in OF_PATHS and pattern.startswith(("~", "!")))
 
 

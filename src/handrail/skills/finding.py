@@ -7,23 +7,23 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.protocol.error import ToolError, UsageError
-from handrail.settings.location import expand_home, lies_in, user_file
+from handrail.settings.location import expand_home, is_located_in, resolve_user_file
 from handrail.settings.model import Settings
 from handrail.skills.allowed import is_foreign
 from handrail.skills.reading import FILE, read_skill
-from handrail.skills.skill import Place, Skill
-from handrail.workspace.glimpse import files_below, folder_names
+from handrail.skills.skill import Skill, SkillFolder
+from handrail.workspace.glimpse import list_files_below, list_folder_names
 from handrail.workspace.workspace import Workspace
 
 _OF_PROJECTS = (".handrail/skills", ".agents/skills", ".claude/skills")
 _OF_PEOPLE = ("~/.agents/skills", "~/.claude/skills")
-_MOST = 200
+_MAX_SKILLS = 200
 """Skills in one place."""
-_MOST_FILES = 100
-_DEPTH = 4
+_MAX_FILES = 100
+_MAX_LEVELS = 4
 
 
-class Found(msgspec.Struct, frozen=True):
+class SkillCatalog(msgspec.Struct, frozen=True):
     """All skills, in the order of their names, and what a person should know of the places they were looked for in."""
 
     skills: tuple[Skill, ...] = ()
@@ -34,27 +34,27 @@ class Found(msgspec.Struct, frozen=True):
         return next((skill for skill in self.skills if skill.name == name), None)
 
 
-def places_of(settings: Settings, environ: Mapping[str, str]) -> tuple[Place, ...]:
+def list_skill_folders(settings: Settings, environ: Mapping[str, str]) -> tuple[SkillFolder, ...]:
     """Where skills are looked for; of two with one name, the one in the earlier place counts.
 
     The person's own come first: else a workspace could put its text in the place of one that the person chose.
     """
     if not settings.skills.enabled:
         return ()
-    own = os.path.join(os.path.dirname(user_file(environ)), "skills")
+    own = os.path.join(os.path.dirname(resolve_user_file(environ)), "skills")
     home = expand_home("~", environ)
     people = (own, *(expand_home(path, environ) for path in _OF_PEOPLE))
     return (
-        *(Place("settings", path, _as_written(path, home)) for path in settings.skills.folders),
-        *(Place("user", path, _as_written(path, home)) for path in people),
+        *(SkillFolder("settings", path, _as_written(path, home)) for path in settings.skills.folders),
+        *(SkillFolder("user", path, _as_written(path, home)) for path in people),
         # What the restricted profile may read is a short list, and these are not on it.
-        *(Place("project", path, path) for path in _OF_PROJECTS if settings.profile != "restricted"),
+        *(SkillFolder("project", path, path) for path in _OF_PROJECTS if settings.profile != "restricted"),
     )
 
 
 def find_skills(
-    workspace: Workspace, places: Iterable[Place], *, disabled: Collection[str] = (), known: Collection[str] = ()
-) -> Found:
+    workspace: Workspace, places: Iterable[SkillFolder], *, disabled: Collection[str] = (), known: Collection[str] = ()
+) -> SkillCatalog:
     """The skills in some places. `known`: the tools that there are, for a word about those that there are not."""
     taken: dict[str, Skill] = {}
     warnings: list[str] = []
@@ -69,7 +69,7 @@ def find_skills(
             else:
                 second = f"another skill of this name, in {skill.shown}, is not used"
                 taken[skill.name] = replace(first, warnings=(*first.warnings, second))
-    return Found(tuple(taken[name] for name in sorted(taken)), tuple(warnings))
+    return SkillCatalog(tuple(taken[name] for name in sorted(taken)), tuple(warnings))
 
 
 def _is_same(workspace: Workspace, one: Skill, other: Skill) -> bool:
@@ -77,22 +77,22 @@ def _is_same(workspace: Workspace, one: Skill, other: Skill) -> bool:
     return first == second
 
 
-def with_files(workspace: Workspace, skill: Skill) -> Skill:
+def add_files(workspace: Workspace, skill: Skill) -> Skill:
     """The same, with its other files: who only lists skills need not look for them."""
     if skill.problem:
         return skill
     try:
         if skill.origin == "project":
-            files = files_below(workspace, skill.folder, _MOST_FILES, _DEPTH)
+            files = list_files_below(workspace, skill.folder, _MAX_FILES, _MAX_LEVELS)
         else:
             with Workspace(skill.folder) as own:
-                files = files_below(own, ".", _MOST_FILES, _DEPTH)
+                files = list_files_below(own, ".", _MAX_FILES, _MAX_LEVELS)
     except UsageError:
         return skill  # it is gone
     return replace(skill, files=tuple(file for file in files if file != FILE))
 
 
-def _in_place(workspace: Workspace, place: Place, warnings: list[str]) -> list[Skill]:
+def _in_place(workspace: Workspace, place: SkillFolder, warnings: list[str]) -> list[Skill]:
     try:
         if place.origin == "project":
             return _skills(workspace, workspace, place.path, place, warnings)
@@ -110,19 +110,19 @@ def _in_place(workspace: Workspace, place: Place, warnings: list[str]) -> list[S
 
 def _is_the_agents(workspace: Workspace, path: str) -> bool:
     """Whether who works here could put a link there: then it is no more the person's than the rest of the workspace."""
-    return any(root.writable and lies_in(path, root.path) for root in workspace.roots)
+    return any(root.writable and is_located_in(path, root.path) for root in workspace.roots)
 
 
-def _skills(workspace: Workspace, own: Workspace, path: str, place: Place, warnings: list[str]) -> list[Skill]:
+def _skills(workspace: Workspace, own: Workspace, path: str, place: SkillFolder, warnings: list[str]) -> list[Skill]:
     """Those in a place, which is in `own`."""
-    names, count = folder_names(own, path, _MOST)
-    if count > _MOST:
-        warnings.append(f"{place.shown} holds {count} names; only the first {_MOST} were looked at")
+    names, count = list_folder_names(own, path, _MAX_SKILLS)
+    if count > _MAX_SKILLS:
+        warnings.append(f"{place.shown} holds {count} names; only the first {_MAX_SKILLS} were looked at")
     found = [_skill(workspace, place, name) for name in names if not name.startswith(".")]
     return [skill for skill in found if skill is not None]
 
 
-def _skill(workspace: Workspace, place: Place, name: str) -> Skill | None:
+def _skill(workspace: Workspace, place: SkillFolder, name: str) -> Skill | None:
     bare = Skill(name=name, origin=place.origin, shown=f"{place.shown}/{name}", folder=f"{place.path}/{name}")
     if place.origin == "project":
         return _read(workspace, bare.folder, bare)
@@ -148,7 +148,7 @@ def _read(workspace: Workspace, path: str, bare: Skill) -> Skill | None:
 
 def _has_skill(workspace: Workspace, path: str) -> bool:
     """Whether a folder has such a name, whatever it is: a link that leads nowhere good is told, not passed over."""
-    return workspace.look(f"{path}/{FILE}", "delete").kind != "missing"
+    return workspace.fact_for_command(f"{path}/{FILE}", "delete").kind != "missing"
 
 
 def _with_unknown(skill: Skill, known: Collection[str]) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-_MOST_CHARACTERS = 8_192
-_DEEPEST = 50
+_MAX_FRONT_MATTER_CHARS = 8_192
+_MAX_LEVELS = 50
 _LINE = "---"
 
 
@@ -11,7 +11,7 @@ class FrontMatterError(ValueError):
     """Why a front matter cannot be used, in words."""
 
 
-def split(text: str) -> tuple[str, str]:
+def split_front_matter(text: str) -> tuple[str, str]:
     """The front matter and what comes behind it."""
     lines = text.split("\n")
     if lines[0].rstrip() != _LINE:
@@ -22,10 +22,10 @@ def split(text: str) -> tuple[str, str]:
     return "\n".join(lines[1:end]), "\n".join(lines[end + 1 :]).strip("\n")
 
 
-def fields(text: str) -> dict[str, Any]:
+def parse_front_matter(text: str) -> dict[str, Any]:
     """The fields of a front matter."""
-    if len(text) > _MOST_CHARACTERS:
-        raise FrontMatterError(f"its front matter has more than {_MOST_CHARACTERS} characters")
+    if len(text) > _MAX_FRONT_MATTER_CHARS:
+        raise FrontMatterError(f"its front matter has more than {_MAX_FRONT_MATTER_CHARS} characters")
     found = _loaded(text)
     if not isinstance(found, dict):
         raise FrontMatterError("its front matter is no table of names and values")
@@ -41,7 +41,7 @@ def _loaded(text: str) -> Any:
         depth = 0
         for event in yaml.parse(text, Loader=loader):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
+            if depth > _MAX_LEVELS:
                 raise FrontMatterError("its front matter is nested too deeply")
             if isinstance(event, yaml.AliasEvent):  # few of them can stand for more than any memory holds
                 raise FrontMatterError("its front matter uses references (*name), which are not read")

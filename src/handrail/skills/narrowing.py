@@ -11,10 +11,10 @@ from handrail.skills.allowed import is_foreign
 from handrail.store.active_skills import ActiveSkill
 
 ALWAYS = frozenset({"display", "question", "todo", "memory", "skill_list", "skill_control"})
-"""They work on the talk only; and a skill that took the last two away could never be ended."""
+"""They work on the conversation only; and a skill that took the last two away could never be ended."""
 
 
-def allowed_tools(active: Sequence[ActiveSkill], registered: Collection[str]) -> frozenset[str] | None:
+def collect_allowed_tools(active: Sequence[ActiveSkill], registered: Collection[str]) -> frozenset[str] | None:
     """The names that the active skills leave, of those that there are; None where they leave all."""
     narrowing = _narrowing_ones(active)
     if not narrowing:
@@ -28,7 +28,7 @@ def allowed_tools(active: Sequence[ActiveSkill], registered: Collection[str]) ->
     return frozenset(name for name in registered if name in named or name in ALWAYS or name.startswith(servers))
 
 
-def narrowing_of(tool: str, active: Sequence[ActiveSkill]) -> Narrowing | None:
+def find_restriction(tool: str, active: Sequence[ActiveSkill]) -> Narrowing | None:
     """What the active skills leave of one tool; None where they leave all of it, or none names it."""
     narrowing = _narrowing_ones(active)
     if not narrowing or tool in ALWAYS:

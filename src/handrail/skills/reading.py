@@ -6,20 +6,21 @@ from typing import Any
 from msgspec.structs import replace
 
 from handrail.protocol.error import ToolError
-from handrail.skills.allowed import AllowedError, allowed
-from handrail.skills.front_matter import FrontMatterError, fields, split
+from handrail.protocol.text import truncate
+from handrail.skills.allowed import AllowedToolsError, parse_allowed_tools
+from handrail.skills.front_matter import FrontMatterError, parse_front_matter, split_front_matter
 from handrail.skills.skill import Skill
-from handrail.workspace.glimpse import file_bytes
-from handrail.workspace.text import decoded
+from handrail.workspace.glimpse import read_small_file
+from handrail.workspace.text import decode_text
 from handrail.workspace.workspace import Workspace
 
 FILE = "SKILL.md"
-MOST_BYTES = 256 * 1024
+MAX_SKILL_BYTES = 256 * 1024
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_LONGEST_NAME = 64
-_LONGEST_DESCRIPTION = 1_024
-_LONGEST_VALUE = 500
-_MOST_METADATA = 50
+_MAX_NAME_CHARS = 64
+_MAX_DESCRIPTION_CHARS = 1_024
+_MAX_VALUE_CHARS = 500
+_MAX_METADATA_ENTRIES = 50
 _TAKEN = frozenset({"name", "description", "allowed-tools", "version", "license", "compatibility", "metadata"})
 _BY_NAME_ONLY = "disable-model-invocation"
 
@@ -27,12 +28,12 @@ _BY_NAME_ONLY = "disable-model-invocation"
 def read_skill(workspace: Workspace, path: str, found: Skill) -> Skill:
     """The skill whose SKILL.md is in a folder of a workspace; `found` says what is known of it without."""
     try:
-        text = _text(file_bytes(workspace, f"{path}/{FILE}", MOST_BYTES))
-        front, body = split(text)
-        return _understood(found, fields(front), body)
+        text = _text(read_small_file(workspace, f"{path}/{FILE}", MAX_SKILL_BYTES))
+        front, body = split_front_matter(text)
+        return _understood(found, parse_front_matter(front), body)
     except ToolError as error:
         return replace(found, problem=_why(error))
-    except (FrontMatterError, AllowedError) as error:
+    except (FrontMatterError, AllowedToolsError) as error:
         return replace(found, problem=str(error))
 
 
@@ -42,13 +43,13 @@ def _why(error: ToolError) -> str:
         "OUTSIDE_WORKSPACE": f"its {FILE} leads outside of where it was found",
         "POLICY_DENIED": f"its {FILE} leads to a credential",
         "NOT_FOUND": f"its {FILE} is gone",
-        "LIMIT_EXCEEDED": f"its {FILE} has more than {MOST_BYTES // 1024} KB",
+        "LIMIT_EXCEEDED": f"its {FILE} has more than {MAX_SKILL_BYTES // 1024} KB",
     }
     return reasons.get(error.code, f"its {FILE} is no file that can be read")
 
 
 def _text(data: bytes) -> str:
-    text = decoded(data)
+    text = decode_text(data)
     if text is None:
         raise FrontMatterError(f"its {FILE} is not text")
     return text.text.removeprefix("\ufeff")
@@ -58,7 +59,7 @@ def _understood(found: Skill, given: dict[str, Any], body: str) -> Skill:
     warnings: list[str] = []
     name = _name(found, given.get("name"), warnings)
     description = _description(given.get("description"), body, warnings)
-    tools = allowed(given.get("allowed-tools"))
+    tools = parse_allowed_tools(given.get("allowed-tools"))
     others = sorted(str(key)[:40] for key in given if key not in _TAKEN and key != _BY_NAME_ONLY)
     if others:
         warnings.append(f"the front matter has {', '.join(others[:10])}, which means nothing here")
@@ -98,7 +99,7 @@ def _checked(folder: str) -> str:
 
 
 def _is_name(text: str) -> bool:
-    return len(text) <= _LONGEST_NAME and _NAME.fullmatch(text) is not None
+    return len(text) <= _MAX_NAME_CHARS and _NAME.fullmatch(text) is not None
 
 
 def _description(given: Any, body: str, warnings: list[str]) -> str:
@@ -110,15 +111,14 @@ def _description(given: Any, body: str, warnings: list[str]) -> str:
             raise FrontMatterError("it has no description, so that nobody could tell when to use it")
         warnings.append("it has no description; the first line of its text is taken for one")
     text = " ".join(text.split())
-    if len(text) > _LONGEST_DESCRIPTION:
-        warnings.append(f"its description was cut at {_LONGEST_DESCRIPTION} characters")
-        text = f"{text[: _LONGEST_DESCRIPTION - 1]}…"
-    return text
+    if len(text) > _MAX_DESCRIPTION_CHARS:
+        warnings.append(f"its description was cut at {_MAX_DESCRIPTION_CHARS} characters")
+    return truncate(text, _MAX_DESCRIPTION_CHARS)
 
 
 def _value(given: dict[str, Any], name: str) -> str:
     value = given.get(name)
-    return " ".join(value.split())[:_LONGEST_VALUE] if isinstance(value, str) else ""
+    return " ".join(value.split())[:_MAX_VALUE_CHARS] if isinstance(value, str) else ""
 
 
 def _metadata(given: Any, warnings: list[str]) -> dict[str, str]:
@@ -127,5 +127,5 @@ def _metadata(given: Any, warnings: list[str]) -> dict[str, str]:
     if not isinstance(given, dict):
         warnings.append("metadata is no table of names and values")
         return {}
-    pairs: list[tuple[Any, Any]] = list(given.items())[:_MOST_METADATA]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return {str(key)[:_LONGEST_VALUE]: value[:_LONGEST_VALUE] for key, value in pairs if isinstance(value, str)}
+    pairs: list[tuple[Any, Any]] = list(given.items())[:_MAX_METADATA_ENTRIES]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return {str(key)[:_MAX_VALUE_CHARS]: value[:_MAX_VALUE_CHARS] for key, value in pairs if isinstance(value, str)}

@@ -8,7 +8,7 @@ Origin = Literal["settings", "user", "project"]
 """Who brings it: a folder that the person's settings name, the person's own places, the workspace."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class SkillFolder(msgspec.Struct, frozen=True):
     """A folder that may have skills in it, one folder each."""
 
     origin: Origin

@@ -6,10 +6,10 @@ import msgspec
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import Notice
-from handrail.protocol.reading import UNREADABLE, from_json
+from handrail.protocol.reading import UNREADABLE, decode_json
 from handrail.protocol.wire import encode
 from handrail.store.database import Row
-from handrail.store.journal import Journal
+from handrail.store.journal import SessionJournal
 
 _SELECT = "SELECT name, data FROM skill ORDER BY name"
 _PUT = "INSERT OR REPLACE INTO skill VALUES (?, ?)"
@@ -39,9 +39,9 @@ class ActiveSkills:
     the first one is active: as long as it is not there, nobody who has looked once needs to look again.
     """
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: SessionJournal) -> None:
         self._journal = journal
-        self._mark = mark_of(journal.database.path)
+        self._mark = build_marker_path(journal.database.path)
         self._known_of_none = False
         """Whether none was there at the last look, nor ever before it."""
         self._last: tuple[list[Row], tuple[ActiveSkill, ...]] = ([], ())
@@ -63,7 +63,7 @@ class ActiveSkills:
 
     def put(self, skill: ActiveSkill, text: str) -> None:
         """Makes one active, in the place of what was active under its name."""
-        make_mark(self._journal.database.path)
+        make_marker(self._journal.database.path)
         self._journal.append((Notice, {"text": text}), also=((_PUT, (skill.name, encode(skill))),))
 
     def drop(self, name: str, text: str) -> None:
@@ -73,21 +73,21 @@ class ActiveSkills:
     def _read(self, name: str, data: bytes) -> ActiveSkill:
         """What cannot be read might have narrowed something, so nothing goes on without it."""
         try:
-            return from_json(data, ActiveSkill)
+            return decode_json(data, ActiveSkill)
         except UNREADABLE as error:
             raise StoreError(
                 f"the active skill {name} of session {self._journal.session_id} cannot be read: {error}"
             ) from None
 
 
-def mark_of(journal: str) -> str:
+def build_marker_path(journal: str) -> str:
     """The file that says that a session has, or had, an active skill, by the path of its journal."""
     return f"{journal}-skills"
 
 
-def make_mark(journal: str) -> None:
+def make_marker(journal: str) -> None:
     """To be called before the first skill of a session is written down."""
     try:
-        os.close(os.open(mark_of(journal), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(build_marker_path(journal), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     except OSError as error:
         raise StoreError(f"beside the journal {journal} nothing can be written: {error.strerror}") from error

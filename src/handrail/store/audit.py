@@ -17,16 +17,16 @@ from threading import Lock
 import msgspec
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.reading import UNREADABLE, from_json
+from handrail.protocol.reading import UNREADABLE, decode_json
 from handrail.protocol.wire import Envelope, Json, encode
 from handrail.store.folder import make_private, write_private
 
-START = "0" * 64
-_TAIL = 64 * 1024
+FIRST_HASH = "0" * 64
+_TAIL_BYTES = 64 * 1024
 _SEAL = b',"hash":"'
 
 
-class Record(Envelope, frozen=True):
+class AuditRecord(Envelope, frozen=True):
     """What the audit says about a call. No file contents, no whole arguments."""
 
     time: datetime
@@ -58,14 +58,14 @@ class Record(Envelope, frozen=True):
         return f"{self.tool_name} ({self.server_name})" if self.server_name else self.name
 
 
-class Linked(Record, frozen=True, kw_only=True):
+class ChainedRecord(AuditRecord, frozen=True, kw_only=True):
     """A record at its place in the chain."""
 
     seq: int
     prev: str
 
 
-class Chain:
+class AuditChain:
     """The audit file, shared by every session and process of the state folder."""
 
     def __init__(self, path: str) -> None:
@@ -73,7 +73,7 @@ class Chain:
         self._lock = Lock()
         self._end = -1
         self._seq = 0
-        self._head = START
+        self._head = FIRST_HASH
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             if os.fstat(self._descriptor).st_mode & 0o077:
@@ -86,7 +86,7 @@ class Chain:
         """How long the chain was when we last looked: what comes later lies behind it."""
         return max(0, self._end)
 
-    def append(self, record: Record) -> None:
+    def append(self, record: AuditRecord) -> None:
         """Seals the record to the end of the chain."""
         with self._lock:
             if self._descriptor < 0:
@@ -96,7 +96,7 @@ class Chain:
                     fcntl.flock(self._descriptor, fcntl.LOCK_EX)
                     if os.lseek(self._descriptor, 0, os.SEEK_END) != self._end:  # a third of what fstat costs
                         self._find_end()
-                    line, digest = sealed(record, self._seq + 1, self._head)
+                    line, digest = seal_record(record, self._seq + 1, self._head)
                     self._write(line)
                     self._seq, self._head, self._end = self._seq + 1, digest, self._end + len(line)
                 finally:
@@ -106,7 +106,7 @@ class Chain:
 
     def contains(self, session_id: str, calls: set[str], start: int) -> set[str]:
         """Those of a session's calls that have a whole line behind a position; an archive makes positions void."""
-        lines = lines_of(self.path, 0 if archives(self.path) else start)
+        lines = read_audit_lines(self.path, 0 if list_archives(self.path) else start)
         records = (record[0] for line in lines if (record := decode_record(line)))
         return calls & {record.tool_call_id for record in records if record.session_id == session_id}
 
@@ -138,19 +138,19 @@ class Chain:
         """Somebody else wrote: reads the last whole line and drops a torn one."""
         size = os.fstat(self._descriptor).st_size
         if size == 0:
-            last = decode_record(deque(lines_of(self.path), maxlen=1)[0]) if archives(self.path) else None
-            self._end, self._seq, self._head = (0, last[0].seq, last[1]) if last else (0, 0, START)
+            last = decode_record(deque(read_audit_lines(self.path), maxlen=1)[0]) if list_archives(self.path) else None
+            self._end, self._seq, self._head = (0, last[0].seq, last[1]) if last else (0, 0, FIRST_HASH)
             return
         start, line = self._last_line(size)
         if start + len(line) < size:
             os.ftruncate(self._descriptor, start + len(line))
         record = decode_record(line) if line else None
-        self._seq, self._head = (record[0].seq, record[1]) if record else (0, START)
+        self._seq, self._head = (record[0].seq, record[1]) if record else (0, FIRST_HASH)
         self._end = start + len(line)
 
     def _last_line(self, size: int) -> tuple[int, bytes]:
         """The last line that ends in a newline, and where it begins."""
-        window = _TAIL
+        window = _TAIL_BYTES
         while True:
             start = max(0, size - window)
             data = os.pread(self._descriptor, size - start, start)
@@ -167,14 +167,14 @@ class Chain:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.path)
 
 
-def lines_of(path: str, start: int = 0) -> Iterator[bytes]:
+def read_audit_lines(path: str, start: int = 0) -> Iterator[bytes]:
     """The lines of an audit, those of its archive first, then those of its file from a position on. The last one may be
     torn, or be written just now: it has no newline."""
     try:
         with open(path, "rb") as lines:
             first = decode_record(lines.readline())
             lines.seek(max(0, start))
-            for old in archives(path):
+            for old in list_archives(path):
                 if first is None or int(os.path.basename(old)[:12]) < first[0].seq:
                     with open(old, "rb") as archived:
                         yield from archived
@@ -185,7 +185,7 @@ def lines_of(path: str, start: int = 0) -> Iterator[bytes]:
         raise StoreError(f"the audit {path} cannot be read: {error.strerror}") from error
 
 
-def archives(path: str) -> list[str]:
+def list_archives(path: str) -> list[str]:
     """The files in the archive of an audit, oldest first."""
     folder = _archive_of(path)
     names = os.listdir(folder) if os.path.isdir(folder) else []
@@ -196,14 +196,14 @@ def _archive_of(path: str) -> str:
     return f"{path.removesuffix('.jsonl')}-archive"
 
 
-def sealed(record: Record, seq: int, prev: str) -> tuple[bytes, str]:
+def seal_record(record: AuditRecord, seq: int, prev: str) -> tuple[bytes, str]:
     """The line of a record at its place in the chain: its JSON with the hash of that JSON at its end; and the hash."""
     body = b'%b,"seq":%d,"prev":"%b"}' % (encode(record)[:-1], seq, prev.encode())
     digest = hashlib.sha256(body).hexdigest()
     return b'%b%b%b"}\n' % (body[:-1], _SEAL, digest.encode()), digest
 
 
-def decode_record(line: bytes) -> tuple[Linked, str] | None:
+def decode_record(line: bytes) -> tuple[ChainedRecord, str] | None:
     """The record of a line and its hash; None when the line is not what was sealed."""
     body, seal, rest = line.rpartition(_SEAL)
     whole = body + b"}"
@@ -211,6 +211,6 @@ def decode_record(line: bytes) -> tuple[Linked, str] | None:
     if not seal or rest != digest.encode() + b'"}\n':
         return None
     try:
-        return from_json(whole, Linked), digest
+        return decode_json(whole, ChainedRecord), digest
     except UNREADABLE:
         return None

@@ -14,7 +14,7 @@ def release_claims(database: Database, runner: str, batch_id: str | None = None)
     database.run(_RELEASE, (runner, batch_id))
 
 
-def ready_batches(database: Database) -> list[str]:
+def list_ready_batches(database: Database) -> list[str]:
     """The batches with calls that are ready to run, the oldest first."""
     return [str(row[0]) for row in database.rows(_READY)]
 

@@ -14,17 +14,17 @@ from handrail.protocol.error import StoreError
 if TYPE_CHECKING:
     from handrail.store.packs import Packs
 
-_CHUNK = 1 << 20
+_CHUNK_BYTES = 1 << 20
 _PACKED = ".z"
 _ASIDE = ".aside"
 _GATHERED = ".gathered"
 _ADOPTED = ".adopted"
 _TOGETHER = "-packed"
 """What the folder of packs is called, behind the name of ours."""
-_PACKED_AT_ONCE = 1 << 16
+_MAX_PACKED_AT_ONCE_BYTES = 1 << 16
 """Up to this size packing costs less than a millisecond; what is larger is packed when there is time."""
 _LEVEL = 1
-_FEW = 8
+_MIN_PACKED_CONTENTS = 8
 """Contents that get a file each: only more of them are worth a pack."""
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
@@ -50,7 +50,7 @@ class Blobs:
         """Stores bytes whose hash is known."""
         if self._is_there(digest, len(data)):
             return
-        if pack and len(data) <= _PACKED_AT_ONCE:
+        if pack and len(data) <= _MAX_PACKED_AT_ONCE_BYTES:
             self._store(self._path(digest) + _PACKED, [zlib.compress(data, _LEVEL)])
             return
         self._store(self._path(digest), [data])
@@ -60,8 +60,8 @@ class Blobs:
     def keep_all(self, contents: Iterable[tuple[str, bytes]]) -> None:
         """Stores small contents whose hashes are known: many of them as one file."""
         new = self._new(contents)
-        first = list(islice(new, _FEW))
-        if len(first) < _FEW:
+        first = list(islice(new, _MIN_PACKED_CONTENTS))
+        if len(first) < _MIN_PACKED_CONTENTS:
             for digest, data in first:
                 self.keep(digest, data, pack=True)
         else:
@@ -192,7 +192,7 @@ class Blobs:
                 os.utime(plain)
                 return True
         with contextlib.suppress(OSError, StoreError):
-            if os.stat(packed).st_size > _PACKED_AT_ONCE or sum(map(len, self.chunks(digest))) == size:
+            if os.stat(packed).st_size > _MAX_PACKED_AT_ONCE_BYTES or sum(map(len, self.chunks(digest))) == size:
                 os.utime(packed)
                 return True
         return self.packs.holds(digest, size, look=look)
@@ -267,7 +267,7 @@ def _flush_folder(path: str) -> None:
 
 
 def _chunks_of(descriptor: int) -> Iterator[bytes]:
-    while chunk := os.read(descriptor, _CHUNK):
+    while chunk := os.read(descriptor, _CHUNK_BYTES):
         yield chunk
 
 
@@ -292,10 +292,10 @@ def _spread(pieces: Iterator[bytes]) -> Iterator[bytes]:
     unpacker = zlib.decompressobj()
     try:
         for packed in pieces:
-            piece = unpacker.decompress(packed, _CHUNK)
+            piece = unpacker.decompress(packed, _CHUNK_BYTES)
             while piece:
                 yield piece
-                piece = unpacker.decompress(unpacker.unconsumed_tail, _CHUNK)
+                piece = unpacker.decompress(unpacker.unconsumed_tail, _CHUNK_BYTES)
         yield unpacker.flush()
     except zlib.error as error:
         raise StoreError(f"a kept content cannot be unpacked: {error}") from error

@@ -8,8 +8,8 @@ import msgspec
 
 from handrail.protocol.event import Event, ToolCallPermissionGranted, ToolCallStart, User, decode_event
 from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.protocol.reading import UNREADABLE, from_json
-from handrail.store.journal import Decided
+from handrail.protocol.reading import UNREADABLE, decode_json
+from handrail.store.journal import CallContext
 from handrail.store.read_only import ReadOnlyDatabase
 
 _OF_CALL = "SELECT seq, data, decided FROM event WHERE call_id = ? AND kind IN (?, ?) ORDER BY seq"
@@ -20,7 +20,7 @@ class CallStory(msgspec.Struct, frozen=True, kw_only=True):
     """A call from what led to it up to the yes it got; None where the journal does not tell."""
 
     start: ToolCallStart
-    decided: Decided | None = None
+    decided: CallContext | None = None
     asked: PermissionRequest | None = None
     answer: Answer | None = None
     answered: datetime | None = None
@@ -28,7 +28,7 @@ class CallStory(msgspec.Struct, frozen=True, kw_only=True):
     """What the person said last before it."""
 
 
-def call_story(folder: str, call_id: str) -> CallStory | None:
+def read_call_story(folder: str, call_id: str) -> CallStory | None:
     """The story of a call of the session in a folder; None where its journal has no such call."""
     path = os.path.join(folder, "journal.db")
     if not os.path.exists(path):
@@ -59,8 +59,8 @@ def _event(data: bytes) -> Event | None:
         return None
 
 
-def _decided(data: bytes | None) -> Decided | None:
+def _decided(data: bytes | None) -> CallContext | None:
     try:
-        return from_json(data or b"", Decided)
+        return decode_json(data or b"", CallContext)
     except UNREADABLE:
         return None

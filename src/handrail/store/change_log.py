@@ -13,7 +13,7 @@ import msgspec
 
 from handrail.protocol.change import Change, Kind, State
 from handrail.protocol.error import StoreError
-from handrail.protocol.reading import UNREADABLE, msgpack_decoder
+from handrail.protocol.reading import UNREADABLE, get_msgpack_decoder
 from handrail.store.database import Database, Row
 
 
@@ -32,7 +32,7 @@ class Step(msgspec.Struct, frozen=True):
         return state.kind if state is not None else "file"
 
 
-class Was(msgspec.Struct, frozen=True):
+class FileExtras(msgspec.Struct, frozen=True):
     """What a file was before, besides its state."""
 
     path: bytes
@@ -42,7 +42,7 @@ class Was(msgspec.Struct, frozen=True):
     """The path that it was another name of."""
 
 
-class Body(msgspec.Struct, frozen=True):
+class ChangeSetRecord(msgspec.Struct, frozen=True):
     """What a change set is, besides its columns."""
 
     tool: str
@@ -56,15 +56,15 @@ class Body(msgspec.Struct, frozen=True):
     certain: bool = True
     """Whether it was made: after a crash, and a change by others since, nobody knows."""
     not_covered: tuple[str, ...] = ()
-    """What the call did, or may have done, that undo does not take back, in words."""
-    apart: tuple[bytes, ...] = ()
+    """What the call did, or may have done, that undo does not cover, in words."""
+    unlinked_paths: tuple[bytes, ...] = msgspec.field(default=(), name="apart")
     """Paths that became another name of a file: what they were before is a file of its own."""
-    was: tuple[Was, ...] = ()
+    was: tuple[FileExtras, ...] = ()
     opened: tuple[tuple[bytes, int], ...] = ()
     """Folders that were opened for the time of the change, with the modes that they get back."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class LoggedChangeSet(msgspec.Struct, frozen=True):
     """A change set in the log."""
 
     number: int
@@ -76,18 +76,18 @@ class Entry(msgspec.Struct, frozen=True):
     """begun or done."""
     time: datetime
     undone_by: int | None
-    body: Body
+    body: ChangeSetRecord
 
     @property
     def in_effect(self) -> bool:
-        """Whether what it did has not been taken back."""
+        """Whether what it did has not been undone."""
         return self.state == "done" and self.undone_by is None
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgpack_decoder(Body).decode
-_unpack = msgpack_decoder(tuple[str, ...]).decode
-_UNREADABLE = Body("unknown", "(this change cannot be read)", (), (), undoable=False)
+_decode = get_msgpack_decoder(ChangeSetRecord).decode
+_unpack = get_msgpack_decoder(tuple[str, ...]).decode
+_UNREADABLE = ChangeSetRecord("unknown", "(this change cannot be read)", (), (), undoable=False)
 _LAST = 1 << 62
 _COLUMNS = "number, session, call_id, turn, runner, state, time, undone_by, data"
 _SELECT = f"SELECT {_COLUMNS} FROM change_set"  # noqa: S608  a constant
@@ -101,7 +101,9 @@ class ChangeLog:
 
     # Writing
 
-    def begin(self, *, session: str, call_id: str, turn: str, runner: str, body: Body, diffs: tuple[str, ...]) -> int:
+    def begin(
+        self, *, session: str, call_id: str, turn: str, runner: str, body: ChangeSetRecord, diffs: tuple[str, ...]
+    ) -> int:
         """Writes down what is about to be changed, with a diff for each step; its number."""
         execute = self._database.execute
         now = datetime.now(UTC).isoformat()
@@ -114,8 +116,8 @@ class ChangeLog:
                 execute("INSERT INTO touched VALUES (?, ?)", (path, number))
         return number
 
-    def finish(self, number: int, body: Body, diffs: tuple[str, ...] | None = None) -> None:
-        """Writes down that it is done. What it takes back is no longer in effect from the same moment on."""
+    def finish(self, number: int, body: ChangeSetRecord, diffs: tuple[str, ...] | None = None) -> None:
+        """Writes down that it is done. What it undoes is no longer in effect from the same moment on."""
         execute = self._database.execute
         packed = _packed(diffs) if diffs is not None else None
         with self._database.lock, self._database.transaction:
@@ -151,7 +153,7 @@ class ChangeLog:
             self._bring_back(other)
 
     def _bring_back(self, number: int) -> None:
-        """What took it back was taken back: it is in effect again, and so is what it takes back itself not."""
+        """Its undo was undone: it is in effect again, and what it undoes itself is not."""
         self._database.execute("UPDATE change_set SET undone_by = NULL WHERE number = ?", (number,))
         for other in self._undoes(number):
             self._take_back(other, number)
@@ -162,23 +164,23 @@ class ChangeLog:
 
     # Reading
 
-    def entry(self, number: int) -> Entry | None:
+    def entry(self, number: int) -> LoggedChangeSet | None:
         """One change set."""
         row = self._database.row(f"{_SELECT} WHERE number = ?", (number,))
         return _entry(row) if row else None
 
-    def of_call(self, session: str, call_id: str) -> Entry | None:
+    def of_call(self, session: str, call_id: str) -> LoggedChangeSet | None:
         """The change set of a call; of several the latest."""
         where = "WHERE session = ? AND call_id = ? ORDER BY number DESC"
         row = self._database.row(f"{_SELECT} {where}", (session, call_id))
         return _entry(row) if row else None
 
-    def latest(self, before: int | None = None) -> Iterator[Entry]:
+    def latest(self, before: int | None = None) -> Iterator[LoggedChangeSet]:
         """The change sets, the latest first."""
         query = f"{_SELECT} WHERE number < ? ORDER BY number DESC LIMIT 100"
         return map(_entry, self._database.pages(query, _LAST if before is None else before))
 
-    def begun(self) -> list[Entry]:
+    def begun(self) -> list[LoggedChangeSet]:
         """The sets that are on their way, or were when their process was killed."""
         return [_entry(row) for row in self._database.rows(f"{_SELECT} WHERE state = 'begun' ORDER BY number")]
 
@@ -224,17 +226,17 @@ def _unpacked(packed: bytes) -> tuple[str, ...]:
     return _unpack(zlib.decompress(packed))
 
 
-def _entry(row: Row) -> Entry:
+def _entry(row: Row) -> LoggedChangeSet:
     number, session, call_id, turn, runner, state, time, undone_by, data = row
     try:
         when = datetime.fromisoformat(time)
     except (ValueError, TypeError):
         raise StoreError(f"the change log is damaged: change {number} has no time") from None
-    return Entry(number, session, call_id, turn, runner, state, when, undone_by, _body(data))
+    return LoggedChangeSet(number, session, call_id, turn, runner, state, when, undone_by, _body(data))
 
 
 @lru_cache(maxsize=8)
-def _body(data: bytes) -> Body:
+def _body(data: bytes) -> ChangeSetRecord:
     """What is stored; a row that cannot be read says so, and does not stand in the way of the others."""
     try:
         return _decode(data)

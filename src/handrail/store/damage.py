@@ -8,10 +8,10 @@ from typing import Literal
 import msgspec
 
 from handrail.protocol.error import StoreError
-from handrail.store.archive import reading
+from handrail.store.archive import open_journal
 from handrail.store.change_log import ChangeLog
 from handrail.store.folder import StateFolder
-from handrail.store.journal import Broken
+from handrail.store.journal import BrokenEvent
 from handrail.store.migrations import CHANGES
 from handrail.store.read_only import ReadOnlyDatabase
 from handrail.store.requests import check_requests
@@ -41,10 +41,10 @@ def find_damage(state: StateFolder) -> Iterator[Damage]:
 
 def _problem_of_journal(folder: str) -> str | None:
     try:
-        with reading(folder) as journal:
+        with open_journal(folder) as journal:
             journal.database.check()
             check_requests(journal.database)
-            broken = [event.seq for event in journal.events() if isinstance(event, Broken)]
+            broken = [event.seq for event in journal.events() if isinstance(event, BrokenEvent)]
     except StoreError as error:
         return str(error)
     more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Literal, NoReturn, TypeVar
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.reading import UNREADABLE, from_json
+from handrail.protocol.reading import UNREADABLE, decode_json
 from handrail.store.migrations import JOURNAL, migrate
 
 Durability = Literal["crash", "power"]
@@ -20,7 +20,7 @@ Kind = TypeVar("Kind")
 
 _BUSY_SECONDS = 10
 _CHECKPOINT_PAGES = 1000
-_SCRATCH = 1 << 16
+_SCRATCH_BYTES = 1 << 16
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _VAGUE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
 
@@ -120,7 +120,7 @@ class Database:
     def decoded(self, data: bytes, kind: type[Kind]) -> Kind:
         """A row's JSON as a type of ours; StoreError where it is none."""
         try:
-            return from_json(data, kind)
+            return decode_json(data, kind)
         except UNREADABLE as error:
             raise StoreError(f"the {self._name} has a row that cannot be read: {error}") from None
 
@@ -217,7 +217,7 @@ def _refusal(path: str, error: Exception) -> OSError | None:
     try:
         with open(scratch, "xb", buffering=0) as file, contextlib.ExitStack() as left:
             left.callback(os.unlink, scratch)
-            if file.write(bytes(_SCRATCH)) < _SCRATCH or _code(error) == sqlite3.SQLITE_FULL:
+            if file.write(bytes(_SCRATCH_BYTES)) < _SCRATCH_BYTES or _code(error) == sqlite3.SQLITE_FULL:
                 return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
     except OSError as reason:
         return OSError(reason.errno, reason.strerror, path)

@@ -44,7 +44,7 @@ class StateFolder:
 
     def session(self, workspace: str, session_id: str) -> str:
         """The folder of one session of one workspace."""
-        return self._made(os.path.join(self._workspace(workspace), session_name(session_id)))
+        return self._made(os.path.join(self._workspace(workspace), check_session_id(session_id)))
 
     def changes(self, workspace: str) -> str:
         """The folder of a workspace's change log; no session can have its name."""
@@ -96,7 +96,7 @@ class StateFolder:
         with suppress(FileNotFoundError):
             return abs(time.time() - os.stat(self.sweep_marker).st_mtime) < _DAY
         with suppress(OSError):  # a full disk: then the next one begins to count
-            os.close(for_the_owner(self.sweep_marker, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
+            os.close(open_private(self.sweep_marker, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
         return True
 
     def _workspace(self, workspace: str) -> str:
@@ -114,12 +114,12 @@ class StateFolder:
         make_private(self.path)
 
 
-def state_of(session_folder: str) -> StateFolder:
+def resolve_state_folder(session_folder: str) -> StateFolder:
     """The state folder that a session's folder is in."""
     return StateFolder(os.path.join(session_folder, "..", "..", ".."))
 
 
-def session_name(session_id: str) -> str:
+def check_session_id(session_id: str) -> str:
     """The name of a session's folder; UsageError where an id can be none."""
     if not _SESSION.fullmatch(session_id):
         rule = "letters, digits, dot, dash and underscore, at most 64, beginning with a letter or digit"
@@ -139,7 +139,7 @@ def make_private(path: str) -> None:
         ) from error
 
 
-def for_the_owner(path: str, flags: int) -> int:
+def open_private(path: str, flags: int) -> int:
     """An opener: what it makes is for its owner only."""
     return os.open(path, flags, 0o600)
 
@@ -160,7 +160,7 @@ def write_private(path: str, data: bytes, unfinished: str) -> None:
         raise
 
 
-def moved_away(folder: str, name: str = "journal.db") -> str:
+def build_damaged_path(folder: str, name: str = "journal.db") -> str:
     """Where doctor's command moves a damaged database of a folder. A session then begins anew under its name."""
     return os.path.join(folder, f"{name}.damaged")
 

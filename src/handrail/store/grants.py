@@ -1,6 +1,6 @@
 """What people said not to be asked about again, kept until it is revoked: one small file for each class of commands."""
 
-from handrail.protocol.permission import Granted
+from handrail.protocol.permission import StandingGrant
 from handrail.store.small_files import SmallFiles
 
 _REVOKED = ".revoked"
@@ -12,19 +12,19 @@ class GrantFiles:
     """A folder of them, in the state folder: of one session, or of one workspace."""
 
     def __init__(self, path: str) -> None:
-        self._files = SmallFiles(path, Granted, "grants")
+        self._files = SmallFiles(path, StandingGrant, "grants")
 
     def names(self) -> frozenset[str]:
         """What is granted, by ids: a grant never changes, so these change whenever it does."""
         found = self._files.names()
         return frozenset(name for name in found if "." not in name and name + _REVOKED not in found)
 
-    def listed(self) -> list[Granted]:
+    def listed(self) -> list[StandingGrant]:
         """All of them, the oldest first. One that cannot be read was not granted."""
         found = [granted for name in self.names() if (granted := self._files.read(name)) and granted.id == name]
         return sorted(found, key=lambda one: (one.time, one.command))
 
-    def add(self, granted: Granted) -> None:
+    def add(self, granted: StandingGrant) -> None:
         """Keeps one, unless it is kept, or was revoked already."""
         if not {granted.id, granted.id + _REVOKED} & self._files.names():
             self._files.write(granted.id, granted)

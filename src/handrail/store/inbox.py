@@ -12,17 +12,17 @@ import msgspec
 from handrail.protocol.decision import Mode
 from handrail.protocol.error import StoreError
 from handrail.protocol.event import ToolCallStart, decode_event
-from handrail.protocol.permission import Answer, Granted, OpenedFolder, PermissionRequest
+from handrail.protocol.permission import Answer, OpenedFolder, PermissionRequest, StandingGrant
 from handrail.protocol.question import Question
-from handrail.protocol.reading import UNREADABLE, from_json
+from handrail.protocol.reading import UNREADABLE, decode_json
 from handrail.store.database import Database, Row
 from handrail.store.folder import GRANTED, OPENED, StateFolder
 from handrail.store.grants import GrantFiles
-from handrail.store.journal import Decided
-from handrail.store.opened import OpenedFolders
-from handrail.store.places import place_of
-from handrail.store.questions import ASKED, question_in
-from handrail.store.read_only import ReadOnlyDatabase, Stamp, stamp_of
+from handrail.store.journal import CallContext
+from handrail.store.opened import GrantedFolders
+from handrail.store.places import read_workspace_path
+from handrail.store.questions import ASKED, parse_question
+from handrail.store.read_only import ReadOnlyDatabase, Stamp, read_stamp
 from handrail.store.runner import is_dead
 
 _OPEN = """
@@ -40,7 +40,7 @@ UNION ALL SELECT id FROM call WHERE state = 'parked' AND id NOT IN (SELECT call_
 _FRESH_NANOSECONDS = 2 * 10**9
 
 
-class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+class InboxRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request that nobody has answered, or whose call was not run though somebody has."""
 
     request: PermissionRequest
@@ -65,7 +65,7 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True):
         return "waiting" if self.answer is None else "ready"
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class InboxQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A question of the model that nobody has replied to."""
 
     question: Question
@@ -81,10 +81,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
         return os.path.basename(self.folder)
 
 
-class Kept(msgspec.Struct, frozen=True):
+class StoredGrant(msgspec.Struct, frozen=True):
     """Something that people granted, and whose part of the state folder it is in."""
 
-    granted: Granted | OpenedFolder
+    granted: StandingGrant | OpenedFolder
     home: str
     workspace: str | None
     """The folder it counts in, where that is known."""
@@ -96,11 +96,11 @@ class Inbox:
     def __init__(self, state: StateFolder, workspace: str | None) -> None:
         self._state = state
         self._workspace = workspace
-        self._known: dict[str, tuple[Stamp, list[Waiting]]] = {}
+        self._known: dict[str, tuple[Stamp, list[InboxRequest]]] = {}
         self.unreadable: dict[str, str] = {}
         """The sessions whose journals cannot be read, each with the reason. The others are no less there for it."""
 
-    def waiting(self) -> list[Waiting]:
+    def waiting(self) -> list[InboxRequest]:
         """All that is open, the oldest first."""
         found = [one for folder in self._folders() for one in self._of_session(folder)]
         return sorted(found, key=lambda one: one.request.id)
@@ -112,9 +112,9 @@ class Inbox:
             found += [str(row[0]) for row in self._rows(folder, _IDS)]
         return found
 
-    def questions(self) -> list[Asked]:
+    def questions(self) -> list[InboxQuestion]:
         """What models ask, the oldest first. A journal that cannot be read is named among the unreadable."""
-        found: list[Asked] = []
+        found: list[InboxQuestion] = []
         for folder in self._folders():
             place = self._place(os.path.dirname(folder))
             for row in self._rows(folder, ASKED):
@@ -130,16 +130,16 @@ class Inbox:
         for folder in self._folders():
             for request_id, answer in self._rows(folder, _ANSWERED):
                 with suppress(*UNREADABLE):
-                    found[str(request_id)] = from_json(answer, Answer)
+                    found[str(request_id)] = decode_json(answer, Answer)
         return found
 
-    def granted(self) -> list[Kept]:
+    def granted(self) -> list[StoredGrant]:
         """What people granted and opened, to sessions and to workspaces, the oldest first."""
         sessions = self._folders()
         homes = dict.fromkeys(map(os.path.dirname, sessions))
         places = [(home, os.path.join(home, ".")) for home in homes]
         places += [(os.path.dirname(folder), f"{folder}/") for folder in sessions]
-        found = [Kept(one, home, self._place(home)) for home, begin in places for one in _granted_in(begin)]
+        found = [StoredGrant(one, home, self._place(home)) for home, begin in places for one in _granted_in(begin)]
         return sorted(found, key=lambda kept: kept.granted.time)
 
     def _folders(self) -> list[str]:
@@ -147,16 +147,16 @@ class Inbox:
 
     def _place(self, home: str) -> str | None:
         """The workspace of a part of the state folder: the one that was looked for, else the one that was noted."""
-        return self._workspace or place_of(home)
+        return self._workspace or read_workspace_path(home)
 
-    def _of_session(self, folder: str) -> list[Waiting]:
-        stamp = stamp_of(os.path.join(folder, "journal.db"))
+    def _of_session(self, folder: str) -> list[InboxRequest]:
+        stamp = read_stamp(os.path.join(folder, "journal.db"))
         known = self._known.get(folder)
         if known is None or known[0] != stamp or _is_fresh(stamp) or any(one.answer for one in known[1]):
             known = self._known[folder] = (stamp, self._read(folder))
         return known[1]
 
-    def _read(self, folder: str) -> list[Waiting]:
+    def _read(self, folder: str) -> list[InboxRequest]:
         self.unreadable.pop(folder, None)
         try:
             with closing(_opened(folder)) as database:
@@ -178,29 +178,31 @@ def _opened(folder: str) -> Database:
     return ReadOnlyDatabase(os.path.join(folder, "journal.db"))
 
 
-def _asked(folder: str, workspace: str | None, data: bytes) -> Asked:
-    return Asked(question=question_in(data), folder=folder, workspace=workspace, time=decode_event(data).time)
+def _asked(folder: str, workspace: str | None, data: bytes) -> InboxQuestion:
+    return InboxQuestion(
+        question=parse_question(data), folder=folder, workspace=workspace, time=decode_event(data).time
+    )
 
 
-def _granted_in(beginning: str) -> tuple[Granted | OpenedFolder, ...]:
+def _granted_in(beginning: str) -> tuple[StandingGrant | OpenedFolder, ...]:
     """What was granted in a folder, by how the paths begin that it is noted at."""
-    return (*GrantFiles(f"{beginning}{GRANTED}").listed(), *OpenedFolders(f"{beginning}{OPENED}").listed())
+    return (*GrantFiles(f"{beginning}{GRANTED}").listed(), *GrantedFolders(f"{beginning}{OPENED}").listed())
 
 
-def _waiting_in(database: Database, folder: str, workspace: str | None) -> Iterator[Waiting]:
+def _waiting_in(database: Database, folder: str, workspace: str | None) -> Iterator[InboxRequest]:
     for data, answer, state, runner, start, decided in database.rows(_OPEN):
         if state == "claimed" and not is_dead(folder, runner):
             continue  # somebody runs it
         try:
-            request = from_json(data, PermissionRequest)
+            request = decode_json(data, PermissionRequest)
             event = decode_event(start)
-            mode = from_json(decided or b"", Decided).mode
+            mode = decode_json(decided or b"", CallContext).mode
             tools = tuple(_tool(row[0]) for row in database.rows(_BATCH, (request.batch_id,)))
             environment = _environment(database, request.batch_id)
-            given = None if answer is None else from_json(answer, Answer)
+            given = None if answer is None else decode_json(answer, Answer)
         except UNREADABLE:
             continue  # what cannot be read cannot be answered either
-        yield Waiting(
+        yield InboxRequest(
             request=request,
             folder=folder,
             workspace=workspace,
@@ -219,7 +221,7 @@ def _tool(data: bytes) -> str:
 
 def _environment(database: Database, batch_id: str) -> str | None:
     """One process asked for the whole batch, so there is one."""
-    requests = (from_json(row[0], PermissionRequest) for row in database.rows(_ASKED, (batch_id,)))
+    requests = (decode_json(row[0], PermissionRequest) for row in database.rows(_ASKED, (batch_id,)))
     return next((request.environment for request in requests if request.environment is not None), None)
 
 

@@ -18,7 +18,7 @@ from handrail.protocol.error import StoreError
 from handrail.protocol.event import (
     KIND_NAMES,
     AnyEvent,
-    Change,
+    ChangeEvent,
     Event,
     Network,
     Notice,
@@ -26,15 +26,15 @@ from handrail.protocol.event import (
     ToolCallError,
     decode_event,
 )
-from handrail.protocol.reading import UNREADABLE, from_json
+from handrail.protocol.reading import UNREADABLE, decode_json
 from handrail.protocol.result import ToolResult
 from handrail.protocol.wire import encode
 from handrail.store import parking
 from handrail.store.database import Database, Row
-from handrail.store.identity import new_call_id, place_of_call
+from handrail.store.identity import make_call_id, parse_call_position
 from handrail.store.listeners import Kinds, Listener, Listeners
 
-Draft = tuple[type[Event], dict[str, Any]]
+PendingEvent = tuple[type[Event], dict[str, Any]]
 """An event that has no number yet: its kind and its own fields."""
 
 
@@ -46,7 +46,7 @@ class _AnsweredError(Exception):
     """A request has its answer already, or is another by now."""
 
 
-class Broken(msgspec.Struct, frozen=True):
+class BrokenEvent(msgspec.Struct, frozen=True):
     """A stored event that cannot be read: reported, and the rest goes on."""
 
     seq: int
@@ -54,7 +54,7 @@ class Broken(msgspec.Struct, frozen=True):
     problem: str
 
 
-class Decided(msgspec.Struct, frozen=True):
+class CallContext(msgspec.Struct, frozen=True):
     """What a call was decided on, stored beside its first event."""
 
     batch_id: str
@@ -69,10 +69,10 @@ class Decided(msgspec.Struct, frozen=True):
 
 
 _LOST = Decision(decision="deny", rule="journal.broken", reason="what the call was decided on cannot be read")
-_UNREADABLE = Decided(batch_id="", facts=Facts(), decision=_LOST)
+_UNREADABLE = CallContext(batch_id="", facts=Facts(), decision=_LOST)
 
 
-class Entry(msgspec.Struct, frozen=True):
+class CallEntry(msgspec.Struct, frozen=True):
     """What the journal holds about a call besides its events."""
 
     id: str
@@ -90,11 +90,11 @@ class NewCall(msgspec.Struct, frozen=True):
     """A call that is to be written down for the first time."""
 
     id: str
-    decided: Decided
-    drafts: tuple[Draft, ...]
+    decided: CallContext
+    pending_events: tuple[PendingEvent, ...]
 
 
-_MARKS_KEPT = 10_000
+_MAX_KEPT_MARKS = 10_000
 _UNAUDITED = """
 SELECT call_id FROM event WHERE seq > ? AND runner = ? AND kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq
 """
@@ -112,7 +112,7 @@ WHERE seq > ? AND kind IN ('tool_call.end', 'tool_call.error') ORDER BY seq LIMI
 """
 
 
-class Journal:
+class SessionJournal:
     """Appends to one session's journal and reads it back."""
 
     def __init__(self, database: Database, session_id: str, runner: str) -> None:
@@ -135,10 +135,10 @@ class Journal:
 
     def new_call_id(self) -> str:
         """An id for a call that comes in now."""
-        return new_call_id(self._seq)
+        return make_call_id(self._seq)
 
     def append(
-        self, *drafts: Draft, also: tuple[tuple[str, Row], ...] = (), stored: Callable[[], object] | None = None
+        self, *drafts: PendingEvent, also: tuple[tuple[str, Row], ...] = (), stored: Callable[[], object] | None = None
     ) -> None:
         """Writes events, and statements that must stand or fall with them. `stored` is called before the listeners."""
 
@@ -151,7 +151,9 @@ class Journal:
             stored()
         self.deliver()
 
-    def record(self, call_id: str, decided: Decided, state: str, drafts: tuple[Draft, ...], *, given: bool) -> None:
+    def record(
+        self, call_id: str, decided: CallContext, state: str, drafts: tuple[PendingEvent, ...], *, given: bool
+    ) -> None:
         """Writes a call for the first time: started, or finished at once. Its first draft is its start.
 
         An id that was given to us may have been used before, and is kept in a table of its own: DuplicateCallError.
@@ -170,7 +172,9 @@ class Journal:
             row = (call_id, batch_id, self.runner, state, first)
             self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
 
-    def move(self, call_id: str, state: str, drafts: tuple[Draft, ...], decided: Decided | None = None) -> None:
+    def set_state(
+        self, call_id: str, state: str, drafts: tuple[PendingEvent, ...], decided: CallContext | None = None
+    ) -> None:
         """Takes a call that is written down already to its next state; a finished one is no longer open. `decided`:
         what it was decided on, where that is more by now than when it began.
 
@@ -200,7 +204,7 @@ class Journal:
                 parking.insert_request(self.database, batch_id, request)
             self._note_left(calls)
 
-        self._write(tuple(draft for call in calls for draft in call.drafts), insert)
+        self._write(tuple(draft for call in calls for draft in call.pending_events), insert)
 
     def park_late(
         self, batch_id: str, begun: NewCall, later: tuple[NewCall, ...], calls: tuple[str, ...], request: Row
@@ -214,16 +218,16 @@ class Journal:
             if not parking.park_begun(self.database, self.runner, batch_id, begun.id):
                 raise DuplicateCallError
             self.database.execute(_DECIDE_ANEW, (encode(begun.decided), begun.id))
-            parking.insert_calls(self.database, self.runner, batch_id, later, first + len(begun.drafts))
+            parking.insert_calls(self.database, self.runner, batch_id, later, first + len(begun.pending_events))
             parking.insert_batch(self.database, batch_id, calls)
             parking.insert_request(self.database, batch_id, request)
             self._note_left((begun, *later))
 
-        self._write(tuple(draft for call in (begun, *later) for draft in call.drafts), update)
+        self._write(tuple(draft for call in (begun, *later) for draft in call.pending_events), update)
 
     def _note_left(self, calls: tuple[NewCall, ...]) -> None:
         found = ((call.id, self.digests[call.id]()) for call in calls if call.id in self.digests)
-        parking.insert_left(self.database, self.runner, (one for one in found if one[1]))
+        parking.insert_deferred(self.database, self.runner, (one for one in found if one[1]))
 
     def renew(self, request_id: str, shown: bytes, anew: tuple[str, bytes], call: NewCall) -> bool:
         """Puts another question in the place of one that is stored as it was shown, and has no answer; whether it did.
@@ -240,12 +244,14 @@ class Journal:
             execute(_DECIDE_ANEW, (encode(call.decided), call.id))
 
         try:
-            self._write(call.drafts, update)
+            self._write(call.pending_events, update)
         except _AnsweredError:
             return False
         return True
 
-    def answer(self, request_id: str, batch_id: str, shown: bytes, answer: bytes, event: Draft) -> list[str] | None:
+    def answer(
+        self, request_id: str, batch_id: str, shown: bytes, answer: bytes, event: PendingEvent
+    ) -> list[str] | None:
         """Writes down the answer to a request; None when it had one, or is not stored as it was shown.
 
         With the last answer of a batch this runner takes the batch over in the same moment: then these are its calls,
@@ -277,7 +283,10 @@ class Journal:
         return calls.split()
 
     def _write(
-        self, drafts: tuple[Draft, ...], statements: Callable[[int, int], None] | None, decided: bytearray | None = None
+        self,
+        drafts: tuple[PendingEvent, ...],
+        statements: Callable[[int, int], None] | None,
+        decided: bytearray | None = None,
     ) -> None:
         """One transaction: the events, then what belongs to them. What it stored is told afterwards, and only then.
 
@@ -318,7 +327,7 @@ class Journal:
             for path, mark in marks.items():
                 self.database.execute("INSERT OR REPLACE INTO seen VALUES (?, ?)", (path, mark))
 
-    def _numbered(self, drafts: tuple[Draft, ...], decided: bytearray | None) -> tuple[list[Event], list[Any]]:
+    def _numbered(self, drafts: tuple[PendingEvent, ...], decided: bytearray | None) -> tuple[list[Event], list[Any]]:
         """The drafts as events that follow the last one, and the values of their rows; the first has `decided`.
 
         For bytes sqlite3 would look for an adapter, each time: that costs more than to copy them.
@@ -348,7 +357,7 @@ class Journal:
 
     def _new_marks(self) -> dict[str, bytes]:
         """The marks that are not stored as they are."""
-        if len(self._marks) > _MARKS_KEPT:
+        if len(self._marks) > _MAX_KEPT_MARKS:
             self._marks.clear()
         return {path: mark for path, mark in self._unseen.items() if self._marks.get(path) != mark}
 
@@ -399,25 +408,25 @@ class Journal:
 
     # Reading
 
-    def events(self, after: int = 0) -> Iterator[AnyEvent | Broken]:
+    def events(self, after: int = 0) -> Iterator[AnyEvent | BrokenEvent]:
         """Every event after a number, oldest first."""
         query = "SELECT seq, kind, data FROM event WHERE seq > ? ORDER BY seq LIMIT 500"
         for row in self.database.pages(query, after):
             yield _read_event(*row)
 
-    def event(self, seq: int) -> AnyEvent | Broken:
+    def event(self, seq: int) -> AnyEvent | BrokenEvent:
         """The event of one number."""
         row = self.database.row("SELECT seq, kind, data FROM event WHERE seq = ?", (seq,))
-        return _read_event(*row) if row else Broken(seq, "", "there is no such event")
+        return _read_event(*row) if row else BrokenEvent(seq, "", "there is no such event")
 
-    def last_of(self, *kinds: str) -> AnyEvent | Broken | None:
+    def last_of(self, *kinds: str) -> AnyEvent | BrokenEvent | None:
         """The last event of one of these kinds."""
         marks = ", ".join("?" * len(kinds))
         query = f"SELECT seq, kind, data FROM event WHERE kind IN ({marks}) ORDER BY seq DESC LIMIT 1"  # noqa: S608
         row = self.database.row(query, kinds)
         return _read_event(*row) if row else None
 
-    def entry(self, call_id: str) -> Entry | None:
+    def entry(self, call_id: str) -> CallEntry | None:
         """What is known about one call."""
         # In this order: a call that is begun in between is then not known yet, and never taken for finished.
         start = self._start_of(call_id)
@@ -433,20 +442,20 @@ class Journal:
         events = (_read_event(*row) for row in rows)
         return any(isinstance(event, Network) and event.allowed for event in events)
 
-    def change_of(self, entry: Entry) -> ChangeSet | None:
+    def change_of(self, entry: CallEntry) -> ChangeSet | None:
         """What a call changed, as far as it is written down."""
         row = self.database.row(_CHANGE_OF_CALL, (entry.start_seq, entry.id))
         event = self.event(row[0]) if row else None
-        return event.change if isinstance(event, Change) else None
+        return event.change if isinstance(event, ChangeEvent) else None
 
     def _start_of(self, call_id: str) -> int | None:
         row = self.database.row("SELECT start_seq FROM given WHERE id = ?", (call_id,))
-        behind = place_of_call(call_id)
+        behind = parse_call_position(call_id)
         if row is None and behind is not None:  # it looks like one of our own making
             row = self.database.row(_START_BEHIND, (behind, call_id))
         return row[0] if row else None
 
-    def unfinished(self, runner: str, state: str = "started") -> list[Entry]:
+    def unfinished(self, runner: str, state: str = "started") -> list[CallEntry]:
         """The calls of one runner that have no result."""
         query = "SELECT id, state, start_seq FROM call WHERE state = ? AND runner = ?"
         return [self._entry(*row) for row in self.database.rows(query, (state, runner))]
@@ -456,16 +465,16 @@ class Journal:
         query = "SELECT 1 FROM call WHERE runner = ? AND state IN ('claimed', 'started')"
         return self.database.row(query, (self.runner,)) is not None
 
-    def _entry(self, call_id: str, state: str, start_seq: int) -> Entry:
+    def _entry(self, call_id: str, state: str, start_seq: int) -> CallEntry:
         row = self.database.row("SELECT decided FROM event WHERE seq = ?", (start_seq,))
         try:
-            decided = from_json(row[0] if row and row[0] else b"", Decided)
+            decided = decode_json(row[0] if row and row[0] else b"", CallContext)
         except UNREADABLE:
             decided = _UNREADABLE
         end = None
         if state == "finished":
             end = self.database.row(_END_OF_CALL, (start_seq, call_id))
-        return Entry(
+        return CallEntry(
             call_id,
             state,
             decided.batch_id,
@@ -489,7 +498,7 @@ class Journal:
 
     # What the session has seen of files
 
-    def seen(self, path: str) -> bytes | None:
+    def get_mark(self, path: str) -> bytes | None:
         """The mark that was last put on a file; None if the conversation has not seen the file."""
         if self._conversation is not None and (self._conversation(), path) not in self._seen_by:
             return None
@@ -499,7 +508,7 @@ class Journal:
             mark = bytes(row[0]) if row else None
         return mark
 
-    def mark_seen(self, path: str, mark: bytes) -> None:
+    def set_mark(self, path: str, mark: bytes) -> None:
         """Marks a file; written with the result of the call that read or wrote it."""
         with self.database.lock:
             self._unseen[path] = mark
@@ -521,8 +530,8 @@ def _insert_events(count: int) -> str:
     return f"INSERT INTO event VALUES (?, ?, ?, ?, ?, ?){', (?, ?, ?, ?, ?, NULL)' * (count - 1)}"  # noqa: S608  only question marks
 
 
-def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | Broken:
+def _read_event(seq: int, kind: str, data: bytes) -> AnyEvent | BrokenEvent:
     try:
         return decode_event(data)
     except UNREADABLE as error:
-        return Broken(seq, kind, str(error))
+        return BrokenEvent(seq, kind, str(error))

@@ -13,10 +13,10 @@ from datetime import datetime
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.question import Question
 from handrail.store.database import Row
-from handrail.store.journal import Broken, Journal
-from handrail.store.parking import left_mark
-from handrail.store.questions import waiting_questions
-from handrail.store.requests import request_about, waiting_requests
+from handrail.store.journal import BrokenEvent, SessionJournal
+from handrail.store.parking import build_deferred_marker_path
+from handrail.store.questions import list_pending_questions
+from handrail.store.requests import find_last_request, list_pending_requests
 from handrail.store.runner import is_dead
 
 _SAME = """
@@ -30,25 +30,25 @@ _FORGET = "DELETE FROM left_call WHERE call_id = ? AND holder = ?"
 _AT_WORK = "SELECT state, runner FROM call WHERE id = ?"
 
 
-class LeftCalls:
+class DeferredCalls:
     """Those of one session, as one runner sees them.
 
     Every call asks whether there is one, and most sessions never have any. So there is an empty file beside the journal
     from before the first one is written down: to look for it costs a fifth of a look into the journal.
     """
 
-    def __init__(self, journal: Journal, folder: str) -> None:
+    def __init__(self, journal: SessionJournal, folder: str) -> None:
         """`folder`: of the session, where the runners have their marks."""
         self.folder = folder
         self._journal = journal
         self._database = journal.database
         self._runner = journal.runner
-        self._mark = left_mark(journal.database)
+        self._mark = build_deferred_marker_path(journal.database)
         self._marked = False
         self._version = -1
         self._some = True
 
-    def some(self) -> bool:
+    def has_any(self) -> bool:
         """Whether there may be one. The table is looked at only if somebody wrote meanwhile."""
         self._marked = self._marked or os.access(self._mark, os.F_OK)
         if not self._marked:
@@ -75,18 +75,18 @@ class LeftCalls:
             del self._journal.digests[call_id]
             self._version = -1
 
-    def take(self, digest: str) -> str | None:
+    def claim(self, digest: str) -> str | None:
         """Takes one of these name and arguments into this runner's hand that is in nobody's; one that
         has its result before one that waits."""
         rows = self._database.rows(_SAME, (digest,))
         return next((row[0] for row in rows if self._taken(row)), None)
 
-    def take_one(self, call_id: str, digest: str) -> bool:
+    def claim_one(self, call_id: str, digest: str) -> bool:
         """The same for one call; False where it is in another hand, was handed over, or is another call."""
         row = self._database.row(_ONE, (call_id, digest))
         return row is not None and self._taken(row)
 
-    def let_go(self, call_id: str) -> None:
+    def release(self, call_id: str) -> None:
         """Takes it out of this runner's hand: whoever makes the call again may have it."""
         self._database.run(_LET_GO, (call_id, self._runner))
 
@@ -95,7 +95,7 @@ class LeftCalls:
         self._database.run(_FORGET, (call_id, self._runner))
         self._look()
 
-    def at_work(self, call_id: str) -> tuple[str, bool]:
+    def status(self, call_id: str) -> tuple[str, bool]:
         """How far a call is (see `Entry.state`), and whether somebody who lives is at it."""
         row = self._database.row(_AT_WORK, (call_id,))
         if row is None:
@@ -107,8 +107,8 @@ class LeftCalls:
         row = self._database.row("SELECT batch_id FROM call WHERE id = ?", (call_id,))
         if row is None:
             return (), ()
-        requests = waiting_requests(self._database, row[0])
-        questions = waiting_questions(self._database, row[0])
+        requests = list_pending_requests(self._database, row[0])
+        questions = list_pending_questions(self._database, row[0])
         return (
             tuple(one for one in requests if one.tool_call_id == call_id),
             tuple(one for one in questions if one.tool_call_id == call_id),
@@ -120,11 +120,11 @@ class LeftCalls:
         if entry is None or entry.end_seq is None:
             return None
         event = self._journal.event(entry.end_seq)
-        return None if isinstance(event, Broken) else event.time
+        return None if isinstance(event, BrokenEvent) else event.time
 
     def ran_at(self, call_id: str) -> datetime | None:
         """When the command of a finished call ran: for its preview, or after the answer. None if it is no command."""
-        request = request_about(self._database, call_id)
+        request = find_last_request(self._database, call_id)
         if request is None or request.command is None:
             return None
         preview = request.preview

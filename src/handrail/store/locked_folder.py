@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator
 
 
-def locked(folder: str) -> int:
+def lock_folder(folder: str) -> int:
     """A descriptor that holds the folder's lock; -1 where another one does, or the folder is gone."""
     descriptor = -1
     with contextlib.suppress(OSError):
@@ -35,7 +35,7 @@ def is_locked(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def locked_folder(around: str, prefix: str = "") -> Generator[str]:
+def make_locked_folder(around: str, prefix: str = "") -> Generator[str]:
     """A new folder, its real path, for the time of the `with`."""
     import shutil  # noqa: PLC0415  every session asks for locks, and few make folders
     import tempfile  # noqa: PLC0415
@@ -43,7 +43,7 @@ def locked_folder(around: str, prefix: str = "") -> Generator[str]:
     descriptor, folder = -1, ""
     while descriptor < 0:  # somebody may take it for left before it is locked
         folder = tempfile.mkdtemp(prefix=prefix, dir=around)
-        descriptor = locked(folder)
+        descriptor = lock_folder(folder)
     try:
         yield os.path.realpath(folder)
     finally:
@@ -52,24 +52,24 @@ def locked_folder(around: str, prefix: str = "") -> Generator[str]:
 
 
 @contextlib.contextmanager
-def temporary_folder(prefix: str, around: str | None = None) -> Generator[str]:
+def make_temporary_folder(prefix: str, around: str | None = None) -> Generator[str]:
     """The same for a purpose of ours, after what killed processes left of it is removed."""
     import tempfile  # noqa: PLC0415
 
     around = around or tempfile.gettempdir()
-    remove_left(around, lambda: None, prefix)
-    with locked_folder(around, prefix) as folder:
+    remove_stale_folders(around, lambda: None, prefix)
+    with make_locked_folder(around, prefix) as folder:
         yield folder
 
 
-def remove_left(around: str, before: Callable[[], object], prefix: str = "") -> None:
+def remove_stale_folders(around: str, before: Callable[[], object], prefix: str = "") -> None:
     """Removes the folders that killed processes left. If there are any, `before` is called first. If this process is
     killed meanwhile, the next call removes the rest."""
     import shutil  # noqa: PLC0415
 
     called = False
     for name in os.listdir(around):
-        descriptor = locked(os.path.join(around, name)) if name.startswith(prefix) else -1
+        descriptor = lock_folder(os.path.join(around, name)) if name.startswith(prefix) else -1
         if descriptor < 0:
             continue  # its process lives
         try:

@@ -11,9 +11,9 @@ from handrail.protocol.memory import Memory
 from handrail.store.folder import make_private
 from handrail.store.small_files import SmallFiles
 
-MOST = 50
+MAX_MEMORIES = 50
 """Notes of a workspace."""
-MOST_CHARACTERS = 24_000
+MAX_MEMORY_CHARACTERS = 24_000
 """Of all their texts together: every later session reads all of them."""
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 _PREFIX, _LENGTH = "m-", 5
@@ -64,10 +64,12 @@ class Memories:
         are too many."""
         others = [one for one in self.listed() if one.id != note.id]
         used = sum(map(_size, others))
-        if len(others) >= MOST:
-            raise ToolError("LIMIT_EXCEEDED", f"There are {MOST} notes, which is all there is room for. {_MAKE_ROOM}")
-        if used + _size(note) > MOST_CHARACTERS:
-            full = f"The notes may have {MOST_CHARACTERS:,} characters together; {used:,} are taken."
+        if len(others) >= MAX_MEMORIES:
+            raise ToolError(
+                "LIMIT_EXCEEDED", f"There are {MAX_MEMORIES} notes, which is all there is room for. {_MAKE_ROOM}"
+            )
+        if used + _size(note) > MAX_MEMORY_CHARACTERS:
+            full = f"The notes may have {MAX_MEMORY_CHARACTERS:,} characters together; {used:,} are taken."
             raise ToolError("LIMIT_EXCEEDED", f"{full} {_MAKE_ROOM}")
         self._files.write(note.id, note)
 

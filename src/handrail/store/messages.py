@@ -1,4 +1,4 @@
-"""The talk of a session with its model: numbered messages beside the events, in the same file."""
+"""The transcript of a session: numbered messages beside the events, in the same file."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -7,15 +7,15 @@ import msgspec
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.message import AssistantMessage, Message, UserMessage
-from handrail.protocol.reading import UNREADABLE, json_decoder
+from handrail.protocol.reading import UNREADABLE, get_json_decoder
 from handrail.protocol.wire import encode
-from handrail.store.journal import Draft, Journal
+from handrail.store.journal import PendingEvent, SessionJournal
 
 _INSERT = "INSERT INTO message (kind, data) VALUES (?, ?)"
 _SELECT = "SELECT number, data FROM message WHERE number > ? ORDER BY number"
 
 
-class Numbered(msgspec.Struct, frozen=True):
+class NumberedMessage(msgspec.Struct, frozen=True):
     """A message in its place."""
 
     number: int
@@ -23,12 +23,12 @@ class Numbered(msgspec.Struct, frozen=True):
 
 
 class Messages:
-    """Appends to the talk and reads it back. A message stands or falls with the events that are given with it."""
+    """Appends to the transcript and reads it back. A message stands or falls with the events that are given with it."""
 
-    def __init__(self, journal: Journal) -> None:
+    def __init__(self, journal: SessionJournal) -> None:
         self._journal = journal
 
-    def add(self, messages: Iterable[Message], *drafts: Draft) -> None:
+    def add(self, messages: Iterable[Message], *drafts: PendingEvent) -> None:
         """Writes messages and events in one transaction."""
         rows = tuple((_INSERT, (str(one.__struct_config__.tag), encode(one))) for one in messages)
         self._journal.append(*drafts, also=rows)
@@ -49,9 +49,9 @@ class Messages:
         said = [self._read(*row) for row in self._journal.database.rows(query, ())]
         return said[0].text if said and isinstance(said[0], UserMessage) else None
 
-    def after(self, number: int = 0) -> list[Numbered]:
+    def after(self, number: int = 0) -> list[NumberedMessage]:
         """Every message behind a number, oldest first."""
-        return [Numbered(row[0], self._read(*row)) for row in self._journal.database.rows(_SELECT, (number,))]
+        return [NumberedMessage(row[0], self._read(*row)) for row in self._journal.database.rows(_SELECT, (number,))]
 
     def _read(self, number: int, data: bytes) -> Message:
         try:
@@ -64,4 +64,4 @@ class Messages:
 
 @cache
 def _decoder() -> msgspec.json.Decoder[Message]:
-    return json_decoder(Message)
+    return get_json_decoder(Message)

@@ -43,17 +43,17 @@ CHANGES = (
 
 def migrate(connection: sqlite3.Connection, steps: tuple[str, ...]) -> None:
     """Applies the steps the file does not have yet, all in one transaction: most files are new, and get all of them."""
-    if version_of(connection, steps) == len(steps):
+    if read_schema_version(connection, steps) == len(steps):
         return
     connection.execute("BEGIN IMMEDIATE")
-    for step in steps[version_of(connection, steps) :]:  # somebody else may have applied some a moment ago
+    for step in steps[read_schema_version(connection, steps) :]:  # somebody else may have applied some a moment ago
         for statement in step.split(";"):
             connection.execute(statement)
     connection.execute(f"PRAGMA user_version = {len(steps)}")
     connection.execute("COMMIT")
 
 
-def version_of(connection: sqlite3.Connection, steps: tuple[str, ...]) -> int:
+def read_schema_version(connection: sqlite3.Connection, steps: tuple[str, ...]) -> int:
     """How many of the steps the file has; DatabaseError where it has more."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(steps):

@@ -7,7 +7,7 @@ from handrail.protocol.permission import OpenedFolder
 from handrail.store.small_files import SmallFiles
 
 
-class OpenedFolders:
+class GrantedFolders:
     """A folder of them, in the state folder: of one session, or of one workspace."""
 
     def __init__(self, path: str) -> None:

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.reading import msgpack_decoder
+from handrail.protocol.reading import get_msgpack_decoder
 
 PACK = ".pack"
-_GROUP = 1 << 18
+_GROUP_BYTES = 1 << 18
 """Bytes that are pressed together: so few that reading one content of them costs little."""
 _LEVEL = 1
 _END = struct.Struct(">QI")
@@ -27,14 +27,14 @@ _END = struct.Struct(">QI")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
-class _Group(msgspec.Struct, array_like=True):
+class _PackGroup(msgspec.Struct, array_like=True):
     start: int
     length: int
     members: list[tuple[bytes, int]]
     """Hash and size, in the order of the bytes."""
 
 
-class _Place(NamedTuple):
+class _PackPosition(NamedTuple):
     pack: str
     start: int
     length: int
@@ -45,7 +45,7 @@ class _Place(NamedTuple):
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgpack_decoder(list[_Group]).decode
+_decode = get_msgpack_decoder(list[_PackGroup]).decode
 
 
 class Packs:
@@ -56,8 +56,8 @@ class Packs:
         self._durable = durable
         self._lock = threading.Lock()
         """Held while what is known changes."""
-        self._known: dict[str, list[_Group]] = {}
-        self._places: dict[str, _Place] = {}
+        self._known: dict[str, list[_PackGroup]] = {}
+        self._places: dict[str, _PackPosition] = {}
         self._seen = -1
         """When the folder was last changed, as of the last look."""
         self._group: tuple[tuple[str, int], bytes] = (("", 0), b"")
@@ -128,8 +128,8 @@ class Packs:
             if path not in self._known:
                 yield path
 
-    def _fill(self, path: str, contents: Iterable[tuple[str, bytes]]) -> list[_Group]:
-        groups: list[_Group] = []
+    def _fill(self, path: str, contents: Iterable[tuple[str, bytes]]) -> list[_PackGroup]:
+        groups: list[_PackGroup] = []
         with open(os.open(path, _NEW, 0o600), "wb") as file:
             members: list[tuple[bytes, int]] = []
             data = bytearray()
@@ -137,7 +137,7 @@ class Packs:
             for digest, content in contents:
                 members.append((bytes.fromhex(digest), len(content)))
                 data += content
-                if len(data) >= _GROUP:
+                if len(data) >= _GROUP_BYTES:
                     start += _add(file.write(zlib.compress(data, _LEVEL)), start, members, groups)
                     members, data = [], bytearray()
             if members:
@@ -149,7 +149,7 @@ class Packs:
                 os.fsync(file.fileno())
         return groups
 
-    def _find(self, digest: str) -> _Place | None:
+    def _find(self, digest: str) -> _PackPosition | None:
         place = self._places.get(digest)
         if place is None or not os.path.exists(place.pack):
             self.look()
@@ -176,12 +176,12 @@ class Packs:
             with contextlib.suppress(OSError, ValueError, struct.error, msgspec.DecodeError):
                 self._learn(path, _read_table(path))
 
-    def _learn(self, path: str, groups: list[_Group]) -> None:
+    def _learn(self, path: str, groups: list[_PackGroup]) -> None:
         self._known[path] = groups
         for group in groups:
             at = 0
             for digest, size in group.members:
-                self._places[digest.hex()] = _Place(path, group.start, group.length, at, size)
+                self._places[digest.hex()] = _PackPosition(path, group.start, group.length, at, size)
                 at += size
 
     def _forget(self, path: str) -> None:
@@ -192,12 +192,12 @@ class Packs:
                     del self._places[digest.hex()]
 
 
-def _add(length: int, start: int, members: list[tuple[bytes, int]], groups: list[_Group]) -> int:
-    groups.append(_Group(start, length, members))
+def _add(length: int, start: int, members: list[tuple[bytes, int]], groups: list[_PackGroup]) -> int:
+    groups.append(_PackGroup(start, length, members))
     return length
 
 
-def _read_table(path: str) -> list[_Group]:
+def _read_table(path: str) -> list[_PackGroup]:
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(size - _END.size)
@@ -209,7 +209,7 @@ def _read_table(path: str) -> list[_Group]:
     return _decode(table)
 
 
-def _read_group(place: _Place) -> bytes:
+def _read_group(place: _PackPosition) -> bytes:
     try:
         with open(place.pack, "rb") as file:
             file.seek(place.start)

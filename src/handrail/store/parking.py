@@ -22,7 +22,7 @@ def insert_calls(database: Database, runner: str, batch_id: str, calls: "tuple[N
         database.execute("INSERT INTO given VALUES (?, ?)", (call.id, first))
         database.execute("INSERT INTO call VALUES (?, ?, ?, 'parked', ?)", (call.id, batch_id, runner, first))
         database.execute("UPDATE event SET decided = ? WHERE seq = ?", (encode(call.decided), first))
-        first += len(call.drafts)
+        first += len(call.pending_events)
 
 
 def insert_batch(database: Database, batch_id: str, calls: tuple[str, ...]) -> None:
@@ -36,19 +36,19 @@ def insert_request(database: Database, batch_id: str, request: Row) -> None:
     database.execute("INSERT INTO request VALUES (?, ?, ?, ?, NULL)", (request_id, batch_id, call_id, data))
 
 
-def insert_left(database: Database, runner: str, digests: "Iterable[tuple[str, str]]") -> None:
-    """Calls that are found again by a digest (`LeftCalls`), in this runner's hand. Before the first one there is a file
+def insert_deferred(database: Database, runner: str, digests: "Iterable[tuple[str, str]]") -> None:
+    """Calls that are found again by a digest (`DeferredCalls`), held by this runner. Before the first there is a file
     beside the journal that says that there may be some."""
     for call_id, digest in digests:
         try:
-            os.close(os.open(left_mark(database), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(os.open(build_deferred_marker_path(database), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
         except OSError as error:
             where = f"beside the journal {database.path}"
             raise StoreError(f"{where} nothing can be written: {error.strerror}") from error
         database.execute("INSERT OR IGNORE INTO left_call VALUES (?, ?, ?)", (call_id, digest, runner))
 
 
-def left_mark(database: Database) -> str:
+def build_deferred_marker_path(database: Database) -> str:
     """The file that says that there may be such calls."""
     return f"{database.path}-left"
 

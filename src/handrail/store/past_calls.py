@@ -8,8 +8,8 @@ from datetime import datetime
 import msgspec
 
 from handrail.protocol.event import ToolCallStart, decode_event
-from handrail.protocol.reading import UNREADABLE, from_json
-from handrail.store.journal import Broken, Decided
+from handrail.protocol.reading import UNREADABLE, decode_json
+from handrail.store.journal import BrokenEvent, CallContext
 from handrail.store.read_only import ReadOnlyDatabase
 
 _STARTS = """
@@ -21,24 +21,24 @@ class PastCall(msgspec.Struct, frozen=True):
     """A call as it came in, and what it was decided on."""
 
     start: ToolCallStart
-    decided: Decided
+    decided: CallContext
 
 
-def past_calls(folder: str, since: datetime | None = None) -> Iterator[PastCall | Broken]:
+def list_past_calls(folder: str, since: datetime | None = None) -> Iterator[PastCall | BrokenEvent]:
     """The calls of a session, oldest first; of a broken one nobody knows when it was, so it always comes."""
     with closing(ReadOnlyDatabase(os.path.join(folder, "journal.db"))) as database:
         for row in database.pages(_STARTS, 0):
             call = _read(*row)
-            if isinstance(call, Broken) or since is None or call.start.time >= since:
+            if isinstance(call, BrokenEvent) or since is None or call.start.time >= since:
                 yield call
 
 
-def _read(seq: int, data: bytes, decided: bytes | None) -> PastCall | Broken:
+def _read(seq: int, data: bytes, decided: bytes | None) -> PastCall | BrokenEvent:
     try:
         start = decode_event(data)
         if isinstance(start, ToolCallStart):
-            return PastCall(start, from_json(decided or b"", Decided))
+            return PastCall(start, decode_json(decided or b"", CallContext))
         problem = "it is no call"
     except UNREADABLE as error:
         problem = str(error)
-    return Broken(seq, "tool_call.start", problem)
+    return BrokenEvent(seq, "tool_call.start", problem)

@@ -9,7 +9,7 @@ from handrail.store.folder import write_private
 _NAME = ".place"
 
 
-def note_place(home: str, workspace: str) -> None:
+def save_workspace_path(home: str, workspace: str) -> None:
     """Notes it, once. Where it cannot be noted, people have to name the workspace themselves."""
     path = os.path.join(home, _NAME)
     if not os.path.exists(path):
@@ -17,7 +17,7 @@ def note_place(home: str, workspace: str) -> None:
             write_private(path, os.fsencode(os.path.realpath(workspace)), ".new")
 
 
-def place_of(home: str) -> str | None:
+def read_workspace_path(home: str) -> str | None:
     """The folder; None where nobody noted it, or what is noted is another one."""
     try:
         with open(os.path.join(home, _NAME), "rb") as file:

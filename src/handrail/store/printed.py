@@ -5,10 +5,10 @@ from contextlib import ExitStack
 
 from handrail.protocol.error import StoreError
 from handrail.store.folder import PRINTED, make_private
-from handrail.store.locked_folder import locked_folder
+from handrail.store.locked_folder import make_locked_folder
 
 
-class PrintedFolder:
+class SpillFolder:
     """A new folder of one session; what is in it when it is closed is removed with it."""
 
     def __init__(self, state: str) -> None:
@@ -16,7 +16,7 @@ class PrintedFolder:
         around = os.path.join(state, PRINTED)
         make_private(around)
         try:
-            self.path = self._stack.enter_context(locked_folder(around))
+            self.path = self._stack.enter_context(make_locked_folder(around))
         except OSError as error:
             raise StoreError(f"no folder can be made in {around}: {error.strerror}") from error
 

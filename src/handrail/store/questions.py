@@ -16,18 +16,18 @@ _OF_BATCH = f"{ASKED} AND coalesce(?, c.batch_id) = c.batch_id ORDER BY c.start_
 _OF_CALL = f"{ASKED} AND c.id = ?"
 
 
-def waiting_questions(database: Database, batch_id: str | None = None) -> tuple[Question, ...]:
+def list_pending_questions(database: Database, batch_id: str | None = None) -> tuple[Question, ...]:
     """The questions that nobody has replied to: of one batch, or of the session."""
-    return tuple(question_in(row[0]) for row in database.rows(_OF_BATCH, (batch_id,)))
+    return tuple(parse_question(row[0]) for row in database.rows(_OF_BATCH, (batch_id,)))
 
 
-def waiting_question(database: Database, call_id: str) -> Question | None:
+def find_pending_question(database: Database, call_id: str) -> Question | None:
     """The question that a call waits with; None where it is none, or has its reply."""
     row = database.row(_OF_CALL, (call_id,))
-    return question_in(row[0]) if row else None
+    return parse_question(row[0]) if row else None
 
 
-def question_in(data: bytes) -> Question:
+def parse_question(data: bytes) -> Question:
     """The question that an event asks."""
     event = decode_event(data)
     if not isinstance(event, ToolCallQuestionRequired):

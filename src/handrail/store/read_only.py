@@ -6,8 +6,8 @@ import sqlite3
 
 from handrail.protocol.error import StoreError
 from handrail.store.database import Database, Durability, Row
-from handrail.store.locked_folder import temporary_folder
-from handrail.store.migrations import JOURNAL, version_of
+from handrail.store.locked_folder import make_temporary_folder
+from handrail.store.migrations import JOURNAL, read_schema_version
 
 _BUSY_SECONDS = 10
 
@@ -29,12 +29,12 @@ class ReadOnlyDatabase(Database):
         super().__init__(path, "crash", steps)
 
     def _connect(self, durability: Durability, steps: tuple[str, ...]) -> sqlite3.Connection:  # noqa: ARG002
-        stamp = stamp_of(self.path)
+        stamp = read_stamp(self.path)
         unshared = not stamp[1][0]
-        connection = _checked(self.path, "immutable=1") if unshared else read_only(self.path)
+        connection = _checked(self.path, "immutable=1") if unshared else open_read_only(self.path)
         self._stamp = stamp if unshared else None
         try:
-            self._is_older = version_of(connection, steps) < len(steps)
+            self._is_older = read_schema_version(connection, steps) < len(steps)
         except sqlite3.Error:
             connection.close()
             raise
@@ -61,19 +61,19 @@ class ReadOnlyDatabase(Database):
 
     def _is_current(self) -> bool:
         """Whether what was read counts. If not, the connection is one that shares with writers from here on."""
-        if self._stamp is None or self._stamp == stamp_of(self.path):
+        if self._stamp is None or self._stamp == read_stamp(self.path):
             return True
         self._stamp = None
         self._connection.close()
         try:
-            self._connection = read_only(self.path)
+            self._connection = open_read_only(self.path)
         except (sqlite3.Error, OSError) as error:
             self._fail(self._verb, error)
         self.execute = self._connection.cursor().execute
         return False
 
 
-def read_only(path: str) -> sqlite3.Connection:
+def open_read_only(path: str) -> sqlite3.Connection:
     """A connection that only looks. Where nothing may be written, SQLite cannot make the files that readers share: then
     a copy is read."""
     try:
@@ -81,14 +81,14 @@ def read_only(path: str) -> sqlite3.Connection:
     except sqlite3.OperationalError:
         if os.access(os.path.dirname(path), os.W_OK) or not os.access(path, os.R_OK):
             raise
-    with temporary_folder("handrail-journal-") as folder:
+    with make_temporary_folder("handrail-journal-") as folder:
         copy = os.path.join(folder, "journal.db")
         for ending in ("", "-wal"):
             shutil.copyfile(path + ending, copy + ending)
         return _checked(copy, "mode=rw")
 
 
-def stamp_of(path: str) -> Stamp:
+def read_stamp(path: str) -> Stamp:
     """Size and time of a database and of what is not in it yet: one of them changes whenever it does."""
     return tuple(_size_and_time(path + ending) for ending in ("", "-wal"))
 

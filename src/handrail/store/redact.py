@@ -4,12 +4,12 @@ from typing import Any
 
 from handrail.protocol.wire import Json
 
-_PLAIN_LENGTH = 200
-_NAME_LENGTH = 40
+_MAX_PLAIN_CHARS = 200
+_MAX_NAME_CHARS = 40
 _NUMBERS = (bool, int, float)
 
 
-def redacted(arguments: Json, plain: tuple[str, ...]) -> Json:
+def redact_arguments(arguments: Json, plain: tuple[str, ...]) -> Json:
     """Numbers and the arguments a tool calls plain stay; every other text becomes its length."""
     if not isinstance(arguments, dict):
         return _hidden(arguments)
@@ -17,25 +17,25 @@ def redacted(arguments: Json, plain: tuple[str, ...]) -> Json:
     return {name if name in plain else _shown(name): _kept(name, value, plain) for name, value in items.items()}
 
 
-def redacted_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
+def redact_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
     """What commands start, by the names of the programs: their other words may be anything."""
     if not commands:
         return ()
-    from handrail.policy.confinement import runnable  # noqa: PLC0415  the tables are only for commands
+    from handrail.policy.confinement import build_runnable  # noqa: PLC0415  the tables are only for commands
 
-    return tuple(dict.fromkeys(program for text in commands for program in runnable(text, ".").programs))
+    return tuple(dict.fromkeys(program for text in commands for program in build_runnable(text, ".").programs))
 
 
 def _shown(name: object) -> str:
     """A name that no tool could have given may be a text in the place of one."""
     text = str(name)
-    return text if text.isidentifier() and len(text) <= _NAME_LENGTH else _hidden(text)
+    return text if text.isidentifier() and len(text) <= _MAX_NAME_CHARS else _hidden(text)
 
 
 def _kept(name: object, value: Json, plain: tuple[str, ...]) -> Json:
     if value is None or isinstance(value, _NUMBERS):
         return value
-    harmless = name in plain and isinstance(value, str) and len(value) <= _PLAIN_LENGTH
+    harmless = name in plain and isinstance(value, str) and len(value) <= _MAX_PLAIN_CHARS
     return value if harmless else _hidden(value)
 
 

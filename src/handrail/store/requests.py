@@ -11,7 +11,7 @@ _ANSWERED = "SELECT data, answer FROM request WHERE call_id = ? AND answer IS NO
 _OPEN = "SELECT data, answer FROM request WHERE answer IS NOT NULL AND call_id IN (SELECT id FROM call)"
 
 
-class Stored(NamedTuple):
+class StoredRequest(NamedTuple):
     """A question as it stands in the journal."""
 
     request: PermissionRequest
@@ -20,30 +20,30 @@ class Stored(NamedTuple):
     answered: bool
 
 
-def waiting_requests(database: Database, batch_id: str | None) -> tuple[PermissionRequest, ...]:
+def list_pending_requests(database: Database, batch_id: str | None) -> tuple[PermissionRequest, ...]:
     """The questions that nobody has answered: of one batch, or of the session."""
     return tuple(database.decoded(row[0], PermissionRequest) for row in database.rows(_WAITING, (batch_id,)))
 
 
-def stored_request(database: Database, request_id: str) -> Stored | None:
+def find_stored_request(database: Database, request_id: str) -> StoredRequest | None:
     """One question, answered or not, and the bytes that it is stored as."""
     row = database.row("SELECT data, answer FROM request WHERE id = ?", (request_id,))
-    return Stored(database.decoded(row[0], PermissionRequest), row[0], row[1] is not None) if row else None
+    return StoredRequest(database.decoded(row[0], PermissionRequest), row[0], row[1] is not None) if row else None
 
 
-def request_about(database: Database, call_id: str) -> PermissionRequest | None:
+def find_last_request(database: Database, call_id: str) -> PermissionRequest | None:
     """What was last asked about a call, answered or not."""
     row = database.row(_ABOUT, (call_id,))
     return database.decoded(row[0], PermissionRequest) if row else None
 
 
-def answer_to(database: Database, call_id: str) -> tuple[PermissionRequest, Answer] | None:
+def find_answer(database: Database, call_id: str) -> tuple[PermissionRequest, Answer] | None:
     """What was asked about a call and what was said; None while nothing was."""
     row = database.row(_ANSWERED, (call_id,))
     return (database.decoded(row[0], PermissionRequest), database.decoded(row[1], Answer)) if row else None
 
 
-def requests_of_batch(database: Database, batch_id: str) -> list[tuple[PermissionRequest, Answer | None]]:
+def list_batch_requests(database: Database, batch_id: str) -> list[tuple[PermissionRequest, Answer | None]]:
     """What was asked about the calls of a batch, and what was said as far as anything was."""
     rows = database.rows("SELECT data, answer FROM request WHERE batch_id = ? ORDER BY id", (batch_id,))
     return [
@@ -60,14 +60,14 @@ def check_requests(database: Database) -> None:
             database.decoded(said, Answer)
 
 
-def calls_of_batch(database: Database, batch_id: str) -> list[str]:
+def list_batch_calls(database: Database, batch_id: str) -> list[str]:
     """The calls of a batch that waits or waited, in their order."""
     row = database.row("SELECT calls FROM batch WHERE id = ?", (batch_id,))
     calls: str = row[0] if row else ""
     return calls.split()
 
 
-def answers_of_open_calls(database: Database) -> list[tuple[PermissionRequest, Answer]]:
+def list_open_answers(database: Database) -> list[tuple[PermissionRequest, Answer]]:
     """What was asked and said about the calls that have no result yet."""
     rows = database.rows(_OPEN)
     return [(database.decoded(data, PermissionRequest), database.decoded(said, Answer)) for data, said in rows]

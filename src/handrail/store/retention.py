@@ -10,24 +10,24 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from handrail.protocol.error import StoreError
-from handrail.store.archive import reading
-from handrail.store.audit import Chain
+from handrail.store.archive import open_journal
+from handrail.store.audit import AuditChain
 from handrail.store.blobs import Blobs
-from handrail.store.folder import StateFolder, for_the_owner, state_of
+from handrail.store.folder import StateFolder, open_private, resolve_state_folder
 from handrail.store.locked_folder import is_locked
-from handrail.store.read_only import stamp_of
+from handrail.store.read_only import read_stamp
 from handrail.store.runner import is_in_use
 
 Use = Literal["running", "background", "waiting", "unreadable", "idle"]
 _DAY = 86_400
-_YOUNG = 60
+_YOUNG_SECONDS = 60
 """Seconds in which a stored output may be of a call that is not written down yet."""
 _AWAY = ".removed-"
 _WAITS = "SELECT 1 FROM call WHERE state IN ('parked', 'ready', 'claimed') LIMIT 1"
 _FINISHED = "SELECT count(*) FROM event WHERE kind IN ('tool_call.end', 'tool_call.error')"
 
 
-def use_of(folder: str) -> Use:
+def read_session_use(folder: str) -> Use:
     """What keeps a session from being removed."""
     processes = os.path.join(folder, "processes")
     if is_in_use(folder):
@@ -35,19 +35,19 @@ def use_of(folder: str) -> Use:
     if os.path.isdir(processes) and any(is_locked(os.path.join(processes, name)) for name in os.listdir(processes)):
         return "background"
     try:
-        with reading(folder) as journal:
+        with open_journal(folder) as journal:
             return "waiting" if journal.database.row(_WAITS) else "idle"
     except StoreError:
         return "unreadable"
 
 
-def last_use(folder: str) -> float:
+def read_last_use(folder: str) -> float:
     """When something was last written down in a session, in seconds; 0 where nothing ever was."""
-    stamp = stamp_of(os.path.join(folder, "journal.db"))
+    stamp = read_stamp(os.path.join(folder, "journal.db"))
     return max((changed for size, changed in stamp if size), default=0) / 1e9
 
 
-def bytes_in(path: str) -> int:
+def count_bytes(path: str) -> int:
     """How much a file takes, or all that is in a folder."""
     total = os.path.getsize(path) if os.path.isfile(path) else 0
     for folder, _, names in os.walk(path):
@@ -62,11 +62,11 @@ def remove_session(folder: str, uses: tuple[Use, ...]) -> Use:
     The folder is renamed first: if this process is killed, the next sweep removes the rest, and a process that opened
     the session just before is detected. The audit still names its calls, so their number is recorded.
     """
-    if (use := use_of(folder)) in uses:
+    if (use := read_session_use(folder)) in uses:
         calls = 1 << 62
-        with suppress(StoreError), reading(folder) as journal:
+        with suppress(StoreError), open_journal(folder) as journal:
             calls = journal.database.rows(_FINISHED)[0][0]
-        with open(_notes(state_of(folder)), "a", encoding="ascii", opener=for_the_owner) as notes:
+        with open(_notes(resolve_state_folder(folder)), "a", encoding="ascii", opener=open_private) as notes:
             notes.write(f"{os.path.basename(folder)} {calls}\n")
         away = os.path.join(os.path.dirname(folder), f"{_AWAY}{os.urandom(8).hex()}")
         os.rename(folder, away)
@@ -77,7 +77,7 @@ def remove_session(folder: str, uses: tuple[Use, ...]) -> Use:
     return use
 
 
-def removed_calls(state: StateFolder) -> Counter[str]:
+def count_removed_calls(state: StateFolder) -> Counter[str]:
     """How many calls of removed sessions the audit may have, by the ids of the sessions."""
     found: Counter[str] = Counter()
     with suppress(FileNotFoundError), open(_notes(state), encoding="ascii", errors="replace") as notes:
@@ -91,10 +91,10 @@ def remove_outputs(state: StateFolder) -> None:
     used: set[str] = set()
     with suppress(StoreError):
         for folder in state.sessions():
-            with reading(folder) as journal:
+            with open_journal(folder) as journal:
                 rows = journal.database.rows("SELECT blob FROM output")
                 used |= {str(row[0]).rpartition(":")[2].partition(".")[0] for row in rows}
-        Blobs(state.blobs()).sweep(used, _YOUNG)
+        Blobs(state.blobs()).sweep(used, _YOUNG_SECONDS)
 
 
 def sweep(state: StateFolder, days: int) -> None:
@@ -109,14 +109,14 @@ def sweep(state: StateFolder, days: int) -> None:
 
 
 def _sweep(state: StateFolder, before: float) -> None:
-    old = [folder for folder in state.sessions() if last_use(folder) < before]
+    old = [folder for folder in state.sessions() if read_last_use(folder) < before]
     removed = [folder for folder in old if remove_session(folder, ("idle",)) == "idle"]
     left = [os.path.join(home, name) for home in state.homes() for name in os.listdir(home) if name.startswith(_AWAY)]
     for folder in left:
         shutil.rmtree(folder, ignore_errors=True)
     if removed or left:
         remove_outputs(state)
-    with closing(Chain(state.audit)) as chain:
+    with closing(AuditChain(state.audit)) as chain:
         chain.archive(datetime.fromtimestamp(before, UTC))
 
 

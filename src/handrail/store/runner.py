@@ -53,7 +53,7 @@ class Runner:
             os.close(descriptor)
 
 
-def dead_runners(folder: str) -> list[str]:
+def list_dead_runners(folder: str) -> list[str]:
     """The runners whose process ended without saying so."""
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(_NAME))
@@ -74,7 +74,7 @@ def is_dead(folder: str, runner: str) -> bool:
     return not is_locked(os.path.join(folder, runner + _NAME))
 
 
-def bury(folder: str, runner: str) -> None:
+def remove_runner(folder: str, runner: str) -> None:
     """Removes what is left of a dead runner, once everything it left undone is settled."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(folder, runner + _NAME))

@@ -6,10 +6,10 @@ from contextlib import suppress
 from handrail.protocol.error import StoreError
 from handrail.store.folder import make_private
 
-_BYTES = 32
+_KEY_BYTES = 32
 
 
-def secret_key(state: str, name: str) -> bytes:
+def load_secret_key(state: str, name: str) -> bytes:
     """The key of this name; it is made when it is first asked for, by whoever is first, and for its owner only."""
     path = os.path.join(state, f"{name}.key")
     try:
@@ -20,14 +20,16 @@ def secret_key(state: str, name: str) -> bytes:
             found = _read(path)
     except OSError as error:
         raise StoreError(f"the key {path} cannot be used: {error.strerror}") from error
-    if found is None or len(found) != _BYTES:
-        raise StoreError(f"the key {path} is not {_BYTES} bytes long. Remove it: what it signed counts no more then.")
+    if found is None or len(found) != _KEY_BYTES:
+        raise StoreError(
+            f"the key {path} is not {_KEY_BYTES} bytes long. Remove it: what it signed counts no more then."
+        )
     return found
 
 
 def _read(path: str) -> bytes | None:
     with suppress(FileNotFoundError), open(path, "rb") as file:
-        return file.read(_BYTES + 1)
+        return file.read(_KEY_BYTES + 1)
     return None
 
 
@@ -37,7 +39,7 @@ def _make(path: str) -> None:
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
-            file.write(os.urandom(_BYTES))
+            file.write(os.urandom(_KEY_BYTES))
             file.flush()
             os.fsync(descriptor)
         with suppress(FileExistsError):

@@ -2,23 +2,23 @@
 
 from collections.abc import Iterable
 
-_SHORTEST = 3
+_MIN_ID_CHARS = 3
 _TIME_DIGITS = 16
 """How many digits of an id of ours are the time it was made; it is what comes behind them that tells ids apart."""
 
 
-def short_ids(ids: Iterable[str]) -> dict[str, str]:
+def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
     """For every id the shortest beginning of its own part that no other has."""
     own = {one: _own_part(one) for one in ids}
     return {one: _shortest(part, [other for name, other in own.items() if name != one]) for one, part in own.items()}
 
 
-def short_id(one: str, others: Iterable[str]) -> str:
+def shorten_id(one: str, others: Iterable[str]) -> str:
     """The same for one id among others: of many, all of them would take long."""
     return _shortest(_own_part(one), [_own_part(other) for other in others if other != one])
 
 
-def matching(spelled: str, ids: Iterable[str]) -> list[str]:
+def list_matching_ids(spelled: str, ids: Iterable[str]) -> list[str]:
     """The ids that somebody may mean: by a beginning of their own part, with or without what comes before it."""
     names = list(ids)
     return [spelled] if spelled in names else [one for one in names if spelled and _may_mean(spelled, one)]
@@ -40,7 +40,7 @@ def _own_part(one: str) -> str:
 
 
 def _shortest(part: str, others: list[str]) -> str:
-    length = _SHORTEST
+    length = _MIN_ID_CHARS
     while length < len(part) and any(other.startswith(part[:length]) for other in others):
         length += 1
     return part[:length]

@@ -4,7 +4,7 @@ import os
 from typing import Generic, TypeVar
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.reading import UNREADABLE, from_json
+from handrail.protocol.reading import UNREADABLE, decode_json
 from handrail.protocol.wire import encode
 from handrail.store.folder import make_private, write_private
 
@@ -37,7 +37,7 @@ class SmallFiles(Generic[Kind]):
         """What a file says; None where it cannot be read: then nothing counts as kept."""
         try:
             with open(os.path.join(self._path, name), "rb") as file:
-                return from_json(file.read(), self._kind)
+                return decode_json(file.read(), self._kind)
         except (OSError, *UNREADABLE):
             return None
 

@@ -4,7 +4,7 @@ one."""
 import msgspec
 
 from handrail.protocol.event import ToolCallEnd, decode_event
-from handrail.protocol.reading import UNREADABLE, converted
+from handrail.protocol.reading import UNREADABLE, convert
 from handrail.protocol.todo import TodoItem
 from handrail.store.database import Database
 
@@ -20,7 +20,7 @@ class _Data(msgspec.Struct):
     items: tuple[TodoItem, ...]
 
 
-def last_todo(database: Database) -> tuple[TodoItem, ...]:
+def read_last_todo(database: Database) -> tuple[TodoItem, ...]:
     """The list; empty while there is none."""
     before = _LAST
     while row := database.row(_BEFORE, (before, _CALL)):
@@ -28,7 +28,7 @@ def last_todo(database: Database) -> tuple[TodoItem, ...]:
         try:
             event = decode_event(row[1])
             if isinstance(event, ToolCallEnd) and event.tool_call_name == "todo":
-                return converted(event.result.data, _Data).items
+                return convert(event.result.data, _Data).items
         except UNREADABLE:
             pass  # what cannot be read is not the last list that can
     return ()

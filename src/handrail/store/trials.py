@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from handrail.protocol.error import StoreError
-from handrail.protocol.reading import from_msgpack
+from handrail.protocol.reading import decode_msgpack
 from handrail.store.blobs import Blobs
 from handrail.store.folder import make_private
 
@@ -19,32 +19,32 @@ _DOCUMENT = "trial"
 _CONTENTS = "contents"
 _UNFINISHED = ".new"
 _NAME = re.compile(r"[a-z]+_[0-9a-f]{16,64}")
-_YOUNG = 3_600
+_YOUNG_SECONDS = 3_600
 """Seconds in which one that is being written may yet be finished."""
 
 
-class Sealed(msgspec.Struct, frozen=True):
-    """A trial as it is stored."""
+class StoredPreview(msgspec.Struct, frozen=True):
+    """A preview as it is stored."""
 
     document: msgspec.Raw
-    """All about it, for those who know what trials are."""
+    """All about it, for the code that knows what previews are."""
     contents: tuple[str, ...] = ()
-    """Hashes of the contents that keeping it would take."""
+    """Hashes of the contents that are needed to commit it."""
     size: int = 0
     """Bytes of the contents in its own folder and of what was printed."""
     version: int = _VERSION
     """Raised where older programs would misread the document; what is only added does not."""
 
 
-class Trials:
-    """The trials of one workspace. The folder is made with the first."""
+class PreviewStore:
+    """The previews of one workspace. The folder is made with the first."""
 
     def __init__(self, folder: str, *, durable: bool = True) -> None:
         self._folder = folder
         self._durable = durable
         self._sizes: dict[str, int] = {}
 
-    def put(self, name: str, sealed: Sealed, files: dict[str, str], store: Callable[[Blobs], None]) -> None:
+    def put(self, name: str, sealed: StoredPreview, files: dict[str, str], store: Callable[[Blobs], None]) -> None:
         """Stores one. `files`: by the names that they get, what is moved in with it. `store` puts contents into its
         folder, which goes with it."""
         unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
@@ -64,13 +64,13 @@ class Trials:
                 raise StoreError(f"what was tried cannot be kept in {self._folder}: {error.strerror}") from error
             raise
 
-    def get(self, name: str) -> Sealed | None:
+    def get(self, name: str) -> StoredPreview | None:
         """One that waits; None where there is none. StoreError where it cannot be read."""
         if not _NAME.fullmatch(name):
             return None
         try:
             with open(os.path.join(self._folder, name, _DOCUMENT), "rb") as file:
-                found = from_msgpack(file.read(), Sealed)
+                found = decode_msgpack(file.read(), StoredPreview)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
@@ -104,7 +104,7 @@ class Trials:
         if not _NAME.fullmatch(name):
             return
         unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
-        with contextlib.suppress(OSError):  # in one step: a crash leaves no trial that lacks something
+        with contextlib.suppress(OSError):  # in one step: a crash leaves no preview that lacks something
             os.rename(os.path.join(self._folder, name), unfinished)
         _remove(unfinished)
 
@@ -127,7 +127,7 @@ class Trials:
             path = os.path.join(self._folder, name)
             with contextlib.suppress(OSError):
                 made = os.stat(path).st_mtime
-                if name.endswith(_UNFINISHED) and abs(time.time() - made) > _YOUNG:
+                if name.endswith(_UNFINISHED) and abs(time.time() - made) > _YOUNG_SECONDS:
                     _remove(path)
                 elif made < before:
                     self.drop(name)
@@ -138,7 +138,7 @@ class Trials:
         except (FileNotFoundError, NotADirectoryError):
             return []
 
-    def _write(self, path: str, sealed: Sealed) -> None:
+    def _write(self, path: str, sealed: StoredPreview) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
             file.write(msgspec.msgpack.encode(sealed))
@@ -168,6 +168,6 @@ def _move(source: str, target: str) -> None:
 
 def _remove(folder: str) -> None:
     """Takes a folder away with all that is in it, as far as that can be."""
-    import shutil  # noqa: PLC0415  every session has a history, and few have trials
+    import shutil  # noqa: PLC0415  every session has a history, and few have previews
 
     shutil.rmtree(folder, ignore_errors=True)

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 import msgspec
 
 from handrail.protocol.error import StoreError
-from handrail.settings.trust import Trust, TrustFile, read_trust, trust_path
+from handrail.settings.trust import Trust, TrustFile, build_trust_path, read_trust
 from handrail.store.folder import StateFolder, write_private
 
 
-def trusted_projects(state: StateFolder) -> dict[str, Trust]:
+def list_trusted_projects(state: StateFolder) -> dict[str, Trust]:
     """All trust that was given, by workspace."""
     return read_trust(state.path)
 
@@ -27,7 +27,7 @@ def give_trust(state: StateFolder, workspace: str, digest: str, servers: str = "
     return given
 
 
-def take_trust_back(state: StateFolder, workspace: str) -> bool:
+def revoke_trust(state: StateFolder, workspace: str) -> bool:
     """Whether there was any to take back."""
     with _alone(state):
         projects = read_trust(state.path)
@@ -50,7 +50,7 @@ def _alone(state: StateFolder) -> Generator[None]:
 
 
 def _write(state: StateFolder, projects: dict[str, Trust]) -> None:
-    path = trust_path(state.path)
+    path = build_trust_path(state.path)
     try:
         write_private(path, msgspec.json.format(msgspec.json.encode(TrustFile(projects=projects)), indent=1), ".new")
     except OSError as error:

@@ -8,13 +8,13 @@ import msgspec
 
 from handrail.protocol.error import StoreError
 from handrail.protocol.result import ToolResult
-from handrail.store.archive import reading
-from handrail.store.audit import START, decode_record, lines_of
-from handrail.store.folder import StateFolder, moved_away
-from handrail.store.redact import redacted_commands
-from handrail.store.retention import removed_calls
+from handrail.store.archive import open_journal
+from handrail.store.audit import FIRST_HASH, decode_record, read_audit_lines
+from handrail.store.folder import StateFolder, build_damaged_path
+from handrail.store.redact import redact_commands
+from handrail.store.retention import count_removed_calls
 
-_MOST = 10
+_MAX_TOLD_CALLS = 10
 """Missing calls that are named."""
 
 
@@ -36,12 +36,14 @@ class Verification(msgspec.Struct, frozen=True):
 def verify(state: StateFolder) -> Verification:
     """Reads the whole chain. Every call that a journal has a result of must be in it, and say what the journal says:
     a hash shows that a line was changed, but whoever can write the file can also seal it anew."""
-    results, unread = finished_calls(state)
-    begun_anew = {os.path.basename(folder) for folder in state.sessions() if os.path.lexists(moved_away(folder))}
+    results, unread = collect_finished_calls(state)
+    begun_anew = {
+        os.path.basename(folder) for folder in state.sessions() if os.path.lexists(build_damaged_path(folder))
+    }
     sessions = {session for session, _ in results} - unread.keys() - begun_anew
-    removed = removed_calls(state)
-    head, count, problems = START, 0, list[str]()
-    for number, line in enumerate(lines_of(state.audit), start=1):
+    removed = count_removed_calls(state)
+    head, count, problems = FIRST_HASH, 0, list[str]()
+    for number, line in enumerate(read_audit_lines(state.audit), start=1):
         if not line.endswith(b"\n"):
             break  # a crash tore it; the journal knows the call, and it is written anew
         problem, digest = _judge(line, number, head, results, sessions, removed)
@@ -84,18 +86,22 @@ def _judge(
 
 
 def _missing(calls: list[tuple[str, str]]) -> list[str]:
-    told = [f"The end was cut: call {call} of session {session} has no record." for session, call in calls[:_MOST]]
-    return [*told, f"{len(calls) - _MOST} more calls have no record."] if len(calls) > _MOST else told
+    told = [
+        f"The end was cut: call {call} of session {session} has no record." for session, call in calls[:_MAX_TOLD_CALLS]
+    ]
+    return (
+        [*told, f"{len(calls) - _MAX_TOLD_CALLS} more calls have no record."] if len(calls) > _MAX_TOLD_CALLS else told
+    )
 
 
-def finished_calls(state: StateFolder) -> tuple[Results, dict[str, str]]:
+def collect_finished_calls(state: StateFolder) -> tuple[Results, dict[str, str]]:
     """What the journals have come to; and by their sessions those that cannot be read, each with the reason."""
     found: Results = {}
     unread: dict[str, str] = {}
     for folder in state.sessions():
         session = os.path.basename(folder)
         try:
-            with reading(folder) as journal:
+            with open_journal(folder) as journal:
                 for call, result in journal.finished():
                     found.setdefault((session, call), []).append(_outcome(result))
         except StoreError as error:
@@ -108,5 +114,5 @@ def _outcome(result: ToolResult[Any] | None) -> Outcome:
         return None
     code = result.error.code if result.error else None
     artifacts = result.artifacts
-    commands = redacted_commands(artifacts.commands_run)
+    commands = redact_commands(artifacts.commands_run)
     return result.name, result.ok, code, result.duration_ms, artifacts.files_changed, commands

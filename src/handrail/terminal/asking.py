@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from handrail.protocol.permission import PermissionRequest
     from handrail.protocol.question import Question, Reply
     from handrail.protocol.result import ToolResult
-    from handrail.terminal.keys import Timing
-    from handrail.terminal.source import Said, Source
+    from handrail.terminal.keys import KeyTiming
+    from handrail.terminal.source import PromptResult, RequestHooks
 
 
-def somebody_is_there() -> bool:
+def is_person_present() -> bool:
     """Whether a question can be put here: keys come from a terminal, stderr goes to one, and nothing says that nobody
     looks (CI). Only the main thread asks: in any other one, two would ask at once."""
     if os.environ.get("CI") or threading.current_thread() is not threading.main_thread():
@@ -26,18 +26,18 @@ def ask_on_terminal(
     number: int = 1,
     of: int = 1,
     *,
-    source: "Source | None" = None,
+    source: "RequestHooks | None" = None,
     plain: bool = False,
-    timing: "Timing | None" = None,
-) -> "Said":
+    timing: "KeyTiming | None" = None,
+) -> "PromptResult":
     """Asks on stdin and stderr, which must be a terminal. Where there is no answer, `source.still_open` tells whether
     somebody else gave one. The answer is for `said.request`, which may have taken the place of the one given."""
-    from handrail.terminal.prompt import Prompt  # noqa: PLC0415  only where somebody is asked
+    from handrail.terminal.prompt import PermissionPrompt  # noqa: PLC0415  only where somebody is asked
     from handrail.terminal.screen import Screen  # noqa: PLC0415
-    from handrail.terminal.source import ALONE  # noqa: PLC0415
+    from handrail.terminal.source import NO_HOOKS  # noqa: PLC0415
 
     screen = Screen(sys.stderr, os.environ, plain=plain)
-    return Prompt(sys.stdin.fileno(), screen, timing).ask(request, number, of, source or ALONE)
+    return PermissionPrompt(sys.stdin.fileno(), screen, timing).ask(request, number, of, source or NO_HOOKS)
 
 
 def ask_question_on_terminal(question: "Question", *, plain: bool = False) -> "Reply | None":
@@ -48,24 +48,24 @@ def ask_question_on_terminal(question: "Question", *, plain: bool = False) -> "R
     return ask_for_reply(sys.stdin.fileno(), Screen(sys.stderr, os.environ, plain=plain), question)
 
 
-def say_kept(said: "Said", result: "ToolResult[Any] | None", *, plain: bool = False) -> None:
-    """Tells the person who kept what a trial made what came of that; without a result, that more is to be answered."""
+def say_kept(said: "PromptResult", result: "ToolResult[Any] | None", *, plain: bool = False) -> None:
+    """Tells a person who approved a preview what came of that; without a result, that more is to be answered."""
     from handrail.terminal.screen import Screen  # noqa: PLC0415  only where somebody was asked
-    from handrail.terminal.told import is_kept, told_kept  # noqa: PLC0415
+    from handrail.terminal.told import is_kept, render_kept_line  # noqa: PLC0415
 
     if said.answer is not None and is_kept(said.request, said.answer):
         screen = Screen(sys.stderr, os.environ, plain=plain)
         width = screen.size()[0] - 1
-        screen.write([told_kept(said.request, said.answer, result, width=width, plain=screen.plain)])
+        screen.write([render_kept_line(said.request, said.answer, result, width=width, plain=screen.plain)])
 
 
 def say_answered_elsewhere(request: "PermissionRequest") -> None:
     """Tells the person who was asked that somebody else was faster."""
-    from handrail.terminal.request import subject  # noqa: PLC0415  hardly ever needed
+    from handrail.terminal.request import describe_subject  # noqa: PLC0415  hardly ever needed
     from handrail.terminal.screen import Screen  # noqa: PLC0415
 
     screen = Screen(sys.stderr, os.environ)
-    screen.write([f"Answered elsewhere before you: {subject(request)}"])
+    screen.write([f"Answered elsewhere before you: {describe_subject(request)}"])
 
 
 def _is_in_front(stream: TextIO) -> bool:

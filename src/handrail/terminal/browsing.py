@@ -5,19 +5,18 @@ from collections.abc import Callable
 import msgspec
 
 from handrail.protocol.permission import Preview
-from handrail.terminal.cells import wrapped
-from handrail.terminal.changed import change_lines
-from handrail.terminal.differences import by_file, rows
-from handrail.terminal.keys import Key, Keys
+from handrail.protocol.text import escape_control, wrap
+from handrail.terminal.changed import render_changes
+from handrail.terminal.differences import parse_file_diffs, render_rows
+from handrail.terminal.keys import KeyPress, KeyReader
 from handrail.terminal.screen import Screen
-from handrail.terminal.visible import visible
 
 _FILE_KEYS = "] [ next file · space marks as read · ↑ ↓ scroll · q back"
 _TEXT_KEYS = "↑ ↓ space scroll · q back"
 _CUT = "… the preview is cut here"
 
 
-class Sheet(msgspec.Struct, frozen=True):
+class ViewerPage(msgspec.Struct, frozen=True):
     """Something to look at."""
 
     name: str
@@ -25,26 +24,31 @@ class Sheet(msgspec.Struct, frozen=True):
     """In so many columns."""
 
 
-def diff_sheets(preview: Preview, *, plain: bool = False) -> list[Sheet]:
+def build_diff_pages(preview: Preview, *, plain: bool = False) -> list[ViewerPage]:
     """One for each file that has a difference to show, and one for the others."""
-    found = [Sheet(one.path or "change", lambda width, one=one: rows(one, width)) for one in by_file(preview.text)]
+    found = [
+        ViewerPage(one.path or "change", lambda width, one=one: render_rows(one, width))
+        for one in parse_file_diffs(preview.text)
+    ]
     if preview.truncated:
-        found.append(Sheet("the rest", lambda _: [_CUT]))
+        found.append(ViewerPage("the rest", lambda _: [_CUT]))
     tried = preview.tried
     if tried is None or (found and all(change.added or change.removed for change in tried.changes)):
         return found
-    return [*found, Sheet("all files", lambda width: change_lines(tried, width, plain=plain, most=None))]
+    return [*found, ViewerPage("all files", lambda width: render_changes(tried, width, plain=plain, most=None))]
 
 
-def output_sheet(preview: Preview) -> Sheet:
-    """What a trial printed."""
-    lines = visible(preview.output.expandtabs(8)).rstrip("\n").split("\n") if preview.output else ["(nothing)"]
+def build_output_page(preview: Preview) -> ViewerPage:
+    """What a preview printed."""
+    lines = escape_control(preview.output.expandtabs(8)).rstrip("\n").split("\n") if preview.output else ["(nothing)"]
     told = preview.tried.lines if preview.tried is not None else len(lines)
     more = [f"… {told - len(lines)} more lines"] if told > len(lines) else []
-    return Sheet("output", lambda width: [row for one in (*lines, *more) for row in wrapped(one or " ", width, "  ")])
+    return ViewerPage("output", lambda width: [row for one in (*lines, *more) for row in wrap(one or " ", width, "  ")])
 
 
-def browse(screen: Screen, keys: Keys, sheets: list[Sheet], goes_on: Callable[[Key | None], bool]) -> None:
+def browse(
+    screen: Screen, keys: KeyReader, sheets: list[ViewerPage], goes_on: Callable[[KeyPress | None], bool]
+) -> None:
     """Shows the sheets one after the other, until the person has seen enough or the question is gone."""
     looking, drawn = _Looking(sheets), None
     try:
@@ -63,7 +67,7 @@ def browse(screen: Screen, keys: Keys, sheets: list[Sheet], goes_on: Callable[[K
 class _Looking:
     """Where somebody is who looks at sheets."""
 
-    def __init__(self, sheets: list[Sheet]) -> None:
+    def __init__(self, sheets: list[ViewerPage]) -> None:
         self._sheets = sheets
         self._at = self._top = self._length = 0
         self._read: set[int] = set()
@@ -79,12 +83,12 @@ class _Looking:
         self._length = len(lines)
         room = height - 2
         self._top = max(0, min(self._top, self._length - room))
-        page = [screen.spelled(line) for line in lines[self._top : self._top + room]]
+        page = [screen.to_encodable(line) for line in lines[self._top : self._top + room]]
         keys = _FILE_KEYS if len(self._sheets) > 1 else _TEXT_KEYS
         where = f"{min(self._top + room, self._length)} of {self._length} lines"
         screen.draw_page([self._heading(screen), *page, *[""] * (room - len(page)), f"{where} · {keys}"])
 
-    def press(self, key: Key, height: int) -> bool:
+    def press(self, key: KeyPress, height: int) -> bool:
         """Does what a key says; whether that was not to go back."""
         moves = {"up": -1, "down": 1, "page up": 2 - height, "page down": height - 2, "enter": 1}
         letter = key.text if key.name == "text" else ""
@@ -107,7 +111,7 @@ class _Looking:
             self._at, self._top = there, 0
 
     def _heading(self, screen: Screen) -> str:
-        name = screen.spelled(self._sheets[self._at].name)
+        name = screen.to_encodable(self._sheets[self._at].name)
         if len(self._sheets) == 1:
             return name
         mark = " · read" if self._at in self._read else ""

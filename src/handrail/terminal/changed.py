@@ -1,19 +1,18 @@
-"""What a trial would change, one entry a file: a letter, the path, how much, and what is worth a second look."""
+"""What a preview would change, one entry a file: a letter, the path, how much, and what is worth a second look."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from handrail.protocol.change import Action, Change
-from handrail.protocol.permission import Tried
-from handrail.terminal.cells import cells, padded, wrapped
-from handrail.terminal.visible import exact_line
-from handrail.tools.changed_words import of_gits_own, repository_of
+from handrail.protocol.permission import PreviewRun
+from handrail.protocol.text import escape_exact_line, measure_width, pad, wrap
+from handrail.tools.changed_words import describe_git_files, find_repository
 
-MOST_ROWS = 10
+MAX_FILE_ROWS = 10
 """Of the list of files that are shown unasked."""
 _LETTERS: dict[Action, str] = {"created": "A", "deleted": "D", "renamed": "R"}
 _VERBS: dict[Action, str] = {"created": "adds", "deleted": "deletes", "renamed": "renames"}
-_TWO_COLUMNS = 96
+_MIN_TWO_COLUMN_WIDTH = 96
 _INDENT = "  "
 
 
@@ -23,30 +22,32 @@ class _Entry(NamedTuple):
     remarks: str
 
 
-def change_lines(tried: Tried, width: int | None, *, plain: bool = False, most: int | None = MOST_ROWS) -> list[str]:
-    """The files that would change, the most harmful first as the trial has them, what changes only layout last. At most
-    so many rows; what is folded away is counted, and so is what git does in a repository."""
+def render_changes(
+    tried: PreviewRun, width: int | None, *, plain: bool = False, most: int | None = MAX_FILE_ROWS
+) -> list[str]:
+    """The files that would change, the most harmful first as in the preview, those that change only layout last. At
+    most so many rows; what is folded away is counted, and so is what git does in a repository."""
     repositories = _repositories(tried)
-    listed = [change for change in _listed(tried.changes) if not repositories or repository_of(change) is None]
+    listed = [change for change in _listed(tried.changes) if not repositories or find_repository(change) is None]
     if not listed and not repositories:
-        return ["Would change no files."] if not tried.files else [f"Would change {files(tried.files)}."]
+        return ["Would change no files."] if not tried.files else [f"Would change {format_file_count(tried.files)}."]
     entries = [_in_words(change) if plain else _entry(change) for change in listed]
     rows, shown = _rows(entries, width, most, plain=plain)
     folders = sum(change.kind == "folder" for change in listed)
     total = max(len(listed), tried.files - _renames(tried) - sum(repositories.values()) + folders)
-    gits = [f"{_INDENT}{_spelled(folder)}: {of_gits_own(count)}" for folder, count in repositories.items()]
+    gits = [f"{_INDENT}{_spelled(folder)}: {describe_git_files(count)}" for folder, count in repositories.items()]
     counted = ([_counted(tried, listed, sum(repositories.values()))] if listed else []) + list(
         map(_spelled, repositories)
     )
     return [f"Would change {' and '.join(counted)}:", *rows, *_folded(listed[shown:], total - shown), *gits]
 
 
-def files(count: int) -> str:
+def format_file_count(count: int) -> str:
     """So many files, in words."""
     return "1 file" if count == 1 else f"{count or 'no'} files"
 
 
-def gist(tried: Tried) -> str:
+def summarize_changes(tried: PreviewRun) -> str:
     """All of it in a few words: `4 files, 1 deletion`."""
     folders = sum(change.kind == "folder" for change in tried.changes)
     if not tried.files and folders:
@@ -54,28 +55,28 @@ def gist(tried: Tried) -> str:
     renames = _renames(tried)
     count, deleted = tried.files - renames, tried.deleted - renames
     deletions = "1 deletion" if deleted == 1 else f"{deleted} deletions"
-    return f"{files(count)}, {deletions}" if deleted > 0 else files(count)
+    return f"{format_file_count(count)}, {deletions}" if deleted > 0 else format_file_count(count)
 
 
-def _renames(tried: Tried) -> int:
+def _renames(tried: PreviewRun) -> int:
     """How many old names of renamed files are counted as files that are deleted."""
     return sum(change.renamed_from is not None for change in tried.changes)
 
 
-def _repositories(tried: Tried) -> dict[str, int]:
-    """How many files of git's own would change in each repository; of trials that list not all of their files nobody
-    knows that."""
+def _repositories(tried: PreviewRun) -> dict[str, int]:
+    """How many files of git's own would change in each repository; unknown for previews that do not list all of their
+    files."""
     found: dict[str, int] = {}
     for change in tried.changes:
-        if change.kind != "folder" and (folder := repository_of(change)) is not None:
+        if change.kind != "folder" and (folder := find_repository(change)) is not None:
             found[folder] = found.get(folder, 0) + 1
     return found if tried.files <= sum(change.kind != "folder" for change in tried.changes) else {}
 
 
-def _counted(tried: Tried, listed: list[Change], gits: int) -> str:
+def _counted(tried: PreviewRun, listed: list[Change], gits: int) -> str:
     count = tried.files - gits
     folders = len(listed) if not count else 0
-    return f"{folders} folder{'s' * (folders != 1)}" if folders else files(count - _renames(tried))
+    return f"{folders} folder{'s' * (folders != 1)}" if folders else format_file_count(count - _renames(tried))
 
 
 def _listed(changes: tuple[Change, ...]) -> list[Change]:
@@ -94,23 +95,23 @@ def _slashes(path: str) -> Iterable[int]:
 def _rows(entries: list[_Entry], width: int | None, most: int | None, *, plain: bool) -> tuple[list[str], int]:
     """The rows, and how many entries are in them."""
     room = None if width is None else width - len(_INDENT)
-    half = None if room is None or plain or room + len(_INDENT) < _TWO_COLUMNS else (room - 3) // 2
+    half = None if room is None or plain or room + len(_INDENT) < _MIN_TWO_COLUMN_WIDTH else (room - 3) // 2
     first = entries if most is None or half is None else entries[: most * 2]
     lines = _aligned(first)
-    if half is not None and len(first) > 1 and max(map(cells, lines)) <= half:
+    if half is not None and len(first) > 1 and max(map(measure_width, lines)) <= half:
         paired = zip(lines[::2], [*lines[1::2], ""], strict=False)
-        side = max(map(cells, lines[::2])) + 3
-        return [f"{_INDENT}{padded(one, side)}{other}".rstrip() for one, other in paired], len(first)
+        side = max(map(measure_width, lines[::2])) + 3
+        return [f"{_INDENT}{pad(one, side)}{other}".rstrip() for one, other in paired], len(first)
     first = entries if most is None else entries[:most]
     lines = [_joined(entry) for entry in first] if plain or width is None else _aligned(first)
-    return [f"{_INDENT}{row}" for line in lines for row in wrapped(line, room, "    ")], len(first)
+    return [f"{_INDENT}{row}" for line in lines for row in wrap(line, room, "    ")], len(first)
 
 
 def _aligned(entries: list[_Entry]) -> list[str]:
     """With the counts below each other, where no name is so long that the others would stand far from theirs."""
-    name = min(48, max((cells(entry.name) for entry in entries), default=0))
-    much = max((cells(entry.much) for entry in entries), default=0)
-    return [f"{padded(one.name, name)}  {padded(one.much, much)}   {one.remarks}".rstrip() for one in entries]
+    name = min(48, max((measure_width(entry.name) for entry in entries), default=0))
+    much = max((measure_width(entry.much) for entry in entries), default=0)
+    return [f"{pad(one.name, name)}  {pad(one.much, much)}   {one.remarks}".rstrip() for one in entries]
 
 
 def _joined(entry: _Entry) -> str:
@@ -145,7 +146,7 @@ def _path(change: Change) -> str:
 
 def _spelled(path: str) -> str:
     """A path; in quotes where a part of it could be taken for what is told of it."""
-    return f'"{exact_line(path)}"' if "  " in path or " → " in path else exact_line(path)
+    return f'"{escape_exact_line(path)}"' if "  " in path or " → " in path else escape_exact_line(path)
 
 
 def _remarks(change: Change, *, plain: bool) -> list[str]:

@@ -3,28 +3,28 @@
 from typing import NamedTuple
 
 from handrail.protocol.permission import AnswerKind, PermissionRequest
-from handrail.terminal.cells import cells, padded, wrapped
-from handrail.terminal.request import hidden_lines
-from handrail.terminal.told import classes, folders
-from handrail.terminal.tried import is_tried
+from handrail.protocol.text import measure_width, pad, wrap
+from handrail.terminal.request import count_hidden_lines
+from handrail.terminal.told import format_command_classes, format_folders
+from handrail.terminal.tried import has_preview_run
 
 KEYS: dict[str, AnswerKind] = {"y": "once", "s": "session", "w": "workspace", "o": "output", "n": "deny"}
 NUMBERS = {"1": "y", "2": "s", "3": "n"}
 KEEPING = frozenset("ysw")
-"""The keys that would keep what a trial made."""
+"""The keys that would commit what a preview changed."""
 _LETTERS = {number: letter for letter, number in NUMBERS.items()}
-_TWO_COLUMNS = 96
+_MIN_TWO_COLUMN_WIDTH = 96
 _NOT_NOW = " (not while it is out of date)"
 
 
-class Choice(NamedTuple):
+class PromptChoice(NamedTuple):
     """One key and what it does."""
 
     key: str
     words: str
 
 
-class Possible(NamedTuple):
+class PromptState(NamedTuple):
     """What can be done about a question besides answering it, where and when it is put."""
 
     retry: bool = False
@@ -33,29 +33,31 @@ class Possible(NamedTuple):
     """What changed since it was tried."""
 
 
-_ONLY_ANSWERED = Possible()
+_ONLY_ANSWERED = PromptState()
 
 
-def choices(request: PermissionRequest, possible: Possible = _ONLY_ANSWERED) -> list[Choice]:
+def list_choices(request: PermissionRequest, possible: PromptState = _ONLY_ANSWERED) -> list[PromptChoice]:
     """What is possible, in the order of the keys; a no always is."""
-    words = _keeping(request) if is_tried(request) else _allowing(request)
+    words = _keeping(request) if has_preview_run(request) else _allowing(request)
     answers = {*request.answers, "deny"}
     late = _NOT_NOW if possible.outdated else ""
     found = [
-        Choice(key, words[kind] + (late if key in KEEPING else "")) for key, kind in KEYS.items() if kind in answers
+        PromptChoice(key, words[kind] + (late if key in KEEPING else ""))
+        for key, kind in KEYS.items()
+        if kind in answers
     ]
-    return [*found, Choice("e", "edit the command and try again")] if _can_retry(request, possible) else found
+    return [*found, PromptChoice("e", "edit the command and try again")] if _can_retry(request, possible) else found
 
 
-def choice_lines(
-    request: PermissionRequest, *, width: int, plain: bool, possible: Possible = _ONLY_ANSWERED
+def render_choices(
+    request: PermissionRequest, *, width: int, plain: bool, possible: PromptState = _ONLY_ANSWERED
 ) -> list[str]:
     """The keys that answer, and those that show more. In plain form one a line, numbered where there is a number."""
-    found, others = choices(request, possible), _others(request, possible, plain=plain)
+    found, others = list_choices(request, possible), _others(request, possible, plain=plain)
     if plain:
         named = [f"{_numbered(one.key)}{one.words}" for one in found]
-        return [row for line in (*named, *others) for row in wrapped(line, width, "  ")]
-    return [*_columns(found, width), *wrapped(" · ".join(others), width, "  ")]
+        return [row for line in (*named, *others) for row in wrap(line, width, "  ")]
+    return [*_columns(found, width), *wrap(" · ".join(others), width, "  ")]
 
 
 def _allowing(request: PermissionRequest) -> dict[AnswerKind, str]:
@@ -83,20 +85,20 @@ def _keeping(request: PermissionRequest) -> dict[AnswerKind, str]:
 def _granted(request: PermissionRequest) -> str:
     """What else a yes for longer lets be."""
     if request.kind == "external_directory":
-        return f"open {folders(request)}"
-    return f"stop asking for {classes(request)}"
+        return f"open {format_folders(request)}"
+    return f"stop asking for {format_command_classes(request)}"
 
 
-def _others(request: PermissionRequest, possible: Possible, *, plain: bool) -> list[str]:
+def _others(request: PermissionRequest, possible: PromptState, *, plain: bool) -> list[str]:
     """What shows more, or puts it off."""
-    tried = is_tried(request)
-    named = ["d diff", "v output"] if tried else ["d all of the change"] if hidden_lines(request) else []
+    tried = has_preview_run(request)
+    named = ["d diff", "v output"] if tried else ["d all of the change"] if count_hidden_lines(request) else []
     named += ["r try again"] if _can_retry(request, possible) and (possible.outdated or not _went_well(request)) else []
     named += ["x why do you ask?", "l later (stays in `handrail approvals`)"]
     return [line.replace(" ", ": ", 1) for line in named] if plain else named
 
 
-def _can_retry(request: PermissionRequest, possible: Possible) -> bool:
+def _can_retry(request: PermissionRequest, possible: PromptState) -> bool:
     return possible.retry and request.command is not None
 
 
@@ -109,13 +111,13 @@ def _numbered(key: str) -> str:
     return f"{_LETTERS[key]} or {key}: " if key in _LETTERS else f"{key}: "
 
 
-def _columns(found: list[Choice], width: int) -> list[str]:
+def _columns(found: list[PromptChoice], width: int) -> list[str]:
     lines = {one.key: f"{one.key} {one.words}" for one in found}
     left = [lines[key] for key in "yno" if key in lines]
     right = [lines[key] for key in "swe" if key in lines]
-    side = max(map(cells, left)) + 3
-    if width >= _TWO_COLUMNS and right and side + max(map(cells, right)) <= width:
+    side = max(map(measure_width, left)) + 3
+    if width >= _MIN_TWO_COLUMN_WIDTH and right and side + max(map(measure_width, right)) <= width:
         rows = max(len(left), len(right))
         left, right = (column + [""] * (rows - len(column)) for column in (left, right))
-        return [f"{padded(one, side)}{other}".rstrip() for one, other in zip(left, right, strict=True)]
-    return [row for one in found for row in wrapped(lines[one.key], width, "  ")]
+        return [f"{pad(one, side)}{other}".rstrip() for one, other in zip(left, right, strict=True)]
+    return [row for one in found for row in wrap(lines[one.key], width, "  ")]

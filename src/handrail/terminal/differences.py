@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
-from handrail.terminal.cells import cells, padded, wrapped
-from handrail.terminal.visible import exact_line, visible
+from handrail.protocol.text import escape_control, escape_exact_line, measure_width, pad, wrap
 
-SIDE_BY_SIDE = 120
+MIN_SIDE_BY_SIDE_COLUMNS = 120
 """Columns from which before and after stand beside each other."""
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NUMBER = 6
@@ -30,7 +29,7 @@ class FileDifference(NamedTuple):
     lines: list[DiffLine]
 
 
-def by_file(text: str) -> list[FileDifference]:
+def parse_file_diffs(text: str) -> list[FileDifference]:
     """The files of a unified difference. Lines are counted as its hunks say, so no text can pass for a heading."""
     lines, found, at = text.rstrip("\n").split("\n"), list[FileDifference](), 0
     while at < len(lines):
@@ -48,17 +47,17 @@ def by_file(text: str) -> list[FileDifference]:
     return [one for one in found if one.path or one.lines]
 
 
-def rows(difference: FileDifference, width: int) -> list[str]:
+def render_rows(difference: FileDifference, width: int) -> list[str]:
     """The lines of a file in rows of so many columns; before beside after, where there is room."""
-    lines = [line._replace(text=visible(line.text.expandtabs(8))) for line in difference.lines]
-    return list(_beside(lines, width) if width >= SIDE_BY_SIDE else _below(lines, width))
+    lines = [line._replace(text=escape_control(line.text.expandtabs(8))) for line in difference.lines]
+    return list(_beside(lines, width) if width >= MIN_SIDE_BY_SIDE_COLUMNS else _below(lines, width))
 
 
 def _path(source: str, target: str) -> str:
     """The path that a heading names, as git writes it."""
     before, after = source[4:].rstrip("\t"), target[4:].rstrip("\t")
     name = before if after == "/dev/null" else after
-    return exact_line(name.replace("b/", "", 1) if name.startswith(("b/", '"b/')) else name.replace("a/", "", 1))
+    return escape_exact_line(name.replace("b/", "", 1) if name.startswith(("b/", '"b/')) else name.replace("a/", "", 1))
 
 
 def _hunk(lines: list[str], start: int, heading: re.Match[str]) -> Iterator[DiffLine]:
@@ -103,14 +102,14 @@ def _beside(lines: list[DiffLine], width: int) -> Iterator[str]:
 
 def _paired(left: list[str], right: list[str], half: int) -> Iterator[str]:
     for one, other in zip_longest(left, right, fillvalue=""):
-        yield f"{padded(one, half)} │ {other}".rstrip()
+        yield f"{pad(one, half)} │ {other}".rstrip()
 
 
 def _cell(line: DiffLine, number: int | None, width: int) -> list[str]:
     """A line in so many columns, with its number; what does not fit goes on below."""
     if line.mark in {"@", ""}:
-        return list(wrapped(line.text, width, "  ")) or [""]
+        return list(wrap(line.text, width, "  ")) or [""]
     start = f"{number if number is not None else '':>{_NUMBER - 1}} {line.mark} "
-    blank = " " * cells(start)
-    text = list(wrapped(line.text, max(10, width - cells(start)))) or [""]
+    blank = " " * measure_width(start)
+    text = list(wrap(line.text, max(10, width - measure_width(start)))) or [""]
     return [f"{start if not at else blank}{row}" for at, row in enumerate(text)]

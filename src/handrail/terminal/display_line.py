@@ -1,8 +1,7 @@
 """What a model shows the person, in one line: for logs, and for views that have room for no more."""
 
-from handrail.protocol.event import Display
-from handrail.protocol.event.display import Level
-from handrail.terminal.visible import one_line
+from handrail.protocol.event import Display, Level
+from handrail.protocol.text import to_one_line
 
 _ICONS: dict[Level, str] = {"info": "ℹ", "success": "✓", "warning": "⚠", "error": "✗", "progress": "…"}
 _WORDS: dict[Level, str] = {
@@ -12,15 +11,15 @@ _WORDS: dict[Level, str] = {
     "error": "error:",
     "progress": "progress:",
 }
-_LONGEST = 200
+_MAX_LINE_CHARS = 200
 """Of the title, and of the content's first line."""
 ICONS = "".join(_ICONS.values())
 """All of them, for who asks whether they can be shown."""
 
 
-def display_line(display: Display, *, plain: bool = False) -> str:
+def render_display_line(display: Display, *, plain: bool = False) -> str:
     """The icon of its level, its title and its first line; nothing in it steers a terminal. `plain`: words in the place
     of icons."""
     content = next((line.strip() for line in display.content.splitlines() if line.strip()), "")
-    told = ": ".join(filter(None, ((display.title or "").strip()[:_LONGEST], content[:_LONGEST])))
-    return one_line(f"{(_WORDS if plain else _ICONS)[display.level]} {told}".rstrip())
+    told = ": ".join(filter(None, ((display.title or "").strip()[:_MAX_LINE_CHARS], content[:_MAX_LINE_CHARS])))
+    return to_one_line(f"{(_WORDS if plain else _ICONS)[display.level]} {told}".rstrip())

@@ -1,20 +1,19 @@
 """One line that a person changes: a command that is to be tried in other words."""
 
-from handrail.terminal.cells import cells
-from handrail.terminal.keys import Key, Keys
+from handrail.protocol.text import escape_char, escape_control, measure_width
+from handrail.terminal.keys import KeyPress, KeyReader
 from handrail.terminal.screen import Screen
-from handrail.terminal.visible import escaped, visible
 
-_LONGEST = 100_000
+_MAX_TEXT_CHARS = 100_000
 _ASKED = "$ "
 _HOW = "Change the command; Enter tries it in a copy, Esc goes back."
 _PLAINLY = "Type the whole new command; Enter tries it in a copy, Esc goes back:"
 
 
-def edit_command(keys: Keys, screen: Screen, command: str) -> str | None:
+def edit_command(keys: KeyReader, screen: Screen, command: str) -> str | None:
     """The command as it is to be tried; None when the person went back. In plain form, where nothing typed can be
     shown, it is typed anew: what was understood is shown with the question that follows."""
-    line = _Line("" if screen.plain else command)
+    line = _LineEditor("" if screen.plain else command)
     screen.status(_PLAINLY if screen.plain else _HOW)
     if not screen.plain:
         screen.write([""])
@@ -31,14 +30,14 @@ def edit_command(keys: Keys, screen: Screen, command: str) -> str | None:
         line.press(key)
 
 
-class _Line:
+class _LineEditor:
     """A text and the place in it where something is typed. A line break is one sign of it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._at = len(text)
 
-    def press(self, key: Key) -> None:
+    def press(self, key: KeyPress) -> None:
         match key.name:
             case "left" | "right":
                 self._at = max(0, min(len(self.text), self._at + (1 if key.name == "right" else -1)))
@@ -59,19 +58,19 @@ class _Line:
         """The part of it around the place, where all of it does not fit."""
         room = screen.size()[0] - len(_ASKED) - 2
         before, after = _shown(self.text[: self._at]), _shown(self.text[self._at :])
-        while cells(before) > room:
-            before = before[max(1, len(before) // 2) :] if cells(before) > 2 * room else before[1:]
-        screen.status(f"{_ASKED}{before}{after}", cells(_ASKED + before))
+        while measure_width(before) > room:
+            before = before[max(1, len(before) // 2) :] if measure_width(before) > 2 * room else before[1:]
+        screen.status(f"{_ASKED}{before}{after}", measure_width(_ASKED + before))
 
     def _cut(self, start: int, end: int) -> None:
         self.text = self.text[:start] + self.text[end:]
         self._at = start
 
     def _put(self, more: str) -> None:
-        more = more[: _LONGEST - len(self.text)]
+        more = more[: _MAX_TEXT_CHARS - len(self.text)]
         self.text = self.text[: self._at] + more + self.text[self._at :]
         self._at += len(more)
 
 
 def _shown(text: str) -> str:
-    return visible(text).replace("\n", "⏎").replace("\t", escaped("\t"))
+    return escape_control(text).replace("\n", "⏎").replace("\t", escape_char("\t"))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 _PASTE_BEGINS, _PASTE_ENDS = b"\x1b[200~", b"\x1b[201~"
 _PASTE_SECONDS = 5.0
 """How long the end of a paste is waited for."""
-_MOST_BYTES = 1 << 20
+_MAX_BURST_BYTES = 1 << 20
 _NAMED = {
     b"\x1b": "esc",
     b"\n": "enter",
@@ -40,7 +40,7 @@ _NAMED = {
 }
 
 
-class Timing(NamedTuple):
+class KeyTiming(NamedTuple):
     """How long is waited, in seconds."""
 
     quiet: float = 1.0
@@ -53,17 +53,17 @@ class Timing(NamedTuple):
     """Between two looks whether the question is still open."""
 
 
-class Key(NamedTuple):
+class KeyPress(NamedTuple):
     """What was pressed: a name, or `text` with what was typed or `paste` with what was pasted; `gone` at the end."""
 
     name: str
     text: str = ""
 
 
-class Keys:
+class KeyReader:
     """The keys of a terminal that gives every byte at once."""
 
-    def __init__(self, descriptor: int, timing: Timing) -> None:
+    def __init__(self, descriptor: int, timing: KeyTiming) -> None:
         self._descriptor = descriptor
         self._timing = timing
         self._gone = False
@@ -83,12 +83,12 @@ class Keys:
             self._bytes_within(left)
         self._bytes_within(0)
 
-    def next(self) -> Key | None:
+    def next(self) -> KeyPress | None:
         """The next key; None when there was none for a while."""
         burst = self._bytes_within(self._timing.poll)
         if not burst:
-            return Key("gone") if self._gone else None
-        while len(burst) < _MOST_BYTES and (more := self._bytes_within(self._timing.settle)):
+            return KeyPress("gone") if self._gone else None
+        while len(burst) < _MAX_BURST_BYTES and (more := self._bytes_within(self._timing.settle)):
             burst += more
         return self._pasted(burst) if _PASTE_BEGINS in burst else self._pressed(burst)
 
@@ -96,28 +96,28 @@ class Keys:
         """What comes right after a paste: it belongs to it."""
         rest = b""
         while more := self._bytes_within(self._timing.deaf):
-            rest = (rest + more)[:_MOST_BYTES]
+            rest = (rest + more)[:_MAX_BURST_BYTES]
         return rest
 
-    def _pressed(self, burst: bytes) -> Key:
+    def _pressed(self, burst: bytes) -> KeyPress:
         if burst in _NAMED:
-            return Key(_NAMED[burst], " " if burst == b" " else "")
+            return KeyPress(_NAMED[burst], " " if burst == b" " else "")
         text = burst.decode(errors="replace")
         if len(text) == 1:
-            return Key("text", text) if text.isprintable() else Key("unknown")
+            return KeyPress("text", text) if text.isprintable() else KeyPress("unknown")
         if text.startswith("\x1b") and text[1:].isprintable() and len(text) < 12:
-            return Key("unknown")  # some other key that sends several bytes
+            return KeyPress("unknown")  # some other key that sends several bytes
         self.rest()
-        return Key("paste", text)
+        return KeyPress("paste", text)
 
-    def _pasted(self, burst: bytes) -> Key:
-        while _PASTE_ENDS not in burst and len(burst) < _MOST_BYTES:
+    def _pasted(self, burst: bytes) -> KeyPress:
+        while _PASTE_ENDS not in burst and len(burst) < _MAX_BURST_BYTES:
             more = self._bytes_within(_PASTE_SECONDS)
             if not more:
                 break
             burst += more
         self.rest()
-        return Key("paste", burst.replace(_PASTE_BEGINS, b"").replace(_PASTE_ENDS, b"").decode(errors="replace"))
+        return KeyPress("paste", burst.replace(_PASTE_BEGINS, b"").replace(_PASTE_ENDS, b"").decode(errors="replace"))
 
     def _bytes_within(self, seconds: float) -> bytes:
         """What there is, waiting so long for it; empty when nothing came, or nothing can come any more."""

@@ -3,14 +3,14 @@
 import re
 import unicodedata
 
-from handrail.terminal.visible import escaped
+from handrail.protocol.text import escape_char
 
 _NAME = re.compile(r"[\w.-]+")
 _MIXED_EVERYWHERE = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO", "IDEOGRAPHIC")
 """Nobody takes these for Latin letters."""
 
 
-def look_alikes(text: str) -> tuple[tuple[str, str], ...]:
+def find_look_alikes(text: str) -> tuple[tuple[str, str], ...]:
     """The names in a text whose letters are Latin and something else, each with its other letters written out."""
     if text.isascii():
         return ()
@@ -31,4 +31,4 @@ def _script(char: str) -> str:
 
 
 def _written_out(name: str) -> str:
-    return "".join(char if not char.isalpha() or _script(char) == "LATIN" else escaped(char) for char in name)
+    return "".join(char if not char.isalpha() or _script(char) == "LATIN" else escape_char(char) for char in name)

@@ -6,29 +6,31 @@ from typing import Any, cast
 import msgspec
 
 from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.reading import converted
-from handrail.terminal.keys import Keys, Timing
-from handrail.terminal.question import Question
+from handrail.protocol.reading import convert
+from handrail.terminal.keys import KeyReader, KeyTiming
+from handrail.terminal.question import RequestDialog
 from handrail.terminal.screen import Screen
-from handrail.terminal.single_keys import single_keys
-from handrail.terminal.source import ALONE, Said, Source
+from handrail.terminal.single_keys import enter_raw_mode
+from handrail.terminal.source import NO_HOOKS, PromptResult, RequestHooks
 
 _TAKE_PASTES, _TAKE_PASTES_RAW = "\x1b[?2004h", "\x1b[?2004l"
 
 
-class Prompt:
+class PermissionPrompt:
     """Asks on one terminal: keys come from the descriptor, what is shown goes to the screen."""
 
-    def __init__(self, descriptor: int, screen: Screen, timing: Timing | None = None) -> None:
+    def __init__(self, descriptor: int, screen: Screen, timing: KeyTiming | None = None) -> None:
         self._descriptor = descriptor
         self._screen = screen
-        self._timing = timing or Timing()
+        self._timing = timing or KeyTiming()
 
-    def ask(self, request: PermissionRequest, number: int = 1, of: int = 1, source: Source = ALONE) -> Said:
+    def ask(
+        self, request: PermissionRequest, number: int = 1, of: int = 1, source: RequestHooks = NO_HOOKS
+    ) -> PromptResult:
         """Asks until there is an answer, or it is clear that there will be none. Where the person has it tried again,
         the request that takes its place is asked about."""
-        screen, keys = self._screen, Keys(self._descriptor, self._timing)
-        question: Question | None = None
+        screen, keys = self._screen, KeyReader(self._descriptor, self._timing)
+        question: RequestDialog | None = None
 
         def begin() -> None:
             screen.control(_TAKE_PASTES)
@@ -40,15 +42,15 @@ class Prompt:
             screen.control(f"\r\x1b[K{_TAKE_PASTES_RAW}")
 
         try:
-            with single_keys(self._descriptor, begin, end):
+            with enter_raw_mode(self._descriptor, begin, end):
                 while True:
-                    question = Question(request, _spelled(request, screen), screen, keys, source, (number, of))
-                    answer = question.answered()
+                    question = RequestDialog(request, _spelled(request, screen), screen, keys, source, (number, of))
+                    answer = question.wait_for_answer()
                     if question.replaced is None:
-                        return Said(request, answer)
+                        return PromptResult(request, answer)
                     request = question.replaced
         except (OSError, termios.error):  # the terminal is gone
-            return Said(request)
+            return PromptResult(request)
 
 
 def _spelled(request: PermissionRequest, screen: Screen) -> PermissionRequest:
@@ -56,9 +58,9 @@ def _spelled(request: PermissionRequest, screen: Screen) -> PermissionRequest:
 
     def spelled(value: Any) -> Any:
         if isinstance(value, str):
-            return screen.spelled(value)
+            return screen.to_encodable(value)
         if isinstance(value, dict):
             return {name: spelled(one) for name, one in cast("dict[str, Any]", value).items()}
         return [spelled(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
-    return request if screen.shows_all else converted(spelled(msgspec.to_builtins(request)), PermissionRequest)
+    return request if screen.shows_all else convert(spelled(msgspec.to_builtins(request)), PermissionRequest)

@@ -4,26 +4,25 @@ from contextlib import suppress
 
 from handrail.protocol.error import HandrailError, ToolError
 from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.terminal.browsing import Sheet, browse, diff_sheets, output_sheet
-from handrail.terminal.cells import cut
-from handrail.terminal.choices import KEEPING, KEYS, NUMBERS, Possible, choice_lines, choices
+from handrail.protocol.text import to_one_line, truncate_to_width
+from handrail.terminal.browsing import ViewerPage, browse, build_diff_pages, build_output_page
+from handrail.terminal.choices import KEEPING, KEYS, NUMBERS, PromptState, list_choices, render_choices
 from handrail.terminal.editing import edit_command
-from handrail.terminal.keys import Key, Keys
+from handrail.terminal.keys import KeyPress, KeyReader
 from handrail.terminal.reason import ask_reason
-from handrail.terminal.request import hidden_lines, request_lines, subject, title, why_lines
+from handrail.terminal.request import count_hidden_lines, describe_subject, render_reasons, render_request, render_title
 from handrail.terminal.screen import Screen
 from handrail.terminal.scroll import Scroll
-from handrail.terminal.source import Source
-from handrail.terminal.told import is_kept, told
-from handrail.terminal.tried import is_tried, out_of_date
-from handrail.terminal.visible import one_line
+from handrail.terminal.source import RequestHooks
+from handrail.terminal.told import is_kept, render_answer_line
+from handrail.terminal.tried import describe_outdated, has_preview_run
 
 _HELD_UP = "A question waits: it appears when no key was pressed for a second."
 _TRYING = "Trying it in a copy … your files are untouched; Ctrl-C leaves it for later"
-_LATER = Key("text", "l")
+_LATER = KeyPress("text", "l")
 
 
-class Question:
+class RequestDialog:
     """A request on the screen. `shown` is the request in characters that the terminal has."""
 
     def __init__(
@@ -31,8 +30,8 @@ class Question:
         request: PermissionRequest,
         shown: PermissionRequest,
         screen: Screen,
-        keys: Keys,
-        source: Source,
+        keys: KeyReader,
+        source: RequestHooks,
         which: tuple[int, int],
     ) -> None:
         self._request = request
@@ -40,16 +39,16 @@ class Question:
         self._screen = screen
         self._keys = keys
         self._source = source
-        self._heading = title(shown, *which)
+        self._heading = render_title(shown, *which)
         self._scroll = Scroll(screen)
-        self._possible = Possible()
+        self._possible = PromptState()
         self._offered: set[str] = set()
         self.hidden = True
         """Whether it has to be shown, for the first time or again."""
         self.replaced: PermissionRequest | None = None
         """The request that takes its place: it was tried again."""
 
-    def answered(self) -> Answer | None:
+    def wait_for_answer(self) -> Answer | None:
         """Takes keys until one is an answer, or another request takes its place."""
         while self.replaced is None:
             if self.hidden:
@@ -60,11 +59,11 @@ class Question:
                 continue  # the process was stopped, and goes on: what was pressed was for nobody
             if key is None:
                 if not self._source.still_open(self._request):
-                    return self._left(f"Answered elsewhere: {subject(self._shown)}")
+                    return self._left(f"Answered elsewhere: {describe_subject(self._shown)}")
             elif key.name == "gone":
                 return None
             elif key == _LATER:
-                return self._left(f"Left for later (handrail approvals lists it): {subject(self._shown)}")
+                return self._left(f"Left for later (handrail approvals lists it): {describe_subject(self._shown)}")
             elif (answer := self._answer_of(key)) is not None:
                 return self._end(answer)
         return None
@@ -73,40 +72,40 @@ class Question:
         """As much of it as the screen has room for; in its first moments it takes no key."""
         screen, width = self._screen, self._screen.width
         outdated = self._outdated()
-        self._possible = Possible(retry=self._source.retry is not None, outdated=outdated)
-        self._offered = {choice.key for choice in choices(self._shown, self._possible)}
+        self._possible = PromptState(retry=self._source.retry is not None, outdated=outdated)
+        self._offered = {choice.key for choice in list_choices(self._shown, self._possible)}
         self.hidden = False
-        spelled = tuple(map(screen.spelled, outdated))
-        lines = request_lines(self._shown, width=width, outdated=spelled, plain=screen.plain)
+        spelled = tuple(map(screen.to_encodable, outdated))
+        lines = render_request(self._shown, width=width, outdated=spelled, plain=screen.plain)
         screen.clear_status()
         screen.mark()
         self._scroll.begin(screen.framed_lines(self._heading, [*lines, "", *self._choices()]))
         self._keys.drop_early()
 
     def _outdated(self) -> tuple[str, ...]:
-        """What changed since it was tried. Where that cannot be found out, whoever keeps it finds it out."""
+        """What changed since it was tried. Where that cannot be found out, the commit finds it out."""
         with suppress(HandrailError):
-            return self._source.outdated(self._request) if is_tried(self._request) else ()
+            return self._source.outdated(self._request) if has_preview_run(self._request) else ()
         return ()
 
     def _choices(self) -> list[str]:
         screen = self._screen
-        return choice_lines(self._shown, width=screen.width, plain=screen.plain, possible=self._possible)
+        return render_choices(self._shown, width=screen.width, plain=screen.plain, possible=self._possible)
 
     def _left(self, line: str) -> None:
         """There is no answer, and this is why."""
         self._screen.take_away()
-        self._screen.write([cut(line, self._screen.size()[0] - 1)])
+        self._screen.write([truncate_to_width(line, self._screen.size()[0] - 1)])
 
     def _end(self, answer: Answer) -> Answer:
-        """Takes the question away. Of what is kept, whoever keeps it says what came of that."""
+        """Takes the question away. Of what is committed, the commit says what came of that."""
         self._screen.take_away()
         if not is_kept(self._request, answer):
             width = self._screen.size()[0] - 1
-            self._screen.write([told(self._shown, answer, width=width, plain=self._screen.plain)])
+            self._screen.write([render_answer_line(self._shown, answer, width=width, plain=self._screen.plain)])
         return answer
 
-    def _answer_of(self, key: Key) -> Answer | None:
+    def _answer_of(self, key: KeyPress) -> Answer | None:
         """The answer that a key gives; None where it gives none, which it then says or shows something else."""
         letter = NUMBERS.get(key.text, key.text) if key.name == "text" else ""
         if letter == "n" or key.name == "esc":
@@ -130,14 +129,14 @@ class Question:
         if not self._scroll.seen:
             self._screen.status(f"Look at all of it first: space shows more, then {letter}.")
             return False
-        if letter not in KEEPING or not is_tried(self._request):
+        if letter not in KEEPING or not has_preview_run(self._request):
             return True
         before, now = self._possible.outdated, self._outdated()
         if now and now != before:
             self._screen.take_away()
             self.hidden = True  # it is another question now
         elif now:
-            self._screen.status(self._screen.spelled(out_of_date(now)))
+            self._screen.status(self._screen.to_encodable(describe_outdated(now)))
         return not now
 
     def _again(self, letter: str) -> None:
@@ -154,7 +153,8 @@ class Question:
             self.replaced = self._source.retry(self._request.id, edited if letter == "e" else None)
             self._screen.clear_status()
         except (HandrailError, ToolError) as error:
-            self._screen.write([cut(one_line(f"Not tried again: {error}"), self._screen.size()[0] - 1)])
+            line = to_one_line(f"Not tried again: {error}")
+            self._screen.write([truncate_to_width(line, self._screen.size()[0] - 1)])
             self.hidden = True
 
     def _look(self, name: str, letter: str) -> None:
@@ -165,15 +165,17 @@ class Question:
         elif name == "down" and scroll.has_more:
             scroll.go_on(1)
         elif letter == "x" and scroll.seen:
-            self._more(why_lines(self._shown, width))
-        elif letter == "d" and preview is not None and (is_tried(self._shown) or hidden_lines(self._shown)):
-            self._open(diff_sheets(preview, plain=self._screen.plain))
-        elif letter == "v" and preview is not None and is_tried(self._shown):
-            self._open([output_sheet(preview)])
+            self._more(render_reasons(self._shown, width))
+        elif (
+            letter == "d" and preview is not None and (has_preview_run(self._shown) or count_hidden_lines(self._shown))
+        ):
+            self._open(build_diff_pages(preview, plain=self._screen.plain))
+        elif letter == "v" and preview is not None and has_preview_run(self._shown):
+            self._open([build_output_page(preview)])
         elif letter == "q" and scroll.seen and scroll.has_more:
             scroll.leave()
 
-    def _open(self, sheets: list[Sheet]) -> None:
+    def _open(self, sheets: list[ViewerPage]) -> None:
         """On the whole screen; in plain form below what there is, where the question was seen to its end."""
         if not self._screen.plain:
             browse(self._screen, self._keys, sheets, self._is_on)
@@ -189,7 +191,7 @@ class Question:
         else:
             self._scroll.say_what_is_left()
 
-    def _is_on(self, key: Key | None) -> bool:
+    def _is_on(self, key: KeyPress | None) -> bool:
         """Whether the question is still what it was when somebody went to look at something."""
         return not self.hidden and (key is not None or self._source.still_open(self._request))
 

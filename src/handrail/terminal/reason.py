@@ -1,16 +1,15 @@
 """One line that a person types: why not."""
 
-from handrail.terminal.cells import cells, wrapped
-from handrail.terminal.keys import Keys
+from handrail.protocol.text import escape_control, measure_width, to_one_line, wrap
+from handrail.terminal.keys import KeyReader
 from handrail.terminal.screen import Screen
-from handrail.terminal.visible import one_line, visible
 
-_LONGEST = 1_000
+_MAX_REASON_CHARS = 1_000
 _ASKED, _ASKED_SHORTLY = "Why not? Enter denies, also without a reason; Esc goes back: ", "Why not? "
-_ROOM = 30
+_MIN_ROOM_COLUMNS = 30
 
 
-def ask_reason(keys: Keys, screen: Screen) -> str | None:
+def ask_reason(keys: KeyReader, screen: Screen) -> str | None:
     """What was typed, perhaps nothing; None when the person went back, or the terminal is gone."""
     typed = ""
     _show(screen, typed)
@@ -29,7 +28,7 @@ def ask_reason(keys: Keys, screen: Screen) -> str | None:
                 typed = ""
             case "text" | "space" | "paste":
                 more = key.text if key else ""
-                typed = (typed + visible(" ".join(more.splitlines())))[:_LONGEST]
+                typed = (typed + escape_control(" ".join(more.splitlines())))[:_MAX_REASON_CHARS]
             case _:
                 continue
         _show(screen, typed)
@@ -42,6 +41,6 @@ def _show(screen: Screen, typed: str) -> None:
             screen.write([_ASKED.rstrip()])
         return
     columns = screen.size()[0] - 2
-    asked = _ASKED if columns - cells(_ASKED) >= _ROOM else _ASKED_SHORTLY
-    rows = list(wrapped(one_line(typed), max(5, columns - cells(asked))))
+    asked = _ASKED if columns - measure_width(_ASKED) >= _MIN_ROOM_COLUMNS else _ASKED_SHORTLY
+    rows = list(wrap(to_one_line(typed), max(5, columns - measure_width(asked))))
     screen.status(asked + (rows[-1] if rows else ""))

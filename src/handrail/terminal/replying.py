@@ -8,14 +8,13 @@ from msgspec.structs import replace
 
 from handrail.protocol.error import UsageError
 from handrail.protocol.question import Question, Reply
-from handrail.terminal.cells import wrapped
-from handrail.terminal.keys import Keys, Timing
+from handrail.protocol.text import to_one_line, wrap
+from handrail.terminal.keys import KeyReader, KeyTiming
 from handrail.terminal.screen import Screen
-from handrail.terminal.single_keys import single_keys
-from handrail.terminal.visible import one_line
-from handrail.tools.companions.replying import reply_to
+from handrail.terminal.single_keys import enter_raw_mode
+from handrail.tools.companions.replying import normalize_reply
 
-_LONGEST = 10_000
+_MAX_REPLY_CHARS = 10_000
 _PASTE_SECONDS = 0.2
 """In which the next piece of a paste comes."""
 
@@ -24,7 +23,7 @@ def ask_for_reply(descriptor: int, screen: Screen, question: Question) -> Reply 
     """Asks until there is a reply. None when the person leaves it for later (Ctrl-D), or the terminal is gone."""
     with suppress(termios.error):
         termios.tcflush(descriptor, termios.TCIFLUSH)  # what was typed before was for nobody
-    screen.write(question_lines(question, screen))
+    screen.write(render_question(question, screen))
     while True:
         try:
             typed = _read(descriptor)
@@ -33,7 +32,7 @@ def ask_for_reply(descriptor: int, screen: Screen, question: Question) -> Reply 
         if not typed:
             screen.write(["Left for later."])
             return None
-        reply, problem = understood(question, typed.decode(errors="replace").strip())
+        reply, problem = interpret_reply(question, typed.decode(errors="replace").strip())
         if reply is not None:
             return reply
         screen.write([problem])
@@ -43,19 +42,22 @@ def _read(descriptor: int) -> bytes:
     """A line, and the rest of a paste that it is the beginning of: a shell would run what is left behind."""
     typed = os.read(descriptor, 65_536)
     if typed:
-        with single_keys(descriptor, lambda: None, lambda: None):  # else an unfinished line could not be read
-            typed += Keys(descriptor, Timing(deaf=_PASTE_SECONDS)).rest()
+        with enter_raw_mode(descriptor, lambda: None, lambda: None):  # else an unfinished line could not be read
+            typed += KeyReader(descriptor, KeyTiming(deaf=_PASTE_SECONDS)).rest()
     return typed
 
 
-def question_lines(question: Question, screen: Screen) -> list[str]:
+def render_question(question: Question, screen: Screen) -> list[str]:
     """The question, its choices, and how to answer."""
     width = screen.width
-    asked = [row for line in question.question.splitlines() for row in wrapped(one_line(line), width - 2)]
-    lines = [f"{'?' if at == 0 else ' '} {screen.spelled(row)}" for at, row in enumerate(asked)]
+    asked = [row for line in question.question.splitlines() for row in wrap(to_one_line(line), width - 2)]
+    lines = [f"{'?' if at == 0 else ' '} {screen.to_encodable(row)}" for at, row in enumerate(asked)]
     for number, option in enumerate(question.options, 1):
-        rows = list(wrapped(one_line(option), width - 6)) or [""]
-        lines += [f"{number:>3}  {screen.spelled(rows[0])}", *(f"     {screen.spelled(row)}" for row in rows[1:])]
+        rows = list(wrap(to_one_line(option), width - 6)) or [""]
+        lines += [
+            f"{number:>3}  {screen.to_encodable(rows[0])}",
+            *(f"     {screen.to_encodable(row)}" for row in rows[1:]),
+        ]
     return [*lines, f"  {_how(question)}"]
 
 
@@ -76,16 +78,16 @@ def spell_out(question: Question, typed: str) -> str:
     return "\n".join(said.chosen) if isinstance(said, Reply) else said
 
 
-def understood(question: Question, typed: str) -> tuple[Reply | None, str]:
+def interpret_reply(question: Question, typed: str) -> tuple[Reply | None, str]:
     """The reply that a text is; otherwise what to type instead."""
     said, count = parse_reply(question, typed), len(question.options)
     if isinstance(said, Reply):
         is_one = question.multiple or len(said.chosen) == 1
         return (said, "") if is_one else (None, "One of them, please: type its number.")
-    if len(said) > _LONGEST:
-        return None, f"A reply has at most {_LONGEST:,} characters. This one has {len(said):,}."
+    if len(said) > _MAX_REPLY_CHARS:
+        return None, f"A reply has at most {_MAX_REPLY_CHARS:,} characters. This one has {len(said):,}."
     try:
-        return reply_to(replace(question, custom=question.custom or not question.options), said), ""
+        return normalize_reply(replace(question, custom=question.custom or not question.options), said), ""
     except UsageError:
         if "".join(_parts(typed)).isdigit():
             return None, f"There are {count} choices: type a number from 1 to {count}."

@@ -2,17 +2,25 @@
 
 from collections.abc import Iterator
 
-from handrail.policy.network.told import shown_host
+from handrail.policy.network.told import render_host
 from handrail.protocol.decision import DecisionPart
 from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.tool import label
-from handrail.terminal.cells import cells, padded, wrapped
-from handrail.terminal.changed import MOST_ROWS
-from handrail.terminal.look_alikes import look_alikes
-from handrail.terminal.tried import AGAIN, preview_age, tried_lines
-from handrail.terminal.visible import exact, exact_line, one_line, visible, written_out
+from handrail.protocol.text import (
+    escape_control,
+    escape_exact,
+    escape_exact_line,
+    list_escaped_chars,
+    measure_width,
+    pad,
+    to_one_line,
+    wrap,
+)
+from handrail.protocol.tool import format_tool_label
+from handrail.terminal.changed import MAX_FILE_ROWS
+from handrail.terminal.look_alikes import find_look_alikes
+from handrail.terminal.tried import AGAIN, describe_preview_age, render_preview_run
 
-MOST_OF_A_DIFF = 40
+MAX_DIFF_LINES = 40
 """Lines of a difference that are shown unasked."""
 _NOT_SENT = "Nothing has been sent. Yes sends it for real; what the program does with it cannot be undone."
 _NO_SANDBOX = "No sandbox here: it could read and change whatever you can (handrail doctor)."
@@ -22,18 +30,18 @@ _WIDEST_COLUMNS = 200
 _VERDICTS = {"allow": "runs", "confirm": "asks", "deny": "never"}
 
 
-def title(request: PermissionRequest, number: int = 1, of: int = 1) -> str:
+def render_title(request: PermissionRequest, number: int = 1, of: int = 1) -> str:
     """What is asked about, and which of several questions this is."""
     which = f"Permission {number} of {of}" if of > 1 else "Permission"
-    return f"{which} · {one_line(label(request.tool_name, request.server_name))}"
+    return f"{which} · {to_one_line(format_tool_label(request.tool_name, request.server_name))}"
 
 
-def request_lines(
+def render_request(
     request: PermissionRequest,
     *,
     width: int | None,
-    diff: int | None = MOST_OF_A_DIFF,
-    files: int | None = MOST_ROWS,
+    diff: int | None = MAX_DIFF_LINES,
+    files: int | None = MAX_FILE_ROWS,
     outdated: tuple[str, ...] = (),
     again: str = AGAIN,
     plain: bool = False,
@@ -42,34 +50,36 @@ def request_lines(
     at most `diff` lines, of a list of files at most `files` rows; None: all of it. `outdated`: what
     changed since, and `again` how it is tried again."""
     command = request.command is not None
-    tried = tried_lines(request, width, outdated=outdated, again=again, plain=plain, most=files) if command else ()
+    tried = (
+        render_preview_run(request, width, outdated=outdated, again=again, plain=plain, most=files) if command else ()
+    )
     return [
         *_what(request, width),
         *_reasons(request, width),
-        *(row for line in (*_place(request), *tried, *_remarks(request)) for row in wrapped(line, width, "  ")),
+        *(row for line in (*_place(request), *tried, *_remarks(request)) for row in wrap(line, width, "  ")),
         *_preview_lines(request, width, diff),
     ]
 
 
-def hidden_lines(request: PermissionRequest) -> int:
+def count_hidden_lines(request: PermissionRequest) -> int:
     """How many lines of the difference are not shown unasked."""
     if request.preview is None or request.preview.kind != "diff":
         return 0
-    return max(0, request.preview.text.rstrip("\n").count("\n") + 1 - MOST_OF_A_DIFF)
+    return max(0, request.preview.text.rstrip("\n").count("\n") + 1 - MAX_DIFF_LINES)
 
 
-def why_lines(request: PermissionRequest, width: int | None) -> list[str]:
+def render_reasons(request: PermissionRequest, width: int | None) -> list[str]:
     """Why it is asked: the rule and the reason, and every part with its own."""
     lines = [f"Rule {request.rule} asks: {request.reason}."]
-    lines += [f"  {exact_line(part.subject)}: {_verdict(part)} (rule {part.rule})" for part in request.parts]
+    lines += [f"  {escape_exact_line(part.subject)}: {_verdict(part)} (rule {part.rule})" for part in request.parts]
     lines += [f"It needs {', '.join(request.permissions)}."] if request.permissions else []
     lines.append(f"Request {request.id} in session {request.session_id}. {_explained(request)}")
-    return [row for line in lines for row in wrapped(one_line(line), width, "    ")]
+    return [row for line in lines for row in wrap(to_one_line(line), width, "    ")]
 
 
-def subject(request: PermissionRequest) -> str:
+def describe_subject(request: PermissionRequest) -> str:
     """What the request is about, in one line."""
-    return exact_line(request.command) if request.command is not None else one_line(request.description)
+    return escape_exact_line(request.command) if request.command is not None else to_one_line(request.description)
 
 
 def _what(request: PermissionRequest, width: int | None) -> Iterator[str]:
@@ -81,34 +91,34 @@ def _what(request: PermissionRequest, width: int | None) -> Iterator[str]:
         sent = request.preview.text if request.preview and request.preview.kind == "input" else ""
         text = f"{request.description}\n{sent}"
         # In one line: what a path or a kept command holds must not look like what handrail says.
-        yield from wrapped(exact_line(request.description), width, "    ")
+        yield from wrap(escape_exact_line(request.description), width, "    ")
         yield from _marked(sent, "> ", width) if sent else ()
-    if hidden := written_out(text):
+    if hidden := list_escaped_chars(text):
         kinds = ", ".join(hidden[:8]) + (", …" if len(hidden) > 8 else "")
-        yield from wrapped(f"! It has characters that cannot be seen; they are written out: {kinds}", width, "  ")
-    for name, letters in look_alikes(" ".join((text, *request.hosts)))[:8]:
-        yield from wrapped(f"! {visible(name)} mixes scripts: {letters}", width, "  ")
+        yield from wrap(f"! It has characters that cannot be seen; they are written out: {kinds}", width, "  ")
+    for name, letters in find_look_alikes(" ".join((text, *request.hosts)))[:8]:
+        yield from wrap(f"! {escape_control(name)} mixes scripts: {letters}", width, "  ")
 
 
 def _marked(text: str, mark: str, width: int | None) -> Iterator[str]:
     """Every line of a text behind a mark, all of its characters seen; the lines after the first have another mark."""
     for line in text.split("\n"):
-        yield from wrapped(f"{mark}{exact(line)}", width, "    ") if line else [mark]
+        yield from wrap(f"{mark}{escape_exact(line)}", width, "    ") if line else [mark]
         mark = "> "
 
 
 def _reasons(request: PermissionRequest, width: int | None) -> Iterator[str]:
     asking = [part for part in request.parts if part.decision == "confirm"]
     if not asking:
-        yield from wrapped(f"    asks: {one_line(request.reason)}    rule {one_line(request.rule)}", width, "      ")
+        yield from wrap(f"    asks: {to_one_line(request.reason)}    rule {to_one_line(request.rule)}", width, "      ")
         return
-    columns = [(exact_line(part.subject), f"asks: {one_line(_said_once(part))}") for part in asking]
-    first, second = (max(map(cells, column)) for column in zip(*columns, strict=True))
+    columns = [(escape_exact_line(part.subject), f"asks: {to_one_line(_said_once(part))}") for part in asking]
+    first, second = (max(map(measure_width, column)) for column in zip(*columns, strict=True))
     if first + second + max(len(part.rule) for part in asking) + 17 > (width or _WIDEST_COLUMNS):
         first = second = 0  # too wide for columns: each part as it comes
     for part, (name, reason) in zip(asking, columns, strict=True):
-        line = f"    {padded(name, first)}    {padded(reason, second)}    rule {one_line(part.rule)}"
-        yield from wrapped(line, width, "      ")
+        line = f"    {pad(name, first)}    {pad(reason, second)}    rule {to_one_line(part.rule)}"
+        yield from wrap(line, width, "      ")
 
 
 def _said_once(part: DecisionPart) -> str:
@@ -119,7 +129,7 @@ def _said_once(part: DecisionPart) -> str:
 
 def _host(host: str) -> str:
     """A host with what it is, where it is not out on the internet."""
-    return one_line(shown_host(host))
+    return to_one_line(render_host(host))
 
 
 def _place(request: PermissionRequest) -> Iterator[str]:
@@ -127,13 +137,13 @@ def _place(request: PermissionRequest) -> Iterator[str]:
     if request.edited:
         yield "! You changed this command: the model called another one, and is told so."
     if request.command is not None and request.cwd not in {None, "."}:
-        yield f"Runs in the folder {exact_line(request.cwd or '')}"
+        yield f"Runs in the folder {escape_exact_line(request.cwd or '')}"
 
 
 def _remarks(request: PermissionRequest) -> Iterator[str]:
     """What a yes means beyond what is seen."""
     if request.fingerprint is not None:
-        told = f"Nothing has been sent. Yes sends it to {one_line(request.server_name)} for real"
+        told = f"Nothing has been sent. Yes sends it to {to_one_line(request.server_name)} for real"
         yield f"{told}; what that does is not covered by undo."
     elif request.preview and request.preview.kind == "input":
         yield _NOT_SENT
@@ -147,7 +157,7 @@ def _remarks(request: PermissionRequest) -> Iterator[str]:
     if request.background:
         yield f"! {_GOES_ON}"
     if request.kind == "external_directory":
-        folders = ", ".join(exact_line(folder) for folder in request.pattern[::2])
+        folders = ", ".join(escape_exact_line(folder) for folder in request.pattern[::2])
         doing = "reading and writing" if request.access == "write" else "reading"
         yield f"Yes opens {folders}, outside the workspace, for {doing}."
 
@@ -157,10 +167,10 @@ def _preview_lines(request: PermissionRequest, width: int | None, most: int | No
     if preview is None or preview.kind != "diff":
         return
     if request.fingerprint is not None:
-        yield from wrapped(f"! What {one_line(request.server_name)} says of this tool is not what was approved:", width)
+        yield from wrap(f"! What {to_one_line(request.server_name)} says of this tool is not what was approved:", width)
     else:
         told = "Your files are untouched. Yes makes this change, and undo takes it back:"
-        yield f"{preview_age(request)} {told}".lstrip()
+        yield f"{describe_preview_age(request)} {told}".lstrip()
     lines = preview.text.rstrip("\n").split("\n")
     shown = lines if most is None else lines[:most]
     for line in shown:
@@ -172,7 +182,7 @@ def _preview_lines(request: PermissionRequest, width: int | None, most: int | No
 
 
 def _diff_rows(line: str, width: int | None) -> Iterator[str]:
-    return wrapped(visible(line.expandtabs(8)), width, "  ") if line else iter([""])
+    return wrap(escape_control(line.expandtabs(8)), width, "  ") if line else iter([""])
 
 
 def _verdict(part: DecisionPart) -> str:

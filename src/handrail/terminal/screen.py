@@ -4,11 +4,10 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TextIO
 
-from handrail.terminal.cells import cells, cut, padded
-from handrail.terminal.visible import escaped
+from handrail.protocol.text import escape_char, measure_width, pad, truncate_to_width
 
-_WIDEST = 102
-_NARROW = 44
+_MAX_COLUMNS = 102
+_MIN_FRAME_COLUMNS = 44
 """Columns below which a frame would take too much."""
 _PLAINER = str.maketrans(
     {
@@ -59,12 +58,12 @@ class Screen:
     @property
     def width(self) -> int:
         """The columns that text may take."""
-        return min(self.size()[0] - (1 if self.plain else 4 if self.framed else 1), _WIDEST)
+        return min(self.size()[0] - (1 if self.plain else 4 if self.framed else 1), _MAX_COLUMNS)
 
     @property
     def framed(self) -> bool:
         """Whether a question has a frame."""
-        return not self.plain and self.size()[0] >= _NARROW
+        return not self.plain and self.size()[0] >= _MIN_FRAME_COLUMNS
 
     def framed_lines(self, heading: str, lines: list[str]) -> list[str]:
         """The lines in a frame; without one where there is none."""
@@ -72,16 +71,18 @@ class Screen:
             return [heading, *lines, ""] if self.plain else [heading, *lines]
         width = self.width
         corner, line, right, side, below, last = _FRAME
-        name = cut(heading, width - 2)
-        top = f"{corner} {name} {line * (width - cells(name))}{right}"
-        inside = [f"{side} {padded(one, width)} {side}" for one in lines]
+        name = truncate_to_width(heading, width - 2)
+        top = f"{corner} {name} {line * (width - measure_width(name))}{right}"
+        inside = [f"{side} {pad(one, width)} {side}" for one in lines]
         return [top, *inside, f"{below}{line * (width + 2)}{last}"]
 
-    def spelled(self, text: str) -> str:
+    def to_encodable(self, text: str) -> str:
         """A text that is not handrail's own, with what the terminal's encoding does not have written out: nothing else
         may be put in its place."""
         return (
-            text if self._can_show(text) else "".join(char if self._can_show(char) else escaped(char) for char in text)
+            text
+            if self._can_show(text)
+            else "".join(char if self._can_show(char) else escape_char(char) for char in text)
         )
 
     def mark(self) -> None:
@@ -91,7 +92,7 @@ class Screen:
     def write(self, lines: Iterable[str]) -> None:
         """Writes lines below what there is."""
         for line in lines:
-            self._since.append(cells(line))
+            self._since.append(measure_width(line))
             self._put(f"{line}\n")
         self._stream.flush()
 
@@ -101,7 +102,7 @@ class Screen:
             self.write([text])
         else:
             place = "" if cursor is None else f"\x1b[{cursor + 1}G"
-            self._put(f"\r\x1b[K{cut(text, self.size()[0] - 1)}{place}")
+            self._put(f"\r\x1b[K{truncate_to_width(text, self.size()[0] - 1)}{place}")
             self._stream.flush()
 
     def draw_page(self, lines: list[str]) -> None:
@@ -110,7 +111,7 @@ class Screen:
             self._page = True
             self.control(_OPEN_PAGE)
         columns, rows = self.size()
-        shown = "\r\n".join(f"{cut(line, columns - 1)}\x1b[K" for line in lines[:rows])
+        shown = "\r\n".join(f"{truncate_to_width(line, columns - 1)}\x1b[K" for line in lines[:rows])
         self._put(f"\x1b[H{shown}\x1b[J")
         self._stream.flush()
 

@@ -14,7 +14,7 @@ _LOCAL_FLAGS, _SPECIAL = 3, 6
 
 
 @contextmanager
-def single_keys(descriptor: int, at_start: Callable[[], None], at_end: Callable[[], None]) -> Generator[None]:
+def enter_raw_mode(descriptor: int, at_start: Callable[[], None], at_end: Callable[[], None]) -> Generator[None]:
     """Keys come at once and unseen while this is open. `at_start` and `at_end` are called also when the process is
     stopped (Ctrl-Z) and goes on."""
     before = termios.tcgetattr(descriptor)

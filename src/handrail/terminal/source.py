@@ -15,7 +15,7 @@ def _unchanged(_: PermissionRequest) -> tuple[str, ...]:
     return ()
 
 
-class Source(msgspec.Struct, frozen=True):
+class RequestHooks(msgspec.Struct, frozen=True):
     """How whoever asks finds out what has become of the request meanwhile, and has it tried again."""
 
     still_open: Callable[[PermissionRequest], bool] = _always
@@ -26,11 +26,11 @@ class Source(msgspec.Struct, frozen=True):
     """Tries the request of this id again, also as another command: the request that takes its place."""
 
 
-ALONE = Source()
+NO_HOOKS = RequestHooks()
 """Of a question that nobody else answers, and that cannot be tried again."""
 
 
-class Said(msgspec.Struct, frozen=True):
+class PromptResult(msgspec.Struct, frozen=True):
     """What came of a question."""
 
     request: PermissionRequest

@@ -8,12 +8,12 @@ from handrail.protocol.change import Action
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Seen, Tool, Touched
+from handrail.tools.contract import Context, Output, ReadMarks, Tool, Touches
 
 if TYPE_CHECKING:
     from handrail.tools.saving import Records
 
-LONGEST = 32 * 1024 * 1024
+MAX_PATCH_CHARS = 32 * 1024 * 1024
 """Characters that a patch may have."""
 
 
@@ -23,7 +23,7 @@ class ApplyPatchArguments(Arguments, frozen=True):
     patch: Annotated[
         str,
         Meta(
-            max_length=LONGEST,
+            max_length=MAX_PATCH_CHARS,
             description=(
                 "The patch: '*** Begin Patch' … '*** End Patch' with '*** Add File:', '*** Update File:' (and "
                 "'*** Move to:'), '*** Delete File:' and hunks of ' ', '-' and '+' lines behind '@@' lines; or a "
@@ -75,7 +75,7 @@ APPLY_PATCH = ToolSpec(
 )
 
 
-def apply_patch_tool(seen: Seen, records: "Records") -> Tool:
+def build_apply_patch_tool(seen: ReadMarks, records: "Records") -> Tool:
     """The tool apply_patch for one session. What it is done with is loaded when it is first used."""
 
     def run(context: Context, arguments: ApplyPatchArguments) -> Output:
@@ -84,13 +84,13 @@ def apply_patch_tool(seen: Seen, records: "Records") -> Tool:
         return apply_patch(context, arguments, seen, records)
 
     def preview(context: Context, arguments: ApplyPatchArguments) -> Preview:
-        from handrail.tools.patching import diff_before  # noqa: PLC0415  as said
+        from handrail.tools.patching import preview_patch  # noqa: PLC0415  as said
 
-        return diff_before(context, arguments, seen, records)
+        return preview_patch(context, arguments, seen, records)
 
-    def touches(arguments: ApplyPatchArguments) -> Touched:
-        from handrail.tools.patching import touched  # noqa: PLC0415  as said
+    def touches(arguments: ApplyPatchArguments) -> Touches:
+        from handrail.tools.patching import declare_touches  # noqa: PLC0415  as said
 
-        return touched(arguments)
+        return declare_touches(arguments)
 
     return Tool(APPLY_PATCH, run, touches, preview)

@@ -11,26 +11,26 @@ from handrail.settings import Settings
 from handrail.store.folder import PRINTED
 
 if TYPE_CHECKING:
-    from handrail.policy.confinement import Runnable
-    from handrail.sandbox.confinement import Confinement
-    from handrail.sandbox.host import Host
-    from handrail.sandbox.limits import Limits
-    from handrail.sandbox.sandbox import Sandbox
-    from handrail.store.printed import PrintedFolder
+    from handrail.policy.confinement import RunnableCommand
+    from handrail.sandbox.confinement import SandboxProfile
+    from handrail.sandbox.host import SandboxHost
+    from handrail.sandbox.limits import ResourceLimits
+    from handrail.sandbox.sandbox import CommandSandbox
+    from handrail.store.printed import SpillFolder
     from handrail.tools.contract import CommandContext
     from handrail.workspace.root import Root
-    from handrail.workspace.withheld import Found, Withheld
+    from handrail.workspace.withheld import MaskedPaths, SensitivePaths
 
 RESTRICTED_SECONDS = 3.0
-_RESTRICTED_OUTPUT = 256 * 1024
+_RESTRICTED_OUTPUT_BYTES = 256 * 1024
 
 
-def because_of_others(folder: str) -> str:
-    """Why there is no layer where a folder of others lies in the workspace."""
-    return f"{folder} belongs to another user or group, and nothing in it could be changed under a layer"
+def describe_foreign_owner(folder: str) -> str:
+    """Why there is no overlay where a folder of others lies in the workspace."""
+    return f"{folder} belongs to another user or group, and nothing in it could be changed under an overlay"
 
 
-class Commands:
+class CommandEnvironment:
     """The sandbox, the limits and the hidden files of one session's commands."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Commands:
         self._state = state
         self._environ = environ
         self._variables = variables
-        self._printed: PrintedFolder | None = None
+        self._printed: SpillFolder | None = None
 
     @property
     def tier(self) -> int:
@@ -53,47 +53,47 @@ class Commands:
         return self.sandbox.tier
 
     def tier_over(self, roots: "tuple[Root, ...]", *, background: bool = False) -> int:
-        """The sandbox of a command that may change these roots: 3 where a layer can lie over them."""
+        """The sandbox of a command that may change these roots: 3 where an overlay can lie over them."""
         if self.tier < 2 or background or self.why_no_layer(roots) is not None:
             return self.tier
         return 3
 
     def why_no_layer(self, roots: "tuple[Root, ...]") -> str | None:
-        """Why what a command changes does not go into a layer, in words; None where it does."""
+        """Why what a command changes does not go into an overlay, in words; None where it does."""
         places = tuple(root.path for root in roots if root.writable)
-        return self.sandbox.why_no_layer(places) or self._why_not_of_others(roots, places)
+        return self.sandbox.find_overlay_obstacle(places) or self._why_not_of_others(roots, places)
 
     def _why_not_of_others(self, roots: "tuple[Root, ...]", places: tuple[str, ...]) -> str | None:
-        """What a layer that knows one user cannot take in: a folder of another's, or of another group. That of a file
-        is found out where a command gets at it (see `sandbox.layer.hints`): nobody looks at every file."""
-        if not self.sandbox.knows_one_user(places):
+        """What an overlay that knows one user cannot take in: a folder of another user or group. Such a file is found
+        out when a command gets at it (see `sandbox.layer.hints`): not every file is looked at."""
+        if not self.sandbox.has_single_user(places):
             return None
         foreign = self._withheld.foreign(roots)
         if foreign is None or not any(foreign == place or foreign.startswith(f"{place}/") for place in places):
             return None
-        return because_of_others(foreign)
+        return describe_foreign_owner(foreign)
 
     @cached_property
-    def sandbox(self) -> "Sandbox":
+    def sandbox(self) -> "CommandSandbox":
         """What confines them."""
-        from handrail.sandbox.sandbox import Sandbox  # noqa: PLC0415  as said above
+        from handrail.sandbox.sandbox import CommandSandbox  # noqa: PLC0415  as said above
 
         _ = self.spill_folder  # first: it shows the next session that this one may have started a sandbox
         chosen = self._settings.sandbox
-        return Sandbox(self._host, most=chosen.tier, least=chosen.least)
+        return CommandSandbox(self._host, most=chosen.tier, least=chosen.least)
 
     def variables(self, roots: "tuple[Root, ...]") -> dict[str, str]:
         """The variables that a command gets that somebody said yes to."""
-        from handrail.sandbox.variables.approved import approved_variables  # noqa: PLC0415  as said above
+        from handrail.sandbox.variables.approved import list_approved_variables  # noqa: PLC0415  as said above
 
-        return approved_variables(self._host, tuple(root.path for root in roots))
+        return list_approved_variables(self._host, tuple(root.path for root in roots))
 
     @cached_property
-    def _host(self) -> "Host":
-        from handrail.sandbox.host import Host  # noqa: PLC0415  as said above
+    def _host(self) -> "SandboxHost":
+        from handrail.sandbox.host import SandboxHost  # noqa: PLC0415  as said above
 
         chosen = self._settings.sandbox
-        host = Host(
+        host = SandboxHost(
             home=os.path.realpath(os.path.expanduser("~")),
             environ=self._environ,
             state=os.path.realpath(self._state),
@@ -102,17 +102,17 @@ class Commands:
         )
         if self._variables is None:
             return host
-        from handrail.sandbox.variables.approved import host_as_approved  # noqa: PLC0415  as said above
+        from handrail.sandbox.variables.approved import build_approved_host  # noqa: PLC0415  as said above
 
-        return host_as_approved(host, self._variables)
+        return build_approved_host(host, self._variables)
 
     @property
     def spill_folder(self) -> str:
         """Where what they print is kept while they run."""
         if self._printed is None:
-            from handrail.store.printed import PrintedFolder  # noqa: PLC0415  as said above
+            from handrail.store.printed import SpillFolder  # noqa: PLC0415  as said above
 
-            self._printed = PrintedFolder(self._state)
+            self._printed = SpillFolder(self._state)
             self.end_left()
         return self._printed.path
 
@@ -121,78 +121,84 @@ class Commands:
         look into a folder."""
         folder = os.path.join(self._state, PRINTED)
         if os.path.isdir(folder) and os.listdir(folder):
-            from handrail.process.abandoned import end_abandoned  # noqa: PLC0415  hardly ever needed
-            from handrail.store.locked_folder import remove_left  # noqa: PLC0415
+            from handrail.process.abandoned import kill_orphans  # noqa: PLC0415  hardly ever needed
+            from handrail.store.locked_folder import remove_stale_folders  # noqa: PLC0415
 
-            remove_left(folder, end_abandoned)
+            remove_stale_folders(folder, kill_orphans)
 
     def close(self) -> None:
-        """Removes what a command that was cut off left there, and waits until no layer is left."""
+        """Removes what a command that was cut off left there, and waits until no overlay is left."""
         if self._printed is not None:
             self._printed.close()
         if "sandbox" in self.__dict__:  # else no command was run
             self.sandbox.close()
 
-    def limits(self, timeout_ms: int | None, *, restricted: bool) -> "Limits":
+    def limits(self, timeout_ms: int | None, *, restricted: bool) -> "ResourceLimits":
         """How much one of them may use."""
-        from handrail.sandbox.limits import limits_of  # noqa: PLC0415  as said above
+        from handrail.sandbox.limits import build_limits  # noqa: PLC0415  as said above
 
-        chosen = limits_of(self._settings.limits, timeout_ms)
+        chosen = build_limits(self._settings.limits, timeout_ms)
         if not restricted:
             return chosen
-        seconds, output = min(chosen.seconds, RESTRICTED_SECONDS), min(chosen.output, _RESTRICTED_OUTPUT)
+        seconds, output = min(chosen.seconds, RESTRICTED_SECONDS), min(chosen.output, _RESTRICTED_OUTPUT_BYTES)
         return msgspec.structs.replace(chosen, seconds=seconds, output=output, spilled=0)
 
-    def hosts_open_to(self, context: "CommandContext", todo: "Runnable") -> tuple[str, ...]:
+    def hosts_open_to(self, context: "CommandContext", todo: "RunnableCommand") -> tuple[str, ...]:
         """What a command may reach: what settings list, and what it named in the request that somebody said yes to.
         What only looks reaches nothing; without namespaces there is nothing to open, and a yes fails at its start."""
         command = context.facts.command
-        if todo.proven or context.limits.restricted or context.limits.offline or command is None or command.tier == 0:
+        if (
+            todo.is_read_only
+            or context.limits.restricted
+            or context.limits.offline
+            or command is None
+            or command.tier == 0
+        ):
             return ()
         approved = command.hosts if context.answered else ()
         listed = self._settings.network.allow if command.tier >= 2 else ()
         return tuple(dict.fromkeys((*listed, *approved)))
 
-    def confinement(
-        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "Runnable"
-    ) -> "Confinement":
+    def build_profile(
+        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "RunnableCommand"
+    ) -> "SandboxProfile":
         """What a command may see and do that runs in a folder, named as results name it."""
-        found = self._withheld.look(context.workspace.roots)
-        return self._confinement(context, cwd, timeout_ms, todo, found)
+        found = self._withheld.scan(context.workspace.roots)
+        return self._profile(context, cwd, timeout_ms, todo, found)
 
     def tracked_credentials(self, roots: "tuple[Root, ...]") -> frozenset[str]:
         """The credentials in the roots that git tracks."""
-        found = self._withheld.look(roots)
+        found = self._withheld.scan(roots)
         return _tracked((*found.credentials, *found.credential_folders), roots)
 
-    def expected_confinement(
-        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "Runnable"
-    ) -> "Confinement | None":
+    def build_expected_profile(
+        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "RunnableCommand"
+    ) -> "SandboxProfile | None":
         """The same where all is hidden that was the last time, which nobody looks at here; None where nobody ever
         did."""
-        found = self._withheld.known(context.workspace.roots)
-        return None if found is None else self._confinement(context, cwd, timeout_ms, todo, found)
+        found = self._withheld.last_known(context.workspace.roots)
+        return None if found is None else self._profile(context, cwd, timeout_ms, todo, found)
 
-    def _confinement(
-        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "Runnable", found: "Found"
-    ) -> "Confinement":
-        from handrail.sandbox.confinement import Confinement  # noqa: PLC0415  as said above
-        from handrail.workspace.root import check_places  # noqa: PLC0415
-        from handrail.workspace.withheld import sealed  # noqa: PLC0415
+    def _profile(
+        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "RunnableCommand", found: "MaskedPaths"
+    ) -> "SandboxProfile":
+        from handrail.sandbox.confinement import SandboxProfile  # noqa: PLC0415  as said above
+        from handrail.workspace.root import check_roots  # noqa: PLC0415
+        from handrail.workspace.withheld import list_read_only_paths  # noqa: PLC0415
 
-        roots, proven = context.workspace.roots, todo.proven
+        roots, proven = context.workspace.roots, todo.is_read_only
         writable = () if proven else tuple(root.path for root in roots if root.writable)
-        check_places(roots)  # last: the sandbox goes by the names
+        check_roots(roots)  # last: the sandbox goes by the names
         seen = context.answered and not proven
         hidden, hidden_folders = ((), ()) if seen else (found.credentials, found.credential_folders)
         if _shows_tracked(context, todo):
             hidden, hidden_folders = _not_tracked(hidden, roots), _not_tracked(hidden_folders, roots)
-        return Confinement(
-            trust="proven" if proven else "approved" if context.answered else "unasked",
+        return SandboxProfile(
+            origin="proven" if proven else "approved" if context.answered else "unasked",
             cwd=os.path.normpath(os.path.join(context.workspace.main.path, cwd)),
             read_only=tuple(root.path for root in roots if root.path not in writable),
             writable=writable,
-            sealed=() if proven else sealed(roots),
+            read_only_paths=() if proven else list_read_only_paths(roots),
             # Into a pipe even that may be written which is otherwise read-only.
             hidden_files=(*found.sockets, *(found.pipes if proven else ()), *hidden),
             hidden_folders=hidden_folders,
@@ -201,27 +207,27 @@ class Commands:
         )
 
     @cached_property
-    def _withheld(self) -> "Withheld":
-        from handrail.workspace.withheld import Withheld  # noqa: PLC0415  as said above
+    def _withheld(self) -> "SensitivePaths":
+        from handrail.workspace.withheld import SensitivePaths  # noqa: PLC0415  as said above
 
-        return Withheld()
+        return SensitivePaths()
 
 
-def _git_settings(configs: tuple[str, ...], todo: "Runnable") -> tuple[tuple[str, str], ...]:
+def _git_settings(configs: tuple[str, ...], todo: "RunnableCommand") -> tuple[tuple[str, str], ...]:
     if not any(program.split()[0] == "git" for program in todo.programs):
         return ()
-    from handrail.workspace.tracked import driver_settings  # noqa: PLC0415  as said above
+    from handrail.workspace.tracked import build_driver_settings  # noqa: PLC0415  as said above
 
-    return driver_settings(configs)
+    return build_driver_settings(configs)
 
 
-def _shows_tracked(context: "CommandContext", todo: "Runnable") -> bool:
+def _shows_tracked(context: "CommandContext", todo: "RunnableCommand") -> bool:
     """Whether a command sees credentials that git tracks: to git, an empty file in their place would be a change, which
-    it would show, with what was there before, and commit. Without a layer nobody could drop that commit."""
+    it would show, with what was there before, and commit. Without an overlay nobody could drop that commit."""
     command = context.facts.command
-    if todo.proven or command is None:
+    if todo.is_read_only or command is None:
         return todo.compares
-    return todo.git != "none" or command.yields or not command.layered
+    return todo.git != "none" or command.yields or not command.has_overlay
 
 
 def _not_tracked(credentials: tuple[str, ...], roots: "tuple[Root, ...]") -> tuple[str, ...]:
@@ -232,6 +238,6 @@ def _not_tracked(credentials: tuple[str, ...], roots: "tuple[Root, ...]") -> tup
 def _tracked(credentials: tuple[str, ...], roots: "tuple[Root, ...]") -> frozenset[str]:
     if not credentials:
         return frozenset()
-    from handrail.workspace.tracked import tracked  # noqa: PLC0415  as said above
+    from handrail.workspace.tracked import list_tracked  # noqa: PLC0415  as said above
 
-    return tracked(credentials, [root.path for root in roots])
+    return list_tracked(credentials, [root.path for root in roots])

@@ -8,11 +8,11 @@ was run, and it is made anew.
 from collections.abc import Callable
 from typing import TypeVar
 
-from handrail.policy.confinement import Runnable
-from handrail.sandbox.confinement import Confinement
-from handrail.tools.commands import Commands
+from handrail.policy.confinement import RunnableCommand
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import CommandContext
-from handrail.tools.running import Confirm, command_of, folder_of
+from handrail.tools.running import Confirm, require_command_fact, resolve_cwd
 
 Result = TypeVar("Result")
 
@@ -21,26 +21,26 @@ class _OutdatedError(Exception):
     """The sandbox was made for what is not so any more. Nothing was run in it."""
 
 
-def confined(
+def run_with_speculative_sandbox(
     context: CommandContext,
-    todo: Runnable,
+    todo: RunnableCommand,
     timeout_ms: int | None,
-    commands: Commands,
-    work: Callable[[Confinement, Confirm | None], Result],
+    commands: CommandEnvironment,
+    work: Callable[[SandboxProfile, Confirm | None], Result],
 ) -> Result:
-    """Does work that runs the command in a confinement, and must let `Confirm` agree before it begins, where there is
-    one. Up to then it may be broken off and done again."""
-    cwd = folder_of(context, command_of(context).cwd)
-    expected = commands.expected_confinement(context, cwd, timeout_ms, todo)
+    """Does work that runs the command with a sandbox profile, and must let `Confirm` agree before it begins, where
+    there is one. Up to then it may be broken off and done again."""
+    cwd = resolve_cwd(context, require_command_fact(context).cwd)
+    expected = commands.build_expected_profile(context, cwd, timeout_ms, todo)
     if expected is not None:
 
         def confirm() -> None:
-            context.meanwhile()
-            if commands.confinement(context, cwd, timeout_ms, todo) != expected:
+            context.while_waiting()
+            if commands.build_profile(context, cwd, timeout_ms, todo) != expected:
                 raise _OutdatedError
 
         try:
             return work(expected, confirm)
         except _OutdatedError:
             pass
-    return work(commands.confinement(context, cwd, timeout_ms, todo), None)
+    return work(commands.build_profile(context, cwd, timeout_ms, todo), None)

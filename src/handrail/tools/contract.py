@@ -17,12 +17,12 @@ from handrail.protocol.tool import ToolSpec
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from handrail.changes.layered.trial import Examined
+    from handrail.changes.layered.trial import OverlayChanges
     from handrail.process.sessions.session import ProcessSession
     from handrail.process.sessions.sessions import ProcessSessions
 
 
-class Limits(msgspec.Struct, frozen=True):
+class CallLimits(msgspec.Struct, frozen=True):
     """What a call may use."""
 
     characters: int = 30_000
@@ -37,8 +37,8 @@ class Limits(msgspec.Struct, frozen=True):
     """Whether the mode allows bulk changes unasked."""
 
 
-class AsksError(Exception):
-    """What a call came to needs a person's yes: nothing of it is kept yet, and all of it waits in the preview."""
+class ApprovalNeededError(Exception):
+    """What a call came to needs a person's yes: nothing of it is committed yet, and all of it waits in the preview."""
 
     def __init__(self, decision: Decision, preview: Preview) -> None:
         super().__init__(decision.reason)
@@ -59,7 +59,7 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     trace_id: str
     workspace: Workspace
     cancelled: Callable[[], bool]
-    limits: Limits
+    limits: CallLimits
     metadata: Callable[..., None]
     """`metadata(title=…, output=…)` updates live views."""
 
@@ -77,25 +77,25 @@ class CommandContext(Context, frozen=True, kw_only=True):
     """What the decision about the call was made from."""
     answered: bool
     """Whether a person said yes to this very call."""
-    attempted: Callable[[str, int, bool, str], None]
+    report_connection: Callable[[str, int, bool, str], None]
     """Logs an attempt to reach a host: which one and its port, whether it was let through, and why not."""
     answer: AnswerKind | None
     """What the person said, where somebody was asked."""
-    sealed: str | None
-    """What the person said it of: a trial that was sealed."""
-    below: "tuple[Examined, ...]" = ()
-    """What earlier calls of the batch would change, in their order: a command is tried as if that had been kept."""
-    meanwhile: Callable[[], object] = _nothing_to_do
+    preview_id: str | None
+    """What the person approved: a stored preview."""
+    earlier_changes: "tuple[OverlayChanges, ...]" = ()
+    """What earlier calls of the batch would change, in their order: a command is tried as if that was committed."""
+    while_waiting: Callable[[], object] = _nothing_to_do
     """What is best done while the sandbox of a command is made, and nobody waits for it; it may never be, or again."""
     judge: Callable[[tuple[Change, ...], Mapping[str, str]], Decision]
-    """What policy says of changes that a command made in its layer; with the text of each new `.git/config`."""
+    """What policy says of changes that a command made in its overlay; with the text of each new `.git/config`."""
     needs_undo: Callable[[], Decision | None]
     """What policy says if undo does not cover what it changes; None where it is allowed all the same."""
-    alone: Callable[[], AbstractContextManager[object]]
+    exclusive: Callable[[], AbstractContextManager[object]]
     """Keeps other sessions from changing files of the workspace meanwhile; ToolError CONFLICT where that takes long."""
 
 
-class Command(msgspec.Struct, frozen=True):
+class CommandUse(msgspec.Struct, frozen=True):
     """A command that a call would run."""
 
     text: str
@@ -121,15 +121,15 @@ class MemoryUse(msgspec.Struct, frozen=True):
     """Its id, or the title of a new one."""
 
 
-class Touched(msgspec.Struct, frozen=True):
+class Touches(msgspec.Struct, frozen=True):
     """The paths a call declares, before it runs: facts, policy and locks go by them."""
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     deletes: tuple[str, ...] = ()
-    told: Callable[[ToolError, str], ToolError] | None = None
+    locate_error: Callable[[ToolError, str], ToolError] | None = None
     """Where the call names a path, for a refusal that looking at it led to."""
-    command: Command | None = None
+    command: CommandUse | None = None
     """What it would run; the paths are then those that the command names."""
     process: ProcessUse | None = None
     """The process session that it is about."""
@@ -139,7 +139,7 @@ class Touched(msgspec.Struct, frozen=True):
     """The tool of another server that it is about."""
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class OffloadedText(msgspec.Struct, frozen=True, kw_only=True):
     """A text that is too large for the result, which names it already: to be kept for `read` to page."""
 
     text: str | None = None
@@ -158,7 +158,7 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     data: Any
     whole: str | None = None
     """The whole text, where `content` is only a part of it by design: kept for `read` to page."""
-    kept: Kept | None = None
+    kept: OffloadedText | None = None
     raw: bytes | None = None
     """What was printed, byte for byte, where the text is not the same: kept for people."""
     failure: ToolError | None = None
@@ -175,14 +175,14 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     """What else there is to tell, of tools of our own only: it is written with the result, or not at all."""
 
 
-class Seen(Protocol):
+class ReadMarks(Protocol):
     """What the session remembers of files it has read or written."""
 
-    def seen(self, path: str) -> bytes | None:
+    def get_mark(self, path: str) -> bytes | None:
         """The mark of a file."""
         ...
 
-    def mark_seen(self, path: str, mark: bytes) -> None:
+    def set_mark(self, path: str, mark: bytes) -> None:
         """Marks a file."""
 
 
@@ -213,10 +213,10 @@ class Background(Protocol):
         is to be ended: nobody knows its id."""
         ...
 
-    def told_begun(self, process: "ProcessSession") -> None:
+    def announce_start(self, process: "ProcessSession") -> None:
         """It goes on by itself from here: tells so, and when it has ended."""
 
-    def told_ended(self, process: "ProcessSession") -> None:
+    def announce_end(self, process: "ProcessSession") -> None:
         """It has ended: tells so, unless somebody did."""
 
     def forget(self, process: "ProcessSession") -> None:
@@ -231,9 +231,9 @@ class Outputs(Protocol):
         ...
 
 
-def touches_nothing(_: Any) -> Touched:
+def build_empty_touches(_: Any) -> Touches:
     """For tools that work on no path."""
-    return Touched()
+    return Touches()
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -242,7 +242,7 @@ class Tool(msgspec.Struct, frozen=True):
     spec: ToolSpec
     run: Callable[[Any, Any], Output]
     """Gets its context and the arguments."""
-    touches: Callable[[Any], Touched] = touches_nothing
+    touches: Callable[[Any], Touches] = build_empty_touches
     preview: Callable[[Any, Any], Preview] | None = None
     asks: Callable[[str, Any], Question] | None = None
     """What a call of this id asks the person: it is not run, and the reply is its result."""

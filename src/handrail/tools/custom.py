@@ -10,10 +10,10 @@ import msgspec
 
 from handrail.protocol.error import ToolError, UsageError
 from handrail.protocol.permission import PERMISSIONS, Permission
-from handrail.protocol.plain import plain
-from handrail.protocol.tool import Arguments, SideEffect, ToolSpec, major
+from handrail.protocol.plain import sanitize_json
+from handrail.protocol.tool import Arguments, SideEffect, ToolSpec, parse_major_version
 from handrail.protocol.wire import Json, Wire, encode
-from handrail.protocol.wording import shown
+from handrail.protocol.wording import render_value
 from handrail.tools.contract import Context, Output, Tool
 
 ANY_EFFECT: tuple[SideEffect, ...] = ("files", "processes", "network")
@@ -59,20 +59,20 @@ def tool(
             enabled=enabled,
             format_error=format_error,
         )
-        return Tool(checked_spec(spec), _runner(body, own_name, contexts))
+        return Tool(check_spec(spec), _runner(body, own_name, contexts))
 
     return declare if function is None else declare(function)
 
 
-def checked_spec(spec: ToolSpec) -> ToolSpec:
+def check_spec(spec: ToolSpec) -> ToolSpec:
     """The spec, if a model can be told about it and calls of it can be checked: better now than at the first call."""
     problem = None
     if not spec.name:
         problem = "has no name; give it one"
-    elif major(spec.version) is None:
-        problem = f"has the version {shown(spec.version)}; use numbers such as 1.0.0"
+    elif parse_major_version(spec.version) is None:
+        problem = f"has the version {render_value(spec.version)}; use numbers such as 1.0.0"
     elif unknown := [permission for permission in spec.permissions if permission not in PERMISSIONS]:
-        problem = f"asks for {shown(unknown[0])}, which is no permission; there are {', '.join(PERMISSIONS)}"
+        problem = f"asks for {render_value(unknown[0])}, which is no permission; there are {', '.join(PERMISSIONS)}"
     else:
         try:
             encode((spec.title, spec.description, msgspec.json.schema(spec.arguments)))
@@ -83,17 +83,17 @@ def checked_spec(spec: ToolSpec) -> ToolSpec:
     return spec
 
 
-def as_output(value: Any, name: str) -> Output:
+def to_output(value: Any, name: str) -> Output:
     """What a custom tool returned, as the runtime takes it."""
     if isinstance(value, Output):
         return value
     try:
         content = encode(value)
     except UnicodeEncodeError:  # lone surrogates, as in names of files: worth showing
-        value = plain(value)[0]
+        value = sanitize_json(value)[0]
         content = encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError):
-        returned = f"{name} returned {shown(value)}, which is not JSON."
+        returned = f"{name} returned {render_value(value)}, which is not JSON."
         raise ToolError("INTERNAL", f"{returned} It is not your arguments; go on without it.") from None
     text = value if isinstance(value, str) else content.decode()
     return Output(summary=f"{name} is done", content=text, data=CustomData(value=value))
@@ -135,7 +135,7 @@ def _field(parameter: inspect.Parameter, hints: dict[str, Any], name: str) -> An
 def _runner(body: Callable[..., Any], name: str, contexts: tuple[str, ...]) -> Callable[[Context, Any], Output]:
     def run(context: Context, arguments: msgspec.Struct) -> Output:
         given = {field: getattr(arguments, field) for field in arguments.__struct_fields__}
-        return as_output(body(**dict.fromkeys(contexts, context), **given), name)
+        return to_output(body(**dict.fromkeys(contexts, context), **given), name)
 
     return run
 

@@ -10,9 +10,9 @@ import msgspec
 from handrail.protocol.error import UsageError
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wire import Json
-from handrail.protocol.wording import shown
+from handrail.protocol.wording import render_value
 from handrail.tools.contract import Context, Output, Tool
-from handrail.tools.custom import ANY_EFFECT, CustomData, as_output, checked_spec
+from handrail.tools.custom import ANY_EFFECT, CustomData, check_spec, to_output
 
 Handler = Callable[[dict[str, Json]], Any]
 
@@ -49,23 +49,23 @@ def tool_from_definition(definition: Mapping[str, Json], handler: Handler) -> To
     )
 
     def run(_: Context, arguments: msgspec.Struct) -> Output:
-        return as_output(handler(msgspec.to_builtins(arguments)), name)
+        return to_output(handler(msgspec.to_builtins(arguments)), name)
 
-    return Tool(checked_spec(spec), run)
+    return Tool(check_spec(spec), run)
 
 
 def _object(name: str, schema: Any) -> type[msgspec.Struct]:
     """An object with named properties, and no others: a name that is not there is a mistake."""
     described = _mapping(name, schema)
     if described.get("type", "object") != "object":
-        raise ValueError(f"{name} is of type {shown(described['type'])}, not an object")
+        raise ValueError(f"{name} is of type {render_value(described['type'])}, not an object")
     properties = _mapping(f"properties of {name}", described.get("properties") or {})
     required: set[Any] = set(described.get("required") or ())
     for field in properties:
         if not str(field).isidentifier() or str(field).startswith("__"):
-            raise ValueError(f"{shown(field)} is no name for a parameter")
+            raise ValueError(f"{render_value(field)} is no name for a parameter")
     if missing := required - properties.keys():
-        raise ValueError(f"{shown(missing.pop())} is required and not described")
+        raise ValueError(f"{render_value(missing.pop())} is required and not described")
     fields: list[Any] = []
     for field, inner in properties.items():
         kind = _type(field, inner)
@@ -84,7 +84,7 @@ def _choice(name: str, described: dict[str, Any]) -> Any:
     values = [described["const"]] if "const" in described else described["enum"]
     if not values or not all(value is None or isinstance(value, str | bool | int) for value in values):
         can_be = "texts, whole numbers, true, false and null"
-        raise ValueError(f"{name} has the choices {shown(values)}; only {can_be} can be chosen from")
+        raise ValueError(f"{name} has the choices {render_value(values)}; only {can_be} can be chosen from")
     return Literal[tuple(values)]
 
 
@@ -105,11 +105,11 @@ def _single(name: str, kind: str, described: dict[str, Any]) -> Any:
     elif kind in _TYPES:
         found = _TYPES[kind]
     else:
-        raise ValueError(f"{name} is of type {shown(kind)}, which JSON Schema does not have")
+        raise ValueError(f"{name} is of type {render_value(kind)}, which JSON Schema does not have")
     return Annotated[found, msgspec.Meta(**limits)] if limits else found
 
 
 def _mapping(name: str, schema: Any) -> dict[str, Any]:
     if not isinstance(schema, Mapping):
-        raise ValueError(f"{name} is described by {shown(schema)}, not by an object")
+        raise ValueError(f"{name} is described by {render_value(schema)}, not by an object")
     return dict(schema)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

@@ -7,7 +7,7 @@ from msgspec import Meta
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Seen, Tool, Touched
+from handrail.tools.contract import Context, Output, ReadMarks, Tool, Touches
 
 if TYPE_CHECKING:
     from handrail.tools.saving import Records
@@ -46,7 +46,7 @@ DELETE = ToolSpec(
 )
 
 
-def delete_tool(seen: Seen, records: "Records") -> Tool:
+def build_delete_tool(seen: ReadMarks, records: "Records") -> Tool:
     """The tool delete for one session. What it is done with is loaded when it is first used."""
 
     def run(context: Context, arguments: DeleteArguments) -> Output:
@@ -55,8 +55,8 @@ def delete_tool(seen: Seen, records: "Records") -> Tool:
         return delete(context, arguments, seen, records)
 
     def preview(context: Context, arguments: DeleteArguments) -> Preview:
-        from handrail.tools.deleting import diff_before  # noqa: PLC0415  as said
+        from handrail.tools.deleting import preview_delete  # noqa: PLC0415  as said
 
-        return diff_before(context, arguments, seen, records)
+        return preview_delete(context, arguments, seen, records)
 
-    return Tool(DELETE, run, lambda arguments: Touched(deletes=(arguments.path,)), preview)
+    return Tool(DELETE, run, lambda arguments: Touches(deletes=(arguments.path,)), preview)

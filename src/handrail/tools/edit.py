@@ -7,12 +7,12 @@ from msgspec import Meta
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Seen, Tool, Touched
+from handrail.tools.contract import Context, Output, ReadMarks, Tool, Touches
 
 if TYPE_CHECKING:
     from handrail.tools.saving import Records
 
-LONGEST = 32 * 1024 * 1024
+MAX_TEXT_BYTES = 32 * 1024 * 1024
 """Characters that either text may have, and bytes that the file may have: several copies of them are in memory."""
 
 
@@ -21,9 +21,10 @@ class EditArguments(Arguments, frozen=True):
 
     path: Annotated[str, Meta(description="File to edit, relative to the workspace.")]
     old_text: Annotated[
-        str, Meta(max_length=LONGEST, description="Text to replace, as read shows it; it must be in the file once.")
+        str,
+        Meta(max_length=MAX_TEXT_BYTES, description="Text to replace, as read shows it; it must be in the file once."),
     ]
-    new_text: Annotated[str, Meta(max_length=LONGEST, description="Text to put in its place.")]
+    new_text: Annotated[str, Meta(max_length=MAX_TEXT_BYTES, description="Text to put in its place.")]
     replace_all: Annotated[bool, Meta(description="Replace it wherever it is.")] = False
 
 
@@ -60,7 +61,7 @@ EDIT = ToolSpec(
 )
 
 
-def edit_tool(seen: Seen, records: "Records") -> Tool:
+def build_edit_tool(seen: ReadMarks, records: "Records") -> Tool:
     """The tool edit for one session. What it is done with is loaded when it is first used: many sessions only look."""
 
     def run(context: Context, arguments: EditArguments) -> Output:
@@ -69,8 +70,8 @@ def edit_tool(seen: Seen, records: "Records") -> Tool:
         return edit(context, arguments, seen, records)
 
     def preview(context: Context, arguments: EditArguments) -> Preview:
-        from handrail.tools.editing import diff_before  # noqa: PLC0415  as said
+        from handrail.tools.editing import preview_edit  # noqa: PLC0415  as said
 
-        return diff_before(context, arguments, seen, records)
+        return preview_edit(context, arguments, seen, records)
 
-    return Tool(EDIT, run, lambda arguments: Touched(writes=(arguments.path,)), preview)
+    return Tool(EDIT, run, lambda arguments: Touches(writes=(arguments.path,)), preview)

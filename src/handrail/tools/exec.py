@@ -7,18 +7,18 @@ from msgspec import Meta
 from handrail.protocol.error import ToolError
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Command, CommandContext, Output, Tool, Touched
+from handrail.tools.contract import CommandContext, CommandUse, Output, Tool, Touches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from handrail.changes.recorder import Recorder
     from handrail.protocol.permission import Preview
-    from handrail.tools.commands import Commands
+    from handrail.tools.commands import CommandEnvironment
     from handrail.tools.contract import Background
 
-MOST_MILLISECONDS = 600_000
-_MOST_BYTES = 100_000
+MAX_TIMEOUT_MS = 600_000
+_MAX_COMMAND_BYTES = 100_000
 """Of a command: the system takes little more in one piece."""
 
 
@@ -28,14 +28,14 @@ class ExecArguments(Arguments, frozen=True):
     command: Annotated[str, Meta(min_length=1, description="Command for bash; && || ; | and redirections work.")]
     cwd: Annotated[str, Meta(description="Folder to run it in, relative to the workspace.")] = "."
     timeout_ms: Annotated[
-        Annotated[int, Meta(ge=100, le=MOST_MILLISECONDS)] | None,
+        Annotated[int, Meta(ge=100, le=MAX_TIMEOUT_MS)] | None,
         Meta(description="Milliseconds after which it is stopped; 120000 if not given.", extra={"default": 120_000}),
     ] = None
     background: Annotated[
         bool, Meta(description="Return at once; it goes on as a process session, whose ports no other command reaches.")
     ] = False
     yield_ms: Annotated[
-        Annotated[int, Meta(ge=0, le=MOST_MILLISECONDS)] | None,
+        Annotated[int, Meta(ge=0, le=MAX_TIMEOUT_MS)] | None,
         Meta(description="Wait so many milliseconds, then let it go on as a process session."),
     ] = None
 
@@ -79,7 +79,9 @@ EXEC = ToolSpec(
 )
 
 
-def exec_tool(commands: "Commands", background: "Background", recorder: "Callable[[], Recorder]") -> Tool:
+def build_exec_tool(
+    commands: "CommandEnvironment", background: "Background", recorder: "Callable[[], Recorder]"
+) -> Tool:
     """The tool exec. What it is done with is loaded on first use; `recorder` is what writes changes down."""
 
     def run(context: CommandContext, arguments: ExecArguments) -> Output:
@@ -95,13 +97,13 @@ def exec_tool(commands: "Commands", background: "Background", recorder: "Callabl
     return Tool(EXEC, run, _touches, preview, context=CommandContext)
 
 
-def _touches(arguments: ExecArguments) -> Touched:
+def _touches(arguments: ExecArguments) -> Touches:
     command = arguments.command
     if not command.strip():
         raise ToolError("INVALID_ARGUMENT", "exec: command has nothing in it but blanks. Nothing was run.")
     if "\0" in command:
         raise ToolError("INVALID_ARGUMENT", "exec: command holds a NUL, which no command can. Nothing was run.")
-    if (size := len(command.encode("utf-8", "surrogatepass"))) > _MOST_BYTES:
-        message = f"exec: the command is {size:,} bytes long, and {_MOST_BYTES:,} is the most that can be run."
+    if (size := len(command.encode("utf-8", "surrogatepass"))) > _MAX_COMMAND_BYTES:
+        message = f"exec: the command is {size:,} bytes long, and {_MAX_COMMAND_BYTES:,} is the most that can be run."
         raise ToolError("LIMIT_EXCEEDED", f"{message} Write it to a file, and run that. Nothing was run.")
-    return Touched(command=Command(command, arguments.cwd, arguments.background, arguments.yield_ms is not None))
+    return Touches(command=CommandUse(command, arguments.cwd, arguments.background, arguments.yield_ms is not None))

@@ -3,19 +3,19 @@
 import re
 from typing import Any
 
-from handrail.policy.confinement import Runnable
-from handrail.process.cleaning import cleaned
-from handrail.process.exit_codes import meaning_of, signal_of
-from handrail.process.ran import Ran
+from handrail.policy.confinement import RunnableCommand
+from handrail.process.cleaning import clean_output
+from handrail.process.exit_codes import describe_exit_code, find_exit_signal
+from handrail.process.ran import CommandResult
 from handrail.protocol.error import ToolError
 from handrail.protocol.result import SandboxUsed
-from handrail.sandbox.layer.hints import layer_hints
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.layer.hints import list_overlay_hints
+from handrail.sandbox.limits import ResourceLimits
 from handrail.tools.commands import RESTRICTED_SECONDS
 from handrail.tools.contract import CommandContext, Output
-from handrail.tools.exec import MOST_MILLISECONDS, ExecData
-from handrail.tools.fitted_output import Fitted, fitted
-from handrail.tools.outcome import NOTHING, Outcome
+from handrail.tools.exec import MAX_TIMEOUT_MS, ExecData
+from handrail.tools.fitted_output import FittedOutput, fit_output
+from handrail.tools.outcome import NOTHING, ChangeOutcome
 
 _NETWORK = re.compile(
     "EAI_AGAIN|ENETUNREACH|emporary failure in name resolution|ould not resolve|etwork is unreachable|getaddrinfo"
@@ -26,21 +26,21 @@ _REFUSED = re.compile("onnection refused|ECONNREFUSED|ailed to connect")
 """What they say of an address of this machine: in the sandbox nobody listens there."""
 
 
-def answer_of(
+def build_exec_output(
     context: CommandContext,
-    ran: Ran,
-    todo: Runnable,
-    limits: Limits,
+    ran: CommandResult,
+    todo: RunnableCommand,
+    limits: ResourceLimits,
     sandbox: SandboxUsed,
     blocked: tuple[str, ...] = (),
-    outcome: Outcome = NOTHING,
+    outcome: ChangeOutcome = NOTHING,
 ) -> Output:
     """What the call of a command that ran came to. `blocked`: what it tried to reach and did not, in words; `outcome`:
     what became of what it changed."""
     below = f"{_lines((*blocked, *_hints(ran, sandbox)))}{outcome.lines}"
-    told = fitted(context, ran, len(below))
+    told = fit_output(context, ran, len(below))
     data = _data(ran, todo, told)
-    most = int(RESTRICTED_SECONDS * 1000) if context.limits.restricted else MOST_MILLISECONDS
+    most = int(RESTRICTED_SECONDS * 1000) if context.limits.restricted else MAX_TIMEOUT_MS
     stopped = _stopped(ran, limits, _left(todo, sandbox), most)
     more = (outcome.row, _offline(context, todo, sandbox, told.shown))
     changes = outcome.made.changes if outcome.made is not None else None
@@ -60,43 +60,43 @@ def answer_of(
     )
 
 
-def _data(ran: Ran, todo: Runnable, told: Fitted) -> ExecData:
+def _data(ran: CommandResult, todo: RunnableCommand, told: FittedOutput) -> ExecData:
     code = ran.exit_code
     return ExecData(
         output=told.shown,
         exit_code=code,
         duration_ms=round(ran.seconds * 1000, 3),
-        signal=None if code is None else signal_of(code, todo.last),
-        meaning=None if code is None else meaning_of(todo.last, code),
-        stdout=None if ran.errors is None else cleaned(ran.output.head + ran.output.tail),
-        stderr=None if ran.errors is None else cleaned(ran.errors.head + ran.errors.tail),
+        signal=None if code is None else find_exit_signal(code, todo.last),
+        meaning=None if code is None else describe_exit_code(todo.last, code),
+        stdout=None if ran.errors is None else clean_output(ran.output.head + ran.output.tail),
+        stderr=None if ran.errors is None else clean_output(ran.errors.head + ran.errors.tail),
     )
 
 
-def _offline(context: CommandContext, todo: Runnable, sandbox: SandboxUsed, shown: str) -> str:
+def _offline(context: CommandContext, todo: RunnableCommand, sandbox: SandboxUsed, shown: str) -> str:
     """What to say to a program that has found no network."""
     if sandbox.net == "listed":
         return ""  # it has some; what it may not reach is told
-    named = context.facts.command.hosts if context.facts.command and not todo.proven else ()
+    named = context.facts.command.hosts if context.facts.command and not todo.is_read_only else ()
     if not (_NETWORK.search(shown) or (named and _REFUSED.search(shown))):
         return ""
     listed = f" until network.allow in the settings lists {', '.join(named[:3])}" if named else ""
     return f"commands have no network here, so trying again does not help{listed}"
 
 
-def _hints(ran: Ran, sandbox: SandboxUsed) -> tuple[str, ...]:
-    """What to say to a program that failed only since it ran in a layer."""
+def _hints(ran: CommandResult, sandbox: SandboxUsed) -> tuple[str, ...]:
+    """What to say to a program that failed only since it ran in an overlay."""
     if sandbox.undo != "layer" or not ran.exit_code:
         return ()
     printed = (ran.output, *([ran.errors] if ran.errors is not None else []))
-    return layer_hints("".join((one.tail or one.head).decode("utf-8", "replace") for one in printed))
+    return list_overlay_hints("".join((one.tail or one.head).decode("utf-8", "replace") for one in printed))
 
 
 def _lines(blocked: tuple[str, ...]) -> str:
     return "".join(f"[{one}]\n" for one in blocked)
 
 
-def _content(shown: str, ran: Ran, data: ExecData, stopped: ToolError | None, more: tuple[str, str]) -> str:
+def _content(shown: str, ran: CommandResult, data: ExecData, stopped: ToolError | None, more: tuple[str, str]) -> str:
     text = shown if not shown or shown.endswith("\n") else f"{shown}\n"
     changed, offline = more
     if stopped is not None:
@@ -116,24 +116,24 @@ def _exit(data: ExecData) -> str:
     return f"exit code {data.exit_code}" + (f": {data.meaning}" if data.meaning else "")
 
 
-def _limits(ran: Ran) -> str:
+def _limits(ran: CommandResult) -> str:
     return f"limit: {', '.join(ran.limits)}" if ran.limits else ""
 
 
-def _summary(ran: Ran, data: ExecData) -> str:
+def _summary(ran: CommandResult, data: ExecData) -> str:
     return _exit(data) if ran.ending == "exit" else _row(f"stopped after {ran.seconds:.1f} s", _limits(ran))
 
 
-def _left(todo: Runnable, sandbox: SandboxUsed) -> str:
+def _left(todo: RunnableCommand, sandbox: SandboxUsed) -> str:
     """What became of what it had changed by the time it was stopped."""
-    if todo.proven:
+    if todo.is_read_only:
         return "Nothing was changed."
     if sandbox.undo == "layer":
         return "What it had changed by then was dropped."
     return "What it had changed by then stays changed."
 
 
-def _stopped(ran: Ran, limits: Limits, left: str, most: int) -> ToolError | None:
+def _stopped(ran: CommandResult, limits: ResourceLimits, left: str, most: int) -> ToolError | None:
     if ran.ending == "exit":
         return None
     details: dict[str, Any] = {"limits": list(ran.limits)}

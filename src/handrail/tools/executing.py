@@ -1,96 +1,106 @@
-"""Runs a command for exec: in a layer, on the real tree, or beyond its call."""
+"""Runs a command for exec: in an overlay, on the real tree, or beyond its call."""
 
 from handrail.changes.recorder import Recorder
-from handrail.policy.confinement import Runnable, runnable
-from handrail.process.ran import Ran
-from handrail.sandbox.confinement import Confinement
-from handrail.tools.commands import Commands
-from handrail.tools.confirming import confined
+from handrail.policy.confinement import RunnableCommand, build_runnable
+from handrail.process.ran import CommandResult
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.tools.commands import CommandEnvironment
+from handrail.tools.confirming import run_with_speculative_sandbox
 from handrail.tools.contract import Background, CommandContext, Output
 from handrail.tools.exec import ExecArguments
-from handrail.tools.exec_answer import answer_of
+from handrail.tools.exec_answer import build_exec_output
 from handrail.tools.running import (
     Confirm,
-    Went,
+    NetworkedRun,
+    build_updates,
     check_ran,
-    command_of,
-    folder_of,
-    launch_of,
-    remove_printed,
+    prepare_launch,
+    remove_spill_files,
+    require_command_fact,
+    resolve_cwd,
     run_command,
-    updates_of,
 )
-from handrail.tools.sandbox_words import sandbox_of
+from handrail.tools.sandbox_words import build_sandbox_used
 
 
 def execute(
-    context: CommandContext, arguments: ExecArguments, commands: Commands, background: Background, recorder: Recorder
+    context: CommandContext,
+    arguments: ExecArguments,
+    commands: CommandEnvironment,
+    background: Background,
+    recorder: Recorder,
 ) -> Output:
     """Runs the command, and says how it went, or what goes on."""
-    if context.sealed is not None:
-        from handrail.tools.layered import keep_sealed  # noqa: PLC0415  few commands were tried before
+    if context.preview_id is not None:
+        from handrail.tools.layered import commit_stored_preview  # noqa: PLC0415  few commands were tried before
 
-        return keep_sealed(context, arguments, context.sealed, commands, recorder)
-    fact = command_of(context)
-    todo = runnable(fact.text, fact.cwd, fact.there)
+        return commit_stored_preview(context, arguments, context.preview_id, commands, recorder)
+    fact = require_command_fact(context)
+    todo = build_runnable(fact.text, fact.cwd, fact.there)
     beyond = arguments.background or arguments.yield_ms is not None
-    if not beyond and (fact.layered or todo.proven):
+    if not beyond and (fact.has_overlay or todo.is_read_only):
         return _execute_confirmed(context, arguments, todo, commands, recorder)
-    confinement = commands.confinement(context, folder_of(context, fact.cwd), arguments.timeout_ms, todo)
-    if arguments.yield_ms is not None and fact.layered and not todo.proven:
-        from handrail.tools.yielding import execute_yielding  # noqa: PLC0415  few commands go on
+    profile = commands.build_profile(context, resolve_cwd(context, fact.cwd), arguments.timeout_ms, todo)
+    if arguments.yield_ms is not None and fact.has_overlay and not todo.is_read_only:
+        from handrail.tools.yielding import execute_detachable  # noqa: PLC0415  few commands go on
 
-        return execute_yielding(context, arguments, todo, confinement, commands, background, recorder)
+        return execute_detachable(context, arguments, todo, profile, commands, background, recorder)
     if beyond:
-        return _execute_beyond(context, arguments, todo, confinement, commands, background)
-    from handrail.tools.snapshotting import execute_watched  # noqa: PLC0415  where there is no layer
+        return _execute_beyond(context, arguments, todo, profile, commands, background)
+    from handrail.tools.snapshotting import execute_with_snapshot  # noqa: PLC0415  where there is no overlay
 
-    return execute_watched(context, todo, confinement, commands, recorder)
+    return execute_with_snapshot(context, todo, profile, commands, recorder)
 
 
 def _execute_confirmed(
-    context: CommandContext, arguments: ExecArguments, todo: Runnable, commands: Commands, recorder: Recorder
+    context: CommandContext,
+    arguments: ExecArguments,
+    todo: RunnableCommand,
+    commands: CommandEnvironment,
+    recorder: Recorder,
 ) -> Output:
     """Of one that ends with its call, and changes nothing of the real tree while it runs."""
 
-    def work(confinement: Confinement, confirm: Confirm | None) -> Output:
-        if todo.proven:
-            went = run_command(context, todo, confinement, commands, confirm=confirm)
+    def work(profile: SandboxProfile, confirm: Confirm | None) -> Output:
+        if todo.is_read_only:
+            went = run_command(context, todo, profile, commands, confirm=confirm)
             return _answered(context, todo, went, commands)
-        from handrail.tools.layered import execute_layered  # noqa: PLC0415  most commands only look
+        from handrail.tools.layered import execute_in_overlay  # noqa: PLC0415  most commands only look
 
-        return execute_layered(context, arguments, todo, confinement, commands, recorder, confirm)
+        return execute_in_overlay(context, arguments, todo, profile, commands, recorder, confirm)
 
-    return confined(context, todo, arguments.timeout_ms, commands, work)
+    return run_with_speculative_sandbox(context, todo, arguments.timeout_ms, commands, work)
 
 
 def _execute_beyond(
     context: CommandContext,
     arguments: ExecArguments,
-    todo: Runnable,
-    confinement: Confinement,
-    commands: Commands,
+    todo: RunnableCommand,
+    profile: SandboxProfile,
+    commands: CommandEnvironment,
     background: Background,
 ) -> Output:
     """Of a command that may go on after its call."""
-    from handrail.tools.hand_over import handed_over  # noqa: PLC0415  few commands go on
-    from handrail.tools.keeping import Keeping  # noqa: PLC0415
+    from handrail.tools.hand_over import build_handover_output  # noqa: PLC0415  few commands go on
+    from handrail.tools.keeping import DetachedRun  # noqa: PLC0415
 
-    keeping = Keeping(context, arguments, background, commands.spill_folder)
-    confinement = keeping.confine(confinement, commands.hosts_open_to(context, todo))
-    ran = keeping.run(launch_of(context, todo, confinement, commands), confinement.limits, updates_of(context))
-    if not isinstance(ran, Ran):
-        used = sandbox_of(context, confinement, commands)
-        return handed_over(context, ran, used, waited=arguments.yield_ms is not None)
+    keeping = DetachedRun(context, arguments, background, commands.spill_folder)
+    profile = keeping.confine(profile, commands.hosts_open_to(context, todo))
+    ran = keeping.run(prepare_launch(context, todo, profile, commands), profile.limits, build_updates(context))
+    if not isinstance(ran, CommandResult):
+        used = build_sandbox_used(context, profile, commands)
+        return build_handover_output(context, ran, used, waited=arguments.yield_ms is not None)
     check_ran(ran, commands)
-    return _answered(context, todo, keeping.went(ran, confinement), commands)
+    return _answered(context, todo, keeping.to_networked_run(ran, profile), commands)
 
 
-def _answered(context: CommandContext, todo: Runnable, went: Went, commands: Commands) -> Output:
+def _answered(
+    context: CommandContext, todo: RunnableCommand, went: NetworkedRun, commands: CommandEnvironment
+) -> Output:
     """How it went on the real tree, and what it tried to reach."""
     try:
-        used = sandbox_of(context, went.confinement, commands)
-        return answer_of(context, went.ran, todo, went.confinement.limits, used, went.blocked)
+        used = build_sandbox_used(context, went.profile, commands)
+        return build_exec_output(context, went.ran, todo, went.profile.limits, used, went.blocked)
     except BaseException:
-        remove_printed(went.ran)
+        remove_spill_files(went.ran)
         raise

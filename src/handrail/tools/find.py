@@ -6,10 +6,10 @@ from msgspec import Meta
 
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Tool, Touched
+from handrail.tools.contract import Context, Output, Tool, Touches
 
 if TYPE_CHECKING:
-    from handrail.tools.searching import Searching
+    from handrail.tools.searching import SessionSearch
 
 Globs = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=1_000)], ...], Meta(max_length=100)]
 
@@ -58,7 +58,7 @@ FIND = ToolSpec(
 )
 
 
-def find_tool(searching: "Searching") -> Tool:
+def build_find_tool(searching: "SessionSearch") -> Tool:
     """The tool find."""
 
     def run(context: Context, arguments: FindArguments) -> Output:
@@ -66,4 +66,4 @@ def find_tool(searching: "Searching") -> Tool:
 
         return find(searching, context, arguments)
 
-    return Tool(FIND, run, lambda arguments: Touched(reads=(arguments.path,)))
+    return Tool(FIND, run, lambda arguments: Touches(reads=(arguments.path,)))

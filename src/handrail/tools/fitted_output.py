@@ -5,47 +5,49 @@ import os
 
 import msgspec
 
-from handrail.process.cleaning import cleaned
-from handrail.process.ran import Printed, Ran
-from handrail.tools.contract import Context, Kept
-from handrail.tools.preview import both_ends, preview_of, reference_to
+from handrail.process.cleaning import clean_output
+from handrail.process.ran import CapturedOutput, CommandResult
+from handrail.tools.contract import Context, OffloadedText
+from handrail.tools.preview import build_output_reference, truncate_middle, truncate_with_reference
 
 _BYTES_A_CHARACTER = 4
-_ROOM_FOR_ENDING = 300
+_ENDING_ROOM_CHARS = 300
 """Characters of the result that say how it ended."""
 
 
-class Fitted(msgspec.Struct, frozen=True):
+class FittedOutput(msgspec.Struct, frozen=True):
     """What was printed, in what a result has room for."""
 
     text: str
     shown: str
-    kept: Kept | None
+    kept: OffloadedText | None
     """All of it, where that is more than is shown."""
     raw: bytes | None
     """The very bytes, where the text is not the same."""
 
 
-def fitted(context: Context, ran: Ran, below: int) -> Fitted:
+def fit_output(context: Context, ran: CommandResult, below: int) -> FittedOutput:
     """What there is room for; `below`: characters of the result that come after it."""
     printed = ran.output if ran.errors is None else _joined(ran.output, ran.errors)
-    budget = max(1_000, context.limits.characters - _ROOM_FOR_ENDING - below)
-    reference = reference_to(context.tool_call_id) if context.limits.offloads else ""
+    budget = max(1_000, context.limits.characters - _ENDING_ROOM_CHARS - below)
+    reference = build_output_reference(context.tool_call_id) if context.limits.offloads else ""
     if printed.tail or printed.lost or printed.spilled:
         return _in_part(printed, budget, reference)
-    text = cleaned(printed.head)
+    text = clean_output(printed.head)
     raw = None if not reference or text.encode() == printed.head else printed.head
     if len(text) <= budget:
-        return Fitted(text, text, None, raw)
+        return FittedOutput(text, text, None, raw)
     if not reference:
-        return Fitted(text, both_ends(text, budget, "\n… {} characters are not shown …\n"), None, None)
-    return Fitted(text, preview_of(text, budget, reference), Kept(text=text, characters=len(text)), raw)
+        return FittedOutput(text, truncate_middle(text, budget, "\n… {} characters are not shown …\n"), None, None)
+    return FittedOutput(
+        text, truncate_with_reference(text, budget, reference), OffloadedText(text=text, characters=len(text)), raw
+    )
 
 
-def _in_part(printed: Printed, budget: int, reference: str) -> Fitted:
+def _in_part(printed: CapturedOutput, budget: int, reference: str) -> FittedOutput:
     """The beginning and the end of what memory did not hold; the file has the rest, or most of it."""
     room = budget * _BYTES_A_CHARACTER  # no more than that can be shown, and cleaning megabytes takes its time
-    head, tail = cleaned(printed.head[:room]), cleaned(_from_character(printed.tail[-room:]))
+    head, tail = clean_output(printed.head[:room]), clean_output(_from_character(printed.tail[-room:]))
     kept = _kept(printed) if reference else None
     if kept is None and printed.spilled is not None:
         with contextlib.suppress(OSError):
@@ -54,10 +56,12 @@ def _in_part(printed: Printed, budget: int, reference: str) -> Fitted:
     where = f"; read {reference} for {all_of_it}" if kept is not None else ""
     note = f"\n… only the beginning and the end of {printed.total:,} bytes are shown{where} …\n"
     whole = f"{head}{note}{tail}"
-    return Fitted(whole, whole if len(whole) <= budget else both_ends(head + tail, budget, note), kept, None)
+    return FittedOutput(
+        whole, whole if len(whole) <= budget else truncate_middle(head + tail, budget, note), kept, None
+    )
 
 
-def _kept(printed: Printed) -> Kept | None:
+def _kept(printed: CapturedOutput) -> OffloadedText | None:
     if printed.spilled is None:
         return None
     behind = printed.tail[max(0, len(printed.tail) - (printed.total - printed.spilled_bytes)) :]
@@ -65,7 +69,7 @@ def _kept(printed: Printed) -> Kept | None:
         behind = b""
     elif printed.lost:
         behind = f"\n… {printed.lost:,} bytes were not kept …\n".encode() + behind
-    return Kept(file=printed.spilled, tail=behind)
+    return OffloadedText(file=printed.spilled, tail=behind)
 
 
 def _from_character(data: bytes) -> bytes:
@@ -74,7 +78,7 @@ def _from_character(data: bytes) -> bytes:
     return data[cut:]
 
 
-def _joined(output: Printed, errors: Printed) -> Printed:
+def _joined(output: CapturedOutput, errors: CapturedOutput) -> CapturedOutput:
     """Two streams as one, where each is taken in apart: first the one, then the other."""
     streams = (output, errors)
     for one in streams:
@@ -83,4 +87,4 @@ def _joined(output: Printed, errors: Printed) -> Printed:
                 os.unlink(one.spilled)
     head = b"".join(part for one in streams for part in (one.head, one.tail))
     total = output.total + errors.total
-    return Printed(head=head, total=total, lost=total - len(head))
+    return CapturedOutput(head=head, total=total, lost=total - len(head))

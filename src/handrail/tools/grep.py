@@ -6,11 +6,11 @@ from msgspec import Meta
 
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Outputs, Tool, Touched
+from handrail.tools.contract import Context, Output, Outputs, Tool, Touches
 from handrail.tools.preview import OUTPUT
 
 if TYPE_CHECKING:
-    from handrail.tools.searching import Searching
+    from handrail.tools.searching import SessionSearch
 
 
 class GrepArguments(Arguments, frozen=True):
@@ -69,7 +69,7 @@ GREP = ToolSpec(
 )
 
 
-def grep_tool(searching: "Searching", outputs: Outputs) -> Tool:
+def build_grep_tool(searching: "SessionSearch", outputs: Outputs) -> Tool:
     """The tool grep."""
 
     def run(context: Context, arguments: GrepArguments) -> Output:
@@ -80,5 +80,5 @@ def grep_tool(searching: "Searching", outputs: Outputs) -> Tool:
     return Tool(GREP, run, _touches)
 
 
-def _touches(arguments: GrepArguments) -> Touched:
-    return Touched() if arguments.path.startswith(OUTPUT) else Touched(reads=(arguments.path,))
+def _touches(arguments: GrepArguments) -> Touches:
+    return Touches() if arguments.path.startswith(OUTPUT) else Touches(reads=(arguments.path,))

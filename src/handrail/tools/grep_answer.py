@@ -3,28 +3,30 @@
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 
+from handrail.protocol.text import escape_unprintable
 from handrail.tools.contract import Output
 from handrail.tools.grep import GrepArguments, GrepData, GrepMatch
-from handrail.tools.search_words import hidden, limits_of, narrow, nothing
-from handrail.tools.shown import counted, shown_name
-from handrail.workspace.search.engine import FileHits, Line
-from handrail.workspace.search.run import MOST_BYTES
-from handrail.workspace.search.search import Engines, Found, hit_count
-from handrail.workspace.text import decoded_page, encoding_of
+from handrail.tools.search_words import describe_omissions, list_fired_limits, render_hidden_count, render_no_results
+from handrail.tools.shown import format_count
+from handrail.workspace.search.engine import FileHits, HitLine
+from handrail.workspace.search.run import MAX_RESULT_BYTES
+from handrail.workspace.search.search import Engines, SearchResult, count_hits
+from handrail.workspace.text import decode_page, detect_encoding
 
 Name = Callable[[bytes], str]
 
 
-def answer(
-    arguments: GrepArguments, found: Found[FileHits], real: str, engines: Engines, name: Name, empty: str
+def build_grep_output(
+    arguments: GrepArguments, found: SearchResult[FileHits], real: str, engines: Engines, name: Name, empty: str
 ) -> Output:
     """The result of a search in one folder or file."""
     shown = list(_first(found.items, arguments.max_results, arguments.context_lines))
-    returned = sum(map(hit_count, shown))
+    returned = sum(map(count_hits, shown))
     more = found.total > returned or not found.exact
     return Output(
         summary=_summary(returned, len(shown), found),
-        content=("\n".join(_grouped(hits, name) for hits in shown) or nothing(found, "matches", empty)) + hidden(found),
+        content=("\n".join(_grouped(hits, name) for hits in shown) or render_no_results(found, "matches", empty))
+        + render_hidden_count(found),
         data=GrepData(path=real, matches=tuple(_matches(shown, name, arguments.context_lines))),
         whole=_whole(found, name) if found.exact and more else None,
         truncated=more,
@@ -35,29 +37,29 @@ def answer(
             "files": len(found.items) if found.exact else len(shown),
             "protected": found.protected,
             "engine": engines.whole.name,
-            "limits": limits_of(found),
+            "limits": list_fired_limits(found),
         },
-        warnings=narrow(found, engines, returned, "matches", "path, filePattern or pattern"),
+        warnings=describe_omissions(found, engines, returned, "matches", "path, filePattern or pattern"),
     )
 
 
-def _summary(returned: int, files: int, found: Found[FileHits]) -> str:
+def _summary(returned: int, files: int, found: SearchResult[FileHits]) -> str:
     if not returned:
         return "No matches" if found.exact else "No matches so far"
     if found.total > returned or not found.exact:
         least = "" if found.exact else "at least "
-        return f"{returned:,} of {least}{counted(found.total, 'match')}, in {counted(files, 'file')}"
-    return f"{counted(returned, 'match')} in {counted(files, 'file')}"
+        return f"{returned:,} of {least}{format_count(found.total, 'match')}, in {format_count(files, 'file')}"
+    return f"{format_count(returned, 'match')} in {format_count(files, 'file')}"
 
 
-def _whole(found: Found[FileHits], name: Name) -> str | None:
+def _whole(found: SearchResult[FileHits], name: Name) -> str | None:
     """All of them; None where they are too much to be kept."""
     parts: list[str] = []
     size = 0
     for hits in found.items:
         parts.append(_grouped(hits, name))
         size += len(parts[-1])
-        if size > MOST_BYTES:
+        if size > MAX_RESULT_BYTES:
             return None
     return "\n".join(parts)
 
@@ -67,12 +69,12 @@ def _first(items: list[FileHits], most: int, context: int) -> Iterator[FileHits]
     for hits in items:
         if most <= 0:
             return
-        count = hit_count(hits)
+        count = count_hits(hits)
         yield hits if count <= most else FileHits(hits.path, _until(hits.lines, most, context))
         most -= count
 
 
-def _until(lines: tuple[Line, ...], most: int, context: int) -> tuple[Line, ...]:
+def _until(lines: tuple[HitLine, ...], most: int, context: int) -> tuple[HitLine, ...]:
     """The lines up to a match, and its neighbours up to the next match: what a run knows of that depends on the run."""
     seen = 0
     for index, line in enumerate(lines):
@@ -116,8 +118,8 @@ def _near(texts: dict[int, str], numbers: range) -> tuple[str, ...]:
     return tuple(texts[number] for number in numbers if number in texts)
 
 
-def _text(line: Line) -> str:
+def _text(line: HitLine) -> str:
     """The line as text, and marked where it goes on."""
-    text = decoded_page(line.data, encoding_of(line.data) or "utf-8")[0]
-    visible = text if text.isprintable() else "".join(c if c == "\t" else shown_name(c) for c in text)
+    text = decode_page(line.data, detect_encoding(line.data) or "utf-8")[0]
+    visible = text if text.isprintable() else "".join(c if c == "\t" else escape_unprintable(c) for c in text)
     return f"{'…' if line.cut_before else ''}{visible}{'…' if line.cut_after else ''}"

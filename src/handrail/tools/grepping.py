@@ -6,21 +6,21 @@ from functools import cache
 import msgspec
 
 from handrail.protocol.error import ToolError
+from handrail.protocol.text import escape_unprintable
 from handrail.tools.contract import Context, Output, Outputs
 from handrail.tools.grep import GrepArguments
-from handrail.tools.grep_answer import answer
+from handrail.tools.grep_answer import build_grep_output
 from handrail.tools.preview import OUTPUT
-from handrail.tools.search_words import namer, searched
-from handrail.tools.searching import Searching
-from handrail.tools.shown import shown_name
-from handrail.workspace.errors import tool_error
-from handrail.workspace.search.complaints import lines_only
-from handrail.workspace.search.engine import Pattern, Where
+from handrail.tools.search_words import build_path_namer, describe_search_scope
+from handrail.tools.searching import SessionSearch
+from handrail.workspace.errors import to_tool_error
+from handrail.workspace.search.complaints import build_line_break_error
+from handrail.workspace.search.engine import Pattern, SearchScope
 from handrail.workspace.search.search import STREAM_SECONDS, Engines, find_hits, find_in_stream
-from handrail.workspace.workspace import Opened
+from handrail.workspace.workspace import OpenPath
 
 
-def grep(searching: Searching, outputs: Outputs, context: Context, arguments: GrepArguments) -> Output:
+def grep(searching: SessionSearch, outputs: Outputs, context: Context, arguments: GrepArguments) -> Output:
     """Runs the search and words the answer."""
     engines = searching.engines(context.workspace)
     pattern = _pattern(arguments)
@@ -41,7 +41,7 @@ def grep(searching: Searching, outputs: Outputs, context: Context, arguments: Gr
 def _pattern(arguments: GrepArguments) -> Pattern:
     text = arguments.pattern
     if "\n" in text:
-        raise lines_only()
+        raise build_line_break_error()
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -51,7 +51,7 @@ def _pattern(arguments: GrepArguments) -> Pattern:
     return Pattern(text, arguments.case_sensitive, arguments.context_lines)
 
 
-def _folder(context: Context, path: str) -> Opened | None:
+def _folder(context: Context, path: str) -> OpenPath | None:
     """The folder that is to be searched; None where the path is no folder."""
     try:
         return context.workspace.open_folder(path)
@@ -64,14 +64,14 @@ def _folder(context: Context, path: str) -> Opened | None:
 
 
 def _grep_folder(
-    searching: Searching,
+    searching: SessionSearch,
     engines: Engines,
-    opened: Opened,
+    opened: OpenPath,
     pattern: Pattern,
     context: Context,
     arguments: GrepArguments,
 ) -> Output:
-    where = Where(
+    where = SearchScope(
         opened.descriptor,
         opened.root.descriptor,
         opened.relative,
@@ -83,10 +83,10 @@ def _grep_folder(
     try:
         found = find_hits(engines, where, pattern, arguments.max_results, context.cancelled)
     except OSError as error:  # the folder was moved while it was looked at
-        raise tool_error(error, arguments.path) from None
+        raise to_tool_error(error, arguments.path) from None
     context.check_cancelled()
-    empty = searched(opened, arguments.file_pattern, searching.ignore)
-    return answer(arguments, found, opened.real, engines, namer(opened), empty)
+    empty = describe_search_scope(opened, arguments.file_pattern, searching.ignore)
+    return build_grep_output(arguments, found, opened.real, engines, build_path_namer(opened), empty)
 
 
 def _grep_stream(
@@ -95,6 +95,6 @@ def _grep_stream(
     """A file that was named is searched through the descriptor that was opened: there is nothing to look at again."""
     found = find_in_stream(engines, descriptor, pattern, context.cancelled)
     context.check_cancelled()
-    name = shown_name(real)
+    name = escape_unprintable(real)
     longer = msgspec.structs.replace(engines, seconds=STREAM_SECONDS)
-    return answer(arguments, found, real, longer, lambda _: name, f"Searched {name}.")
+    return build_grep_output(arguments, found, real, longer, lambda _: name, f"Searched {name}.")

@@ -6,20 +6,22 @@ from typing import TYPE_CHECKING
 from handrail.protocol.result import SandboxUsed
 from handrail.tools.contract import CommandContext, Output
 from handrail.tools.exec import ExecData
-from handrail.tools.polling import take_news
+from handrail.tools.polling import take_new_output
 
 if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
 
-_ROOM_FOR_STATE = 600
+_STATE_ROOM_CHARS = 600
 """Characters of the result that say what goes on, and what to do next."""
 
-_CHANGES = {"read-only": "", "layer": "; what it changes is in its layer, seen by nobody else, until it ends"}
+_CHANGES = {"read-only": "", "layer": "; what it changes is in its overlay, seen by nobody else, until it ends"}
 
 
-def handed_over(context: CommandContext, process: "ProcessSession", sandbox: SandboxUsed, *, waited: bool) -> Output:
+def build_handover_output(
+    context: CommandContext, process: "ProcessSession", sandbox: SandboxUsed, *, waited: bool
+) -> Output:
     """What there is by now, where the call waited for it; the next poll goes on behind it."""
-    news = take_news(process, max(1_000, context.limits.characters - _ROOM_FOR_STATE) if waited else 0)
+    news = take_new_output(process, max(1_000, context.limits.characters - _STATE_ROOM_CHARS) if waited else 0)
     record = process.record()
     taken = ((record.ended or datetime.now(UTC)) - record.started).total_seconds()
     text = news.text if not news.text or news.text.endswith("\n") else f"{news.text}\n"

@@ -1,129 +1,131 @@
-"""Commands whose changes go into a layer first: run, judged by what they changed, and kept or dropped."""
+"""Commands whose changes go into an overlay first: run, judged by what they changed, and committed or dropped."""
 
 from handrail.changes.layered.committing import commit
-from handrail.changes.layered.configs import configs_of
-from handrail.changes.layered.sealing import unseal
-from handrail.changes.layered.trial import Trial
+from handrail.changes.layered.configs import read_git_configs
+from handrail.changes.layered.sealing import load_preview
+from handrail.changes.layered.trial import CommandPreview
 from handrail.changes.recorder import Recorder
-from handrail.policy.confinement import Runnable, runnable
+from handrail.policy.confinement import RunnableCommand, build_runnable
 from handrail.protocol.decision import Decision
 from handrail.protocol.error import StoreError, ToolError
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.layer.layer import Layer
-from handrail.tools.commands import Commands
-from handrail.tools.contract import AsksError, CommandContext, Output
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.layer.layer import Overlay
+from handrail.tools.commands import CommandEnvironment
+from handrail.tools.contract import ApprovalNeededError, CommandContext, Output
 from handrail.tools.exec import ExecArguments
-from handrail.tools.exec_answer import answer_of
-from handrail.tools.outcome import Outcome
-from handrail.tools.running import Confirm, command_of, remove_printed, watch_disk
-from handrail.tools.trying import layer_over, not_put_by, previewed, sealed_trial, try_command
+from handrail.tools.exec_answer import build_exec_output
+from handrail.tools.outcome import ChangeOutcome
+from handrail.tools.running import Confirm, remove_spill_files, require_command_fact, watch_disk
+from handrail.tools.trying import build_storage_error, open_overlay, run_preview, store_preview, to_permission_preview
 
-_SUMMARY = 200
+_MAX_SUMMARY_CHARS = 200
 
 
-def execute_layered(
+def execute_in_overlay(
     context: CommandContext,
     arguments: ExecArguments,
-    todo: Runnable,
-    confinement: Confinement,
-    commands: Commands,
+    todo: RunnableCommand,
+    profile: SandboxProfile,
+    commands: CommandEnvironment,
     recorder: Recorder,
     confirm: Confirm | None = None,
 ) -> Output:
-    """Runs a command that is allowed, and keeps what it changed where policy has nothing against it. AsksError where
-    somebody has to say yes to that: then all of it waits."""
+    """Runs a command that is allowed, and commits what it changed if policy has nothing against it.
+    ApprovalNeededError if somebody has to approve that: then all of it waits."""
     hosts = commands.hosts_open_to(context, todo)
-    with layer_over(context, confinement, commands) as layer:
-        confinement = watch_disk(context, confinement, layer)
-        trial = try_command(context, todo, confinement, commands, layer, hosts, confirm)
-        return conclude(context, arguments, trial, commands, recorder, layer)
+    with open_overlay(context, profile, commands) as overlay:
+        profile = watch_disk(context, profile, overlay)
+        preview = run_preview(context, todo, profile, commands, overlay, hosts, confirm)
+        return judge_and_commit(context, arguments, preview, commands, recorder, overlay)
 
 
-def conclude(
+def judge_and_commit(
     context: CommandContext,
     arguments: ExecArguments,
-    trial: Trial,
-    commands: Commands,
+    preview: CommandPreview,
+    commands: CommandEnvironment,
     recorder: Recorder,
-    layer: Layer,
+    overlay: Overlay,
 ) -> Output:
-    """Judges what came of a command that was allowed, and keeps it or does not."""
+    """Judges what came of a command that was allowed, and commits it or does not."""
     try:
-        outcome = _judged(context, trial, recorder, layer)
-    except AsksError:
+        outcome = _judged(context, preview, recorder, overlay)
+    except ApprovalNeededError:
         raise  # what it printed waits too
     except BaseException:
-        remove_printed(trial.ran)
+        remove_spill_files(preview.ran)
         raise
-    return _answered(context, arguments, trial, commands, outcome)
+    return _answered(context, arguments, preview, commands, outcome)
 
 
-def keep_sealed(
-    context: CommandContext, arguments: ExecArguments, sealed: str, commands: Commands, recorder: Recorder
+def commit_stored_preview(
+    context: CommandContext, arguments: ExecArguments, sealed: str, commands: CommandEnvironment, recorder: Recorder
 ) -> Output:
-    """Keeps what somebody said yes to, or only what it printed. Nothing is run again. The trial itself is forgotten
+    """Commits what somebody approved, or only what it printed. Nothing is run again. The preview itself is deleted
     when the call has its result, which takes over the file of what was printed."""
-    trial = unseal(recorder.history, sealed)
-    outcome = _only_printed(trial) if context.answer == "output" else _still_allowed(context, trial, recorder)
-    return _answered(context, arguments, trial, commands, outcome)
+    preview = load_preview(recorder.history, sealed)
+    outcome = _only_printed(preview) if context.answer == "output" else _still_allowed(context, preview, recorder)
+    return _answered(context, arguments, preview, commands, outcome)
 
 
-def _still_allowed(context: CommandContext, trial: Trial, recorder: Recorder) -> Outcome:
-    """Keeps it, but for what policy has come to forbid since somebody was asked: a yes lifts no deny."""
-    decision = context.judge(trial.examined.changes, {})
+def _still_allowed(context: CommandContext, preview: CommandPreview, recorder: Recorder) -> ChangeOutcome:
+    """Commits it, but for what policy has come to forbid since somebody was asked: a yes lifts no deny."""
+    decision = context.judge(preview.examined.changes, {})
     if decision.decision == "deny":
-        return Outcome(failure=_refused(decision))
-    return keep(context, trial, recorder, None)
+        return ChangeOutcome(failure=_refused(decision))
+    return commit_preview(context, preview, recorder, None)
 
 
-def keep(context: CommandContext, trial: Trial, recorder: Recorder, layer: Layer | None) -> Outcome:
+def commit_preview(
+    context: CommandContext, preview: CommandPreview, recorder: Recorder, overlay: Overlay | None
+) -> ChangeOutcome:
     """Makes the changes, all of them or none. What stands in the way is told beside what the command printed."""
-    unkept = trial.examined.unkept
-    if not trial.examined.steps:
-        return Outcome(unkept=unkept)
+    unkept = preview.examined.unkept
+    if not preview.examined.steps:
+        return ChangeOutcome(unkept=unkept)
     try:
-        with context.alone():
+        with context.exclusive():
             made = commit(
                 context.workspace,
                 recorder,
-                trial.examined,
-                layer,
+                preview.examined,
+                overlay,
                 session_id=context.session_id,
                 call_id=context.tool_call_id,
-                summary=command_of(context).text[:_SUMMARY],
-                not_covered=trial.sandbox.not_covered,
+                summary=require_command_fact(context).text[:_MAX_SUMMARY_CHARS],
+                not_covered=preview.sandbox.not_covered,
             )
     except ToolError as error:
-        return Outcome(failure=_in_words(context, error))
+        return ChangeOutcome(failure=_in_words(context, error))
     except StoreError as error:
         if recorder.made_by(context.tool_call_id) is not None:
             raise  # whether it was made is settled by the files, once the store can be used again
-        return Outcome(failure=not_put_by(error))
-    return Outcome(made=made, unkept=unkept)
+        return ChangeOutcome(failure=build_storage_error(error))
+    return ChangeOutcome(made=made, unkept=unkept)
 
 
 def _in_words(context: CommandContext, error: ToolError) -> ToolError:
     """Where nobody saw a preview, none was out of date."""
     path = error.named_details.get("path")
-    if context.sealed is not None or error.code != "CONFLICT" or path is None:
+    if context.preview_id is not None or error.code != "CONFLICT" or path is None:
         return error
     message = f"{path} was changed by somebody else while the command ran. Nothing was kept. Call again."
     return ToolError("CONFLICT", message, details=error.details)
 
 
-def _judged(context: CommandContext, trial: Trial, recorder: Recorder, layer: Layer) -> Outcome:
-    if trial.ran.ending != "exit":
-        return Outcome()
-    decision = context.judge(trial.examined.changes, configs_of(context.workspace, layer, trial.examined))
+def _judged(context: CommandContext, preview: CommandPreview, recorder: Recorder, overlay: Overlay) -> ChangeOutcome:
+    if preview.ran.ending != "exit":
+        return ChangeOutcome()
+    decision = context.judge(preview.examined.changes, read_git_configs(context.workspace, overlay, preview.examined))
     if decision.decision == "allow":
-        return keep(context, trial, recorder, layer)
+        return commit_preview(context, preview, recorder, overlay)
     if decision.decision == "deny":
-        return Outcome(failure=_refused(decision))
+        return ChangeOutcome(failure=_refused(decision))
     try:
-        sealed = sealed_trial(context, recorder, trial, layer)
+        sealed = store_preview(context, recorder, preview, overlay)
     except ToolError as error:
-        return Outcome(failure=error)
-    raise AsksError(decision, previewed(trial, sealed))
+        return ChangeOutcome(failure=error)
+    raise ApprovalNeededError(decision, to_permission_preview(preview, sealed))
 
 
 def _refused(decision: Decision) -> ToolError:
@@ -136,18 +138,22 @@ def _refused(decision: Decision) -> ToolError:
     return ToolError(decision.code or "POLICY_DENIED", f"{forbidden} {advice}", details=details)
 
 
-def _only_printed(trial: Trial) -> Outcome:
-    return Outcome(dropped=bool(trial.examined.steps))
+def _only_printed(preview: CommandPreview) -> ChangeOutcome:
+    return ChangeOutcome(dropped=bool(preview.examined.steps))
 
 
 def _answered(
-    context: CommandContext, arguments: ExecArguments, trial: Trial, commands: Commands, outcome: Outcome
+    context: CommandContext,
+    arguments: ExecArguments,
+    preview: CommandPreview,
+    commands: CommandEnvironment,
+    outcome: ChangeOutcome,
 ) -> Output:
-    fact = command_of(context)
-    todo = runnable(fact.text, fact.cwd, fact.there)
+    fact = require_command_fact(context)
+    todo = build_runnable(fact.text, fact.cwd, fact.there)
     limits = commands.limits(arguments.timeout_ms, restricted=context.limits.restricted)
     try:
-        return answer_of(context, trial.ran, todo, limits, trial.sandbox, trial.blocked, outcome)
+        return build_exec_output(context, preview.ran, todo, limits, preview.sandbox, preview.blocked, outcome)
     except BaseException:
-        remove_printed(trial.ran)
+        remove_spill_files(preview.ran)
         raise

@@ -1,13 +1,13 @@
 """What ls does: reads the folder and puts it in rows."""
 
+from handrail.protocol.text import escape_unprintable
 from handrail.tools.contract import Context, Output
 from handrail.tools.ls import LsArguments, LsData, LsEntry
-from handrail.tools.shown import shown_name
-from handrail.workspace.errors import clipped, tool_error
-from handrail.workspace.ignore import rules_at
-from handrail.workspace.listing import Entry, Listing, listing
+from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.ignore import read_ignore_rules
+from handrail.workspace.listing import FolderListing, ListingEntry, list_tree
 
-LIMIT = 1_000
+MAX_ENTRIES = 1_000
 """Most entries in one listing."""
 
 
@@ -15,14 +15,14 @@ def list_folder(context: Context, arguments: LsArguments, ignore: tuple[str, ...
     """Lists a folder."""
     with context.workspace.open_folder(arguments.path) as opened:
         try:
-            rules = rules_at(opened.root.descriptor, opened.relative, ignore)
-            found = listing(opened.descriptor, arguments.depth, LIMIT, rules)
+            rules = read_ignore_rules(opened.root.descriptor, opened.relative, ignore)
+            found = list_tree(opened.descriptor, arguments.depth, MAX_ENTRIES, rules)
         except OSError as error:
-            raise tool_error(error, arguments.path) from None
+            raise to_tool_error(error, arguments.path) from None
         return _output(arguments, found, opened.real)
 
 
-def _output(arguments: LsArguments, found: Listing, real: str) -> Output:
+def _output(arguments: LsArguments, found: FolderListing, real: str) -> Output:
     shown = len(found.entries)
     content = "".join(f"{_line(entry)}\n" for entry in found.entries)
     truncated = not found.exact or shown < found.total
@@ -30,9 +30,11 @@ def _output(arguments: LsArguments, found: Listing, real: str) -> Output:
     if truncated:
         warnings = (f"Only {shown} entries are shown; list a folder inside, or use a smaller depth.",)
     of = f" of {'' if found.exact else 'at least '}{found.total}" if truncated else ""
-    entries = tuple(LsEntry(path=shown_name(e.path), kind=e.kind, size=e.size, note=e.note) for e in found.entries)
+    entries = tuple(
+        LsEntry(path=escape_unprintable(e.path), kind=e.kind, size=e.size, note=e.note) for e in found.entries
+    )
     return Output(
-        summary=f"{shown}{of} {'entry' if shown == found.total == 1 else 'entries'} in {clipped(arguments.path)}",
+        summary=f"{shown}{of} {'entry' if shown == found.total == 1 else 'entries'} in {clip_path(arguments.path)}",
         content=content or "(empty)\n",
         data=LsData(path=real, entries=entries),
         truncated=truncated,
@@ -41,16 +43,16 @@ def _output(arguments: LsArguments, found: Listing, real: str) -> Output:
     )
 
 
-def _line(entry: Entry) -> str:
-    path = shown_name(entry.path)
+def _line(entry: ListingEntry) -> str:
+    path = escape_unprintable(entry.path)
     if entry.kind == "directory":
         return f"{path}/{f'  ({entry.note})' if entry.note else ''}"
-    detail = human_size(entry.size) if entry.size is not None else entry.note or entry.kind
+    detail = format_size(entry.size) if entry.size is not None else entry.note or entry.kind
     return f"{path}  {detail}"
 
 
-def human_size(size: int) -> str:
-    """1234 → 1.2 KB."""
+def format_size(size: int) -> str:
+    """A number of bytes in units of 1,000: 1234 → 1.2 KB, 100 → 100 B."""
     amount = float(size)
     for unit in ("B", "KB", "MB", "GB"):
         if amount < 1000:

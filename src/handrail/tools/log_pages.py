@@ -7,18 +7,18 @@ one row, and only what is on the page is cleaned.
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from handrail.process.cleaning import Cleaner, cleaned
-from handrail.workspace.page import LINE_LIMIT, Page, split_rows
+from handrail.process.cleaning import Cleaner, clean_output
+from handrail.workspace.page import MAX_LINE_CHARACTERS, TextPage, split_rows
 
 if TYPE_CHECKING:
     from handrail.process.sessions.log import ProcessLog
 
-_PIECE = 1 << 18
-_LONGEST_CARRY = 1 << 20
+_PIECE_BYTES = 1 << 18
+_MAX_CARRY_BYTES = 1 << 20
 """Bytes of a line that are kept until its newline comes."""
 
 
-def log_page(log: "ProcessLog", offset: int, limit: int, budget: int) -> Page:
+def read_log_page(log: "ProcessLog", offset: int, limit: int, budget: int) -> TextPage:
     """The page at a row, or at a row counted from the end; `returned` is 0 where there are fewer."""
     start = offset - 1 if offset > 0 else max(0, sum(block.size for block in _blocks(log)) + offset)
     taken: list[str] = []
@@ -37,7 +37,7 @@ def log_page(log: "ProcessLog", offset: int, limit: int, budget: int) -> Page:
             taken.append(row)
         full = full or len(taken) >= limit
     end = start + len(taken)
-    return Page("".join(taken), start + 1, len(taken), total, end + 1 if end < total else None)
+    return TextPage("".join(taken), start + 1, len(taken), total, end + 1 if end < total else None)
 
 
 class _Block(NamedTuple):
@@ -48,7 +48,7 @@ class _Block(NamedTuple):
     made: tuple[str, ...] = ()
 
     def rows(self) -> list[str]:
-        return split_rows(cleaned(self.lines)) if self.lines else list(self.made)
+        return split_rows(clean_output(self.lines)) if self.lines else list(self.made)
 
 
 def _blocks(log: "ProcessLog") -> Iterator[_Block]:
@@ -69,14 +69,14 @@ def _blocks(log: "ProcessLog") -> Iterator[_Block]:
 
 def _has_short_lines(part: bytes) -> bool:
     """Whether it is whole lines, each of which is one row."""
-    return part.endswith(b"\n") and max(map(len, part.split(b"\n"))) <= LINE_LIMIT
+    return part.endswith(b"\n") and max(map(len, part.split(b"\n"))) <= MAX_LINE_CHARACTERS
 
 
 def _parts(log: "ProcessLog") -> Iterator[bytes | str]:
     """What is kept by now, whole lines at a time where they are not too long; a text in the place of what is not."""
     carry, position, size = b"", 0, log.size
     while position < size:
-        start, data = log.read_from(position, min(_PIECE, size - position))
+        start, data = log.read_from(position, min(_PIECE_BYTES, size - position))
         data = data[: max(0, size - start)]
         if not data:
             break
@@ -88,7 +88,7 @@ def _parts(log: "ProcessLog") -> Iterator[bytes | str]:
         lines, newline, carry = (carry + data).rpartition(b"\n")
         if newline:
             yield lines + newline
-        if len(carry) > _LONGEST_CARRY:
+        if len(carry) > _MAX_CARRY_BYTES:
             yield carry
             carry = b""
     if carry:

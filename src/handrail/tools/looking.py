@@ -6,24 +6,24 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
-from handrail.edit.lines import line_ranges, worded
-from handrail.edit.trimming import common_end, common_start
-from handrail.policy.names import protection
+from handrail.edit.lines import format_line_range, list_line_ranges
+from handrail.edit.trimming import count_common_end, count_common_start
+from handrail.policy.names import find_protection
 from handrail.protocol.error import ToolError
-from handrail.tools.contract import Context, Seen
-from handrail.tools.edit import LONGEST
-from handrail.tools.marks import is_stale, part_of, seen_whole
+from handrail.tools.contract import Context, ReadMarks
+from handrail.tools.edit import MAX_TEXT_BYTES
+from handrail.tools.marks import find_whole_hash, hash_seen_page, is_stale
 from handrail.tools.saving import Records
-from handrail.workspace.current import Current, current
-from handrail.workspace.errors import clipped, tool_error
-from handrail.workspace.text import decoded
-from handrail.workspace.walk import Landing
+from handrail.workspace.current import FileSnapshot, read_file_snapshot
+from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.text import decode_text
+from handrail.workspace.walk import ResolvedParent
 
 
-class Look(msgspec.Struct, frozen=True):
+class FileState(msgspec.Struct, frozen=True):
     """A file that is about to change, as it is now."""
 
-    before: Current | None
+    before: FileSnapshot | None
     """None where there is none yet."""
     path: str
     doing: str
@@ -46,61 +46,63 @@ class Look(msgspec.Struct, frozen=True):
     def refuse_stale(self) -> None:
         """STALE_FILE when the session knew other bytes."""
         if is_stale(self.mark, self.before, self.part):
-            where = _changed_lines(self.records, seen_whole(self.mark), self.before)
-            message = f"{clipped(self.path)} changed since you read it{where}. Read it again before {self.doing}."
+            where = _changed_lines(self.records, find_whole_hash(self.mark), self.before)
+            message = f"{clip_path(self.path)} changed since you read it{where}. Read it again before {self.doing}."
             raise ToolError("STALE_FILE", message)
 
 
 @contextmanager
-def landed(context: Context, path: str) -> Generator[tuple[Landing, str], None, None]:
+def open_target(context: Context, path: str) -> Generator[tuple[ResolvedParent, str], None, None]:
     """The folder of a file that is about to change, and the path as results name it; system refusals are told."""
-    landing, real = context.workspace.land(path)
+    landing, real = context.workspace.resolve_for_write(path)
     with landing:
         try:
             yield landing, real
         except OSError as error:
-            raise tool_error(error, path) from None
+            raise to_tool_error(error, path) from None
 
 
-def look(landing: Landing, real: str, path: str, seen: Seen, records: Records, *, keep: int, doing: str) -> Look:
+def read_file_state(
+    landing: ResolvedParent, real: str, path: str, seen: ReadMarks, records: Records, *, keep: int, doing: str
+) -> FileState:
     """Looks at the file, its bytes kept up to a size. Whether it is stale is asked later: that waits for the hash."""
     _refuse_folder(landing, path, doing)
-    if protection(real) == "credential":
-        raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids {doing} {clipped(path)}.")
-    before = None if landing.missing else current(landing.folder, landing.name, keep)
-    mark = seen.seen(real)
-    part = part_of(landing.folder, landing.name, mark) if before else None
-    return Look(before, path, doing, records, mark, part)
+    if find_protection(real) == "credential":
+        raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids {doing} {clip_path(path)}.")
+    before = None if landing.missing else read_file_snapshot(landing.folder, landing.name, keep)
+    mark = seen.get_mark(real)
+    part = hash_seen_page(landing.folder, landing.name, mark) if before else None
+    return FileState(before, path, doing, records, mark, part)
 
 
-def refuse_large(landing: Landing, path: str) -> None:
+def check_file_size(landing: ResolvedParent, path: str) -> None:
     """Before it is read: a file can be larger than memory."""
     if not landing.name or landing.missing:
         return
     with suppress(FileNotFoundError):
-        if os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False).st_size > LONGEST:
-            raise too_large(path)
+        if os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False).st_size > MAX_TEXT_BYTES:
+            raise build_too_large_error(path)
 
 
-def too_large(path: str) -> ToolError:
+def build_too_large_error(path: str) -> ToolError:
     """The refusal of a file that would not fit into memory a few times."""
-    message = f"{clipped(path)} is larger than 32 MiB, the most that is edited. Use a program such as sed."
+    message = f"{clip_path(path)} is larger than 32 MiB, the most that is edited. Use a program such as sed."
     return ToolError("LIMIT_EXCEEDED", message)
 
 
-def _changed_lines(records: Records, seen: str | None, now: Current | None) -> str:
+def _changed_lines(records: Records, seen: str | None, now: FileSnapshot | None) -> str:
     """Which lines are other ones now, where what was seen is still known: handrail itself replaced it."""
     then = records.content(seen) if seen is not None else None
-    old = decoded(then) if then is not None else None
-    new = decoded(now.data) if now is not None and now.data is not None else None
+    old = decode_text(then) if then is not None else None
+    new = decode_text(now.data) if now is not None and now.data is not None else None
     if old is None or new is None or old.text == new.text:
         return ""
-    start = common_start(old.text, new.text)
-    end = len(new.text) - common_end(old.text[start:], new.text[start:])
-    [(first, last)] = line_ranges(new.text, [(start, end)])
-    return f" ({worded(first, last)})"
+    start = count_common_start(old.text, new.text)
+    end = len(new.text) - count_common_end(old.text[start:], new.text[start:])
+    [(first, last)] = list_line_ranges(new.text, [(start, end)])
+    return f" ({format_line_range(first, last)})"
 
 
-def _refuse_folder(landing: Landing, path: str, doing: str) -> None:
+def _refuse_folder(landing: ResolvedParent, path: str, doing: str) -> None:
     if not landing.name or path.rpartition("/")[2] in {"", ".", ".."}:
-        raise ToolError("NOT_A_FILE", f"{clipped(path)} names a directory; {doing} takes the name of a file.")
+        raise ToolError("NOT_A_FILE", f"{clip_path(path)} names a directory; {doing} takes the name of a file.")

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Tool, Touched
+from handrail.tools.contract import Context, Output, Tool, Touches
 
 
 class LsArguments(Arguments, frozen=True):
@@ -50,7 +50,7 @@ LS = ToolSpec(
 )
 
 
-def ls_tool(ignore: tuple[str, ...] = ()) -> Tool:
+def build_ls_tool(ignore: tuple[str, ...] = ()) -> Tool:
     """The tool ls; `ignore` adds patterns to the built-in list. What it is done with is loaded on first use."""
 
     def run(context: Context, arguments: LsArguments) -> Output:
@@ -58,4 +58,4 @@ def ls_tool(ignore: tuple[str, ...] = ()) -> Tool:
 
         return list_folder(context, arguments, ignore)
 
-    return Tool(LS, run, lambda arguments: Touched(reads=(arguments.path,)))
+    return Tool(LS, run, lambda arguments: Touches(reads=(arguments.path,)))

@@ -4,18 +4,18 @@ import os
 
 import msgspec
 
-from handrail.protocol.reading import json_decoder
-from handrail.workspace.current import Current
-from handrail.workspace.large import hash_of_part
+from handrail.protocol.reading import get_json_decoder
+from handrail.workspace.current import FileSnapshot
+from handrail.workspace.large import hash_range
 
 
-class Whole(msgspec.Struct, frozen=True, tag="whole"):
+class WholeFileMark(msgspec.Struct, frozen=True, tag="whole"):
     """All bytes were seen."""
 
     hash: str
 
 
-class Part(msgspec.Struct, frozen=True, tag="part"):
+class PageMark(msgspec.Struct, frozen=True, tag="part"):
     """One page of a large file was seen."""
 
     hash: str
@@ -23,32 +23,32 @@ class Part(msgspec.Struct, frozen=True, tag="part"):
     length: int
 
 
-Mark = Whole | Part
-_decode = json_decoder(Mark).decode
+Mark = WholeFileMark | PageMark
+_decode = get_json_decoder(Mark).decode
 encode_mark = msgspec.json.Encoder().encode
 
 
-def is_stale(mark: bytes | None, now: Current | None, part: str | None) -> bool:
+def is_stale(mark: bytes | None, now: FileSnapshot | None, part: str | None) -> bool:
     """Whether the session knew other bytes. Where none are left, none are lost."""
     if mark is None or now is None:
         return False
     seen = _decode(mark)
-    return seen.hash != (now.hash if isinstance(seen, Whole) else part)
+    return seen.hash != (now.hash if isinstance(seen, WholeFileMark) else part)
 
 
-def seen_whole(mark: bytes | None) -> str | None:
+def find_whole_hash(mark: bytes | None) -> str | None:
     """The hash of all bytes, where all were seen."""
     seen = _decode(mark) if mark else None
-    return seen.hash if isinstance(seen, Whole) else None
+    return seen.hash if isinstance(seen, WholeFileMark) else None
 
 
-def part_of(folder: int, name: str, mark: bytes | None) -> str | None:
+def hash_seen_page(folder: int, name: str, mark: bytes | None) -> str | None:
     """The hash of what is now at the place of the page that was seen, if it was a page."""
     seen = _decode(mark) if mark else None
-    if not isinstance(seen, Part):
+    if not isinstance(seen, PageMark):
         return None
     descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
-        return hash_of_part(descriptor, seen.start, seen.length)
+        return hash_range(descriptor, seen.start, seen.length)
     finally:
         os.close(descriptor)

@@ -7,13 +7,13 @@ from msgspec import Meta
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Seen, Tool, Touched
-from handrail.tools.edit import LONGEST
+from handrail.tools.contract import Context, Output, ReadMarks, Tool, Touches
+from handrail.tools.edit import MAX_TEXT_BYTES
 
 if TYPE_CHECKING:
     from handrail.tools.saving import Records
 
-MOST = 1_000
+MAX_EDITS = 1_000
 """Edits in one call: each looks through the file."""
 Occurrence = Literal["unique", "first", "all"]
 
@@ -21,8 +21,10 @@ Occurrence = Literal["unique", "first", "all"]
 class OneEdit(Wire, frozen=True):
     """One of the edits."""
 
-    old_text: Annotated[str, Meta(max_length=LONGEST, description="Text to replace, as the edits before it left it.")]
-    new_text: Annotated[str, Meta(max_length=LONGEST, description="Text to put in its place.")]
+    old_text: Annotated[
+        str, Meta(max_length=MAX_TEXT_BYTES, description="Text to replace, as the edits before it left it.")
+    ]
+    new_text: Annotated[str, Meta(max_length=MAX_TEXT_BYTES, description="Text to put in its place.")]
     occurrence: Annotated[
         Occurrence, Meta(description="Which place: the only one (unique), the first, or all of them.")
     ] = "unique"
@@ -33,7 +35,8 @@ class MultiEditArguments(Arguments, frozen=True):
 
     path: Annotated[str, Meta(description="File to edit, relative to the workspace.")]
     edits: Annotated[
-        tuple[OneEdit, ...], Meta(min_length=1, max_length=MOST, description="The edits, in the order they are made.")
+        tuple[OneEdit, ...],
+        Meta(min_length=1, max_length=MAX_EDITS, description="The edits, in the order they are made."),
     ]
 
 
@@ -79,7 +82,7 @@ MULTI_EDIT = ToolSpec(
 )
 
 
-def multi_edit_tool(seen: Seen, records: "Records") -> Tool:
+def build_multi_edit_tool(seen: ReadMarks, records: "Records") -> Tool:
     """The tool multi_edit for one session. What it is done with is loaded when it is first used."""
 
     def run(context: Context, arguments: MultiEditArguments) -> Output:
@@ -88,8 +91,8 @@ def multi_edit_tool(seen: Seen, records: "Records") -> Tool:
         return multi_edit(context, arguments, seen, records)
 
     def preview(context: Context, arguments: MultiEditArguments) -> Preview:
-        from handrail.tools.multi_editing import diff_before  # noqa: PLC0415  as said
+        from handrail.tools.multi_editing import preview_multi_edit  # noqa: PLC0415  as said
 
-        return diff_before(context, arguments, seen, records)
+        return preview_multi_edit(context, arguments, seen, records)
 
-    return Tool(MULTI_EDIT, run, lambda arguments: Touched(writes=(arguments.path,)), preview)
+    return Tool(MULTI_EDIT, run, lambda arguments: Touches(writes=(arguments.path,)), preview)

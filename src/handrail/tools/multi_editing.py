@@ -4,55 +4,55 @@ from collections.abc import Sequence
 
 import msgspec
 
-from handrail.edit.diff import Diff, unified_diff
-from handrail.edit.newlines import plain
+from handrail.edit.diff import Diff, build_unified_diff
+from handrail.edit.newlines import normalize_newlines
 from handrail.edit.omission.guard import refuse_omission
-from handrail.edit.placing import first_place
+from handrail.edit.placing import find_first_match
 from handrail.edit.refusals.wording import Wording
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
-from handrail.tools.contract import Context, Output, Seen
-from handrail.tools.edit import LONGEST
-from handrail.tools.looking import landed, look, refuse_large, too_large
-from handrail.tools.marks import Whole, encode_mark
+from handrail.tools.contract import Context, Output, ReadMarks
+from handrail.tools.edit import MAX_TEXT_BYTES
+from handrail.tools.looking import build_too_large_error, check_file_size, open_target, read_file_state
+from handrail.tools.marks import WholeFileMark, encode_mark
 from handrail.tools.multi_edit import Edited, MultiEditArguments, MultiEditData, OneEdit
-from handrail.tools.parses import parse_warning
-from handrail.tools.replacing import Replaced, replaced
-from handrail.tools.saving import Records, Saved, Saving, refuse_linked, save
-from handrail.tools.shown import changed_lines, counted, found_but_for
-from handrail.tools.text_file import Rewritten, text_file
-from handrail.workspace.current import Current
-from handrail.workspace.errors import clipped
-from handrail.workspace.text import decoded
-from handrail.workspace.walk import Landing
+from handrail.tools.parses import find_parse_warning
+from handrail.tools.replacing import TextReplacement, replace_text
+from handrail.tools.saving import CommitResult, FileWrite, Records, check_hard_links, commit_file
+from handrail.tools.shown import describe_tolerance, format_count, render_diff_body
+from handrail.tools.text_file import FileRewrite, decode_text_file
+from handrail.workspace.current import FileSnapshot
+from handrail.workspace.errors import clip_path
+from handrail.workspace.text import decode_text
+from handrail.workspace.walk import ResolvedParent
 
-_LISTED = 20
+_MAX_LISTED_EDITS = 20
 """Edits that the model is told of one by one."""
 _WORDING = Wording(every='give it occurrence "all" or "first"')
 
 
-def multi_edit(context: Context, arguments: MultiEditArguments, seen: Seen, records: Records) -> Output:
+def multi_edit(context: Context, arguments: MultiEditArguments, seen: ReadMarks, records: Records) -> Output:
     """Makes the edits."""
-    with landed(context, arguments.path) as (landing, real):
+    with open_target(context, arguments.path) as (landing, real):
         plan = _plan(context, landing, real, arguments, seen, records)
-        saving = Saving("multi_edit", arguments.path, real, plan.before, plan.made.data, plan.diff)
-        saved = save(records, context, landing, saving)
-    seen.mark_seen(real, encode_mark(Whole(saved.written.hash)))
+        saving = FileWrite("multi_edit", arguments.path, real, plan.before, plan.made.data, plan.diff)
+        saved = commit_file(records, context, landing, saving)
+    seen.set_mark(real, encode_mark(WholeFileMark(saved.written.hash)))
     return _output(arguments.path, real, plan, saved)
 
 
-def diff_before(context: Context, arguments: MultiEditArguments, seen: Seen, records: Records) -> Preview:
+def preview_multi_edit(context: Context, arguments: MultiEditArguments, seen: ReadMarks, records: Records) -> Preview:
     """What would change."""
-    with landed(context, arguments.path) as (landing, real):
+    with open_target(context, arguments.path) as (landing, real):
         diff = _plan(context, landing, real, arguments, seen, records).diff
     return Preview(kind="diff", text=diff.text, truncated=diff.truncated)
 
 
-class _Plan(msgspec.Struct, frozen=True):
+class _MultiEditPlan(msgspec.Struct, frozen=True):
     """Everything about the edits but the doing."""
 
-    before: Current
-    made: Rewritten
+    before: FileSnapshot
+    made: FileRewrite
     edits: tuple[Edited, ...]
     warnings: tuple[str, ...]
     diff: Diff
@@ -60,60 +60,74 @@ class _Plan(msgspec.Struct, frozen=True):
 
 
 def _plan(
-    context: Context, landing: Landing, real: str, arguments: MultiEditArguments, seen: Seen, records: Records
-) -> _Plan:
+    context: Context,
+    landing: ResolvedParent,
+    real: str,
+    arguments: MultiEditArguments,
+    seen: ReadMarks,
+    records: Records,
+) -> _MultiEditPlan:
     path = arguments.path
-    refuse_large(landing, path)
-    found = look(landing, real, path, seen, records, keep=LONGEST, doing="editing")
+    check_file_size(landing, path)
+    found = read_file_state(landing, real, path, seen, records, keep=MAX_TEXT_BYTES, doing="editing")
     found.refuse_stale()
     before = found.before
     if before is None:
         raise context.workspace.not_found(path, "file")
     if before.data is None:
-        raise too_large(path)
+        raise build_too_large_error(path)
     made, edits, warnings = _edited(context, before.data, arguments)
-    refuse_linked(before, made.data, path)
-    old, new = decoded(before.data), decoded(made.data)
-    diff = unified_diff(old.text if old else "", new.text if new else "", real)
+    check_hard_links(before, made.data, path)
+    old, new = decode_text(before.data), decode_text(made.data)
+    diff = build_unified_diff(old.text if old else "", new.text if new else "", real)
     if made.data == before.data:
-        raise ToolError("NO_CHANGE", f"After all edits {clipped(path)} is what it was. Nothing was changed.")
-    return _Plan(before, made, tuple(edits), tuple(warnings), diff, found.unread)
+        raise ToolError("NO_CHANGE", f"After all edits {clip_path(path)} is what it was. Nothing was changed.")
+    return _MultiEditPlan(before, made, tuple(edits), tuple(warnings), diff, found.unread)
 
 
-def _edited(context: Context, data: bytes, arguments: MultiEditArguments) -> tuple[Rewritten, list[Edited], list[str]]:
+def _edited(
+    context: Context, data: bytes, arguments: MultiEditArguments
+) -> tuple[FileRewrite, list[Edited], list[str]]:
     """The bytes after all edits, each of what the one before made."""
-    becomes = Rewritten(data, "utf-8", "none")
+    becomes = FileRewrite(data, "utf-8", "none")
     edits: list[Edited] = []
     warnings: list[str] = []
     for number, one in enumerate(arguments.edits):
         context.check_cancelled()
         try:
-            made = _one(becomes.data, one, clipped(arguments.path))
+            made = _one(becomes.data, one, clip_path(arguments.path))
         except ToolError as error:
             raise _numbered(error, number) from None
         edits.append(Edited(strategy=made.strategy, replacements=len(made.spans), first_line=made.first_line))
         warnings += (f"edits[{number}]: {warning}" for warning in made.warnings)
-        becomes = Rewritten(made.data, made.encoding, made.line_ending)
+        becomes = FileRewrite(made.data, made.encoding, made.line_ending)
     return becomes, edits, warnings
 
 
-def _one(data: bytes, one: OneEdit, path: str) -> Replaced:
+def _one(data: bytes, one: OneEdit, path: str) -> TextReplacement:
     """One edit."""
-    if plain(one.old_text) == plain(one.new_text):
+    if normalize_newlines(one.old_text) == normalize_newlines(one.new_text):
         raise ToolError("NO_CHANGE", "oldText and newText are the same, but for line endings at most.")
-    refuse_omission(plain(one.old_text), plain(one.new_text), path)
+    refuse_omission(normalize_newlines(one.old_text), normalize_newlines(one.new_text), path)
     if one.occurrence == "first" and one.old_text:
         return _first(data, one, path)
-    return replaced(data, one.old_text, one.new_text, path, every=one.occurrence == "all", wording=_WORDING)
+    return replace_text(data, one.old_text, one.new_text, path, every=one.occurrence == "all", wording=_WORDING)
 
 
-def _first(data: bytes, one: OneEdit, path: str) -> Replaced:
+def _first(data: bytes, one: OneEdit, path: str) -> TextReplacement:
     """The first of the places."""
-    file = text_file(data, path)
+    file = decode_text_file(data, path)
     readable = file.readable
-    placed = first_place(file.text, plain(one.old_text), plain(one.new_text), path, readable=readable, wording=_WORDING)
+    placed = find_first_match(
+        file.text,
+        normalize_newlines(one.old_text),
+        normalize_newlines(one.new_text),
+        path,
+        readable=readable,
+        wording=_WORDING,
+    )
     becomes = file.rewritten(placed.replacements, one.new_text, path)
-    return Replaced(
+    return TextReplacement(
         text=readable,
         spans=list(placed.spans),
         replacements=list(placed.replacements),
@@ -132,13 +146,13 @@ def _numbered(error: ToolError, number: int) -> ToolError:
     return ToolError(error.code, f"{whole}{newline}{rest}", details={**error.named_details, "edit": number})
 
 
-def _output(path: str, real: str, plan: _Plan, saved: Saved) -> Output:
+def _output(path: str, real: str, plan: _MultiEditPlan, saved: CommitResult) -> Output:
     written, diff = saved.written, plan.diff
-    summary = f"Edited {clipped(path)} by {counted(len(plan.edits), 'edit')} +{diff.added} −{diff.removed}"
-    broken = parse_warning(real, plan.before.data, plan.made.data)
+    summary = f"Edited {clip_path(path)} by {format_count(len(plan.edits), 'edit')} +{diff.added} −{diff.removed}"
+    broken = find_parse_warning(real, plan.before.data, plan.made.data)
     return Output(
         summary=summary,
-        content=f"{summary}: {_where(plan.edits)}.\n{changed_lines(diff)}",
+        content=f"{summary}: {_where(plan.edits)}.\n{render_diff_body(diff)}",
         data=MultiEditData(
             path=real,
             size=written.size,
@@ -161,11 +175,11 @@ def _output(path: str, real: str, plan: _Plan, saved: Saved) -> Output:
 
 
 def _where(edits: Sequence[Edited]) -> str:
-    more = [f"{len(edits) - _LISTED} more"] if len(edits) > _LISTED else []
-    return ", ".join((*(_told(number, each) for number, each in enumerate(edits[:_LISTED])), *more))
+    more = [f"{len(edits) - _MAX_LISTED_EDITS} more"] if len(edits) > _MAX_LISTED_EDITS else []
+    return ", ".join((*(_told(number, each) for number, each in enumerate(edits[:_MAX_LISTED_EDITS])), *more))
 
 
 def _told(number: int, edited: Edited) -> str:
     places = "" if edited.replacements == 1 else f"{edited.replacements} places, the first in "
-    but = found_but_for(edited.strategy)
+    but = describe_tolerance(edited.strategy)
     return f"edits[{number}] in {places}line {edited.first_line}{f' ({but})' if but else ''}"

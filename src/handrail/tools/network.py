@@ -6,24 +6,24 @@ from typing import Self
 
 import msgspec
 
-from handrail.policy.network.listed import Listed
+from handrail.policy.network.listed import Allowlist
 from handrail.protocol.error import ToolError
-from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.proxy.attempt import Attempt
-from handrail.sandbox.proxy.place import new_place
+from handrail.sandbox.proxy.place import build_socket_folder
 from handrail.sandbox.proxy.proxy import Proxy
 from handrail.tools.contract import CommandContext
 
-MOST_BLOCKED = 1_000
+MAX_BLOCKED_ATTEMPTS = 1_000
 """Of one command, each an event; those after them are counted, and the result says how many. Whatever is let through
 is an event, however much it is."""
-_MOST_TOLD = 5
+_MAX_BLOCKED_HOSTS = 5
 """Hosts in a result that were blocked; the events have them all."""
-_MOST_REACHED = 20
+_MAX_REACHED_HOSTS = 20
 """Hosts in a result that were told something; an entry with a wildcard may stand for any number."""
 
 
-class Tried:
+class ConnectionLog:
     """What a command tried to reach: told as it comes, and in short at the end."""
 
     def __init__(self, context: CommandContext) -> None:
@@ -41,21 +41,26 @@ class Tried:
         return tuple(self._reached)
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def blocked_messages(self) -> tuple[str, ...]:
         """What the model is told: what was blocked, each host once."""
         blocked = list(self._blocked)
-        least = "at least " if len(blocked) == MOST_BLOCKED else ""
-        more = [f"{least}{len(blocked) - _MOST_TOLD:,} more hosts were blocked"] if len(blocked) > _MOST_TOLD else []
-        return (*blocked[:_MOST_TOLD], *more)
+        least = "at least " if len(blocked) == MAX_BLOCKED_ATTEMPTS else ""
+        more = (
+            [f"{least}{len(blocked) - _MAX_BLOCKED_HOSTS:,} more hosts were blocked"]
+            if len(blocked) > _MAX_BLOCKED_HOSTS
+            else []
+        )
+        return (*blocked[:_MAX_BLOCKED_HOSTS], *more)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What a person is told: how many attempts have no event of their own."""
-        untold = self._refused - MOST_BLOCKED
+        untold = self._refused - MAX_BLOCKED_ATTEMPTS
         if untold <= 0:
             return ()
         return (
-            f"{untold:,} attempts were blocked, after the first {MOST_BLOCKED:,}, that are no events of their own.",
+            f"{untold:,} attempts were blocked, after the first {MAX_BLOCKED_ATTEMPTS:,}, that are no events of their"
+            " own.",
         )
 
     def add(self, attempt: Attempt) -> None:
@@ -63,21 +68,23 @@ class Tried:
         if not attempt.allowed and not self._is_worth_telling(attempt):
             return
         reason = attempt.reason or self._why_open(attempt)
-        self._context.attempted(attempt.host, attempt.port, attempt.allowed, reason)  # fails: nothing is let through
+        self._context.report_connection(
+            attempt.host, attempt.port, attempt.allowed, reason
+        )  # fails: nothing is let through
         if attempt.allowed:
             self._note_reached(attempt)
 
     def _note_reached(self, attempt: Attempt) -> None:
         with self._lock:
-            if len(self._reached) < _MOST_REACHED:
+            if len(self._reached) < _MAX_REACHED_HOSTS:
                 self._reached.setdefault(_address(attempt))
 
     def _is_worth_telling(self, blocked: Attempt) -> bool:
         with self._lock:
             self._refused += 1
-            if len(self._blocked) < MOST_BLOCKED:  # a command can make up any number
-                self._blocked.setdefault(words_for(blocked))
-            return self._refused <= MOST_BLOCKED
+            if len(self._blocked) < MAX_BLOCKED_ATTEMPTS:  # a command can make up any number
+                self._blocked.setdefault(describe_attempt(blocked))
+            return self._refused <= MAX_BLOCKED_ATTEMPTS
 
     def _why_open(self, attempt: Attempt) -> str:
         return "a person said yes to it" if _address(attempt) in self._approved else "network.allow lists it"
@@ -87,11 +94,11 @@ class OpenNetwork:
     """A proxy as long as a command runs. Its socket is in a folder of its own, in one that is removed with the session,
     or, after a crash, by the next one."""
 
-    def __init__(self, tried: Tried, hosts: tuple[str, ...], folder: str) -> None:
+    def __init__(self, tried: ConnectionLog, hosts: tuple[str, ...], folder: str) -> None:
         self._hosts = hosts
-        self._folder = new_place(folder)
+        self._folder = build_socket_folder(folder)
         try:
-            self._proxy = Proxy(self._folder, Listed.from_entries(hosts), tried.add)
+            self._proxy = Proxy(self._folder, Allowlist.from_entries(hosts), tried.add)
         except OSError as error:
             message = f"The network could not be opened to the command ({error.strerror}). Nothing was run. Try again."
             raise ToolError("UNAVAILABLE", message) from None
@@ -102,9 +109,9 @@ class OpenNetwork:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def confine(self, confinement: Confinement) -> Confinement:
-        """The confinement of a command that has this, and nothing else, of the network."""
-        return msgspec.structs.replace(confinement, proxy=self._proxy.path, listed=self._hosts)
+    def confine(self, profile: SandboxProfile) -> SandboxProfile:
+        """The profile of a command that has this, and nothing else, of the network."""
+        return msgspec.structs.replace(profile, proxy=self._proxy.path, listed=self._hosts)
 
     def close(self) -> None:
         """Ends every connection; all that was tried is told then. Can be repeated."""
@@ -117,7 +124,7 @@ def _address(attempt: Attempt) -> str:
     return f"{host}:{attempt.port}"
 
 
-def words_for(attempt: Attempt) -> str:
+def describe_attempt(attempt: Attempt) -> str:
     """An attempt that was not let through: `blocked: example.org:443 is not listed`."""
     if not attempt.host:
         return f"blocked: a request to the proxy: {attempt.reason}"

@@ -2,27 +2,27 @@
 
 import msgspec
 
-from handrail.changes.recorder import Recorded
+from handrail.changes.recorder import RecordedChangeSet
 from handrail.protocol.error import ToolError
-from handrail.tools.changed_words import changed_lines, changed_row
+from handrail.tools.changed_words import render_change_list, render_change_row
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """It was made, or it was dropped, or there was nothing of it."""
 
-    made: Recorded | None = None
+    made: RecordedChangeSet | None = None
     failure: ToolError | None = None
-    """Why nothing of it was kept."""
+    """Why nothing of it was committed."""
     dropped: bool = False
     """Somebody wanted what it printed and nothing else, and there was something else."""
     unkept: tuple[str, ...] = ()
-    """What cannot be kept of anything, in words: a socket, a pipe."""
+    """What cannot be committed, in words: a socket, a pipe."""
 
     @property
     def row(self) -> str:
         """For the row that says how the command ended; empty where nothing came of it."""
         if self.made is not None:
-            return changed_row(self.made.changes)
+            return render_change_row(self.made.changes)
         if self.dropped:
             return "what it changed was dropped, as the person said"
         return "what it changed was dropped" if self.failure is not None else ""
@@ -32,7 +32,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         """What there is to tell below that row."""
         if self.failure is not None:
             return f"[{self.failure.message}]\n"
-        files = changed_lines(self.made.changes.changes) if self.made is not None else ""
+        files = render_change_list(self.made.changes.changes) if self.made is not None else ""
         return files + "".join(f"[not kept: {one}]\n" for one in self.unkept)
 
     @property
@@ -42,4 +42,4 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return (*(f"Not kept: {one}." for one in self.unkept), *([problem] if problem else []))
 
 
-NOTHING = Outcome()
+NOTHING = ChangeOutcome()

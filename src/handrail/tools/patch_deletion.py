@@ -3,37 +3,37 @@
 import os
 from collections.abc import Sequence
 
-from handrail.edit.patch.model import FilePatch, Hunk, unmarked
+from handrail.edit.patch.model import FilePatch, Hunk, strip_byte_order_mark
 from handrail.edit.patch.text_lines import TextLines
 from handrail.protocol.error import ToolError
-from handrail.tools.patch_tree import Held
-from handrail.tools.text_file import TextFile, text_file
-from handrail.workspace.content import content_of
-from handrail.workspace.errors import clipped
-from handrail.workspace.text import mark_of
+from handrail.tools.patch_tree import PatchFileState
+from handrail.tools.text_file import TextFile, decode_text_file
+from handrail.workspace.content import build_content
+from handrail.workspace.errors import clip_path
+from handrail.workspace.text import find_byte_order_mark
 
 _AGAIN = "Read it, then make the patch anew."
 
 
-def refuse_other(held: Held, file: FilePatch) -> None:
+def check_deleted_content(held: PatchFileState, file: FilePatch) -> None:
     """NO_MATCH where a file holds something else than a diff removes, or a link leads elsewhere."""
-    path = clipped(file.path)
+    path = clip_path(file.path)
     if held.is_link:
         _refuse_other_link(held, file, path)
     elif held.data is None:
         message = f"{path} is larger than 32 MiB, too large to compare it with the patch. Use *** Delete File: instead."
         raise ToolError("LIMIT_EXCEEDED", message)
     else:
-        _refuse_other_text(text_file(held.data, path), file, path)
+        _refuse_other_text(decode_text_file(held.data, path), file, path)
 
 
-def hunks_for(text: TextFile, file: FilePatch) -> Sequence[Hunk]:
+def adapt_hunks(text: TextFile, file: FilePatch) -> Sequence[Hunk]:
     """The hunks as they fit a text, which has no byte order mark any more."""
-    return tuple(map(unmarked, file.hunks)) if mark_of(text.file.encoding) else file.hunks
+    return tuple(map(strip_byte_order_mark, file.hunks)) if find_byte_order_mark(text.file.encoding) else file.hunks
 
 
 def _refuse_other_text(text: TextFile, file: FilePatch, path: str) -> None:
-    hunks, lines = hunks_for(text, file), TextLines(text.text)
+    hunks, lines = adapt_hunks(text, file), TextLines(text.text)
     if lines.lines != [line for hunk in hunks for line in hunk.old]:
         raise ToolError("NO_MATCH", f"{path} holds other lines than the patch removes. {_AGAIN}")
     if lines.ended == hunks[-1].old_open:
@@ -41,8 +41,8 @@ def _refuse_other_text(text: TextFile, file: FilePatch, path: str) -> None:
         raise ToolError("NO_MATCH", f"{path} {ends}, and the patch says otherwise. {_AGAIN}")
 
 
-def _refuse_other_link(held: Held, file: FilePatch, path: str) -> None:
+def _refuse_other_link(held: PatchFileState, file: FilePatch, path: str) -> None:
     shown = "\n".join(line for hunk in file.hunks for line in hunk.old)
     state = held.slot.found.state
-    if state is None or content_of(os.fsencode(shown)).hash != state.hash:
+    if state is None or build_content(os.fsencode(shown)).hash != state.hash:
         raise ToolError("NO_MATCH", f"{path} is a link, and does not lead where the patch shows. Look at it with ls.")

@@ -5,28 +5,28 @@ from itertools import pairwise
 
 from handrail.edit.patch.model import FilePatch
 from handrail.protocol.error import ToolError
-from handrail.workspace.errors import clipped
+from handrail.workspace.errors import clip_path
 
 _NOTHING = " Nothing was changed."
 
 
-def placed(error: ToolError, file: FilePatch) -> ToolError:
+def add_patch_position(error: ToolError, file: FilePatch) -> ToolError:
     """A refusal that says where in the patch it is about, and that nothing was done."""
     known = error.named_details
     if "hunk" in known:
         return error
     message = error.message.removesuffix(_NOTHING).removesuffix(" Nothing was written.")
     message = message if message.endswith(".") else f"{message}."
-    whole = f"Line {file.line} of the patch ({file.action} {clipped(file.path)}): {message}{_NOTHING}"
+    whole = f"Line {file.line} of the patch ({file.action} {clip_path(file.path)}): {message}{_NOTHING}"
     return ToolError(error.code, whole, details={**known, "path": file.path, "patchLine": file.line})
 
 
-def placed_by_path(error: ToolError, files: Iterable[FilePatch], path: str) -> ToolError:
+def add_position_by_path(error: ToolError, files: Iterable[FilePatch], path: str) -> ToolError:
     """The same for the first file of the patch that has a path."""
-    return next((placed(error, file) for file in files if path in {file.path, file.target}), error)
+    return next((add_patch_position(error, file) for file in files if path in {file.path, file.target}), error)
 
 
-def refuse_nested(files: Sequence[FilePatch]) -> None:
+def check_nested_paths(files: Sequence[FilePatch]) -> None:
     """INVALID_ARGUMENT where a path is the folder of another: nothing is a file and a folder at once."""
     named = {_parts(path): file for file in reversed(files) for path in (file.path, file.target) if path}
     # In this order a folder comes right before what is in it.
@@ -38,10 +38,10 @@ def refuse_nested(files: Sequence[FilePatch]) -> None:
 def _both(one: FilePatch, other: FilePatch, outer: str, inner: str) -> ToolError:
     first, last = sorted((one, other), key=lambda file: file.line)
     message = (
-        f"{clipped(inner)} is in {clipped(outer)}, which is a file in the patch (see line {first.line} too). "
+        f"{clip_path(inner)} is in {clip_path(outer)}, which is a file in the patch (see line {first.line} too). "
         "Where one goes and the other comes, send two patches."
     )
-    return placed(ToolError("INVALID_ARGUMENT", message), last)
+    return add_patch_position(ToolError("INVALID_ARGUMENT", message), last)
 
 
 def _parts(path: str) -> tuple[str, ...]:

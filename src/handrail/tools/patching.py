@@ -3,39 +3,39 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from handrail.edit.diff import Diff
-from handrail.edit.patch.parsing import parsed
+from handrail.edit.patch.parsing import parse_patch
 from handrail.protocol.change import Change
 from handrail.protocol.permission import Preview
 from handrail.tools.apply_patch import ApplyPatchArguments, ApplyPatchData, PatchedFile
-from handrail.tools.contract import Context, Output, Seen, Touched
-from handrail.tools.marks import Whole, encode_mark
-from handrail.tools.parses import parse_warning, refuse_broken
-from handrail.tools.patch_places import placed_by_path, refuse_nested
-from handrail.tools.patch_plan import PlannedFile, worked_out
+from handrail.tools.contract import Context, Output, ReadMarks, Touches
+from handrail.tools.marks import WholeFileMark, encode_mark
+from handrail.tools.parses import check_parses, find_parse_warning
+from handrail.tools.patch_places import add_position_by_path, check_nested_paths
+from handrail.tools.patch_plan import PlannedFile, plan_patch
 from handrail.tools.saving import Records
-from handrail.tools.shown import counted, found_but_for
-from handrail.tools.slots import Looker
-from handrail.tools.together import Becomes, change_together
-from handrail.workspace.errors import clipped
+from handrail.tools.shown import describe_tolerance, format_count
+from handrail.tools.slots import TargetResolver
+from handrail.tools.together import FileChange, commit_files
+from handrail.workspace.errors import clip_path
 
 _LETTERS = {"created": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M", "link": "M"}
-_LISTED = 100
+_MAX_LISTED_FILES = 100
 """Files that the model is told of one by one."""
-_HUNKS = 5
+_MAX_NUMBERED_HUNKS = 5
 """Hunks that are numbered, of those that something was forgiven for."""
-_SHOWN = 200_000
+_MAX_DIFF_CHARS = 200_000
 """Characters of all differences together."""
 
 
-def touched(arguments: ApplyPatchArguments) -> Touched:
+def declare_touches(arguments: ApplyPatchArguments) -> Touches:
     """The paths that a patch names, and what it does to them."""
-    files = parsed(arguments.patch)
-    refuse_nested(files)
-    return Touched(
+    files = parse_patch(arguments.patch)
+    check_nested_paths(files)
+    return Touches(
         reads=_once(file.path for file in files if file.action == "copy"),
         writes=_once(file.target or file.path for file in files if file.action != "delete"),
         deletes=_once(file.path for file in files if file.action in {"delete", "move"}),
-        told=lambda error, path: placed_by_path(error, files, path),
+        locate_error=lambda error, path: add_position_by_path(error, files, path),
     )
 
 
@@ -43,17 +43,17 @@ def _once(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-def apply_patch(context: Context, arguments: ApplyPatchArguments, seen: Seen, records: Records) -> Output:
+def apply_patch(context: Context, arguments: ApplyPatchArguments, seen: ReadMarks, records: Records) -> Output:
     """Applies the patch."""
     planned = _plan(context, arguments, seen, records)
-    becoming = [each.becomes for each in planned]
+    becoming = [each.change for each in planned]
     for each in becoming:
-        refuse_broken(context.limits, each.slot.real, each.data or b"")
+        check_parses(context.limits, each.slot.real, each.data or b"")
     summary = _summary(planned)
-    made = change_together(records, context, "apply_patch", f"apply_patch {_named(planned)}", becoming)
+    made = commit_files(records, context, "apply_patch", f"apply_patch {_named(planned)}", becoming)
     for each in becoming:
         if each.after is not None:
-            seen.mark_seen(each.slot.real, encode_mark(Whole(each.after.hash)))
+            seen.set_mark(each.slot.real, encode_mark(WholeFileMark(each.after.hash)))
     changes = [change for change in made.changes.changes if change.kind != "folder"]
     pairs = zip(changes, planned, strict=True)
     told = [(_file(change, each), each) for change, each in pairs if not each.moves_away]
@@ -69,28 +69,28 @@ def apply_patch(context: Context, arguments: ApplyPatchArguments, seen: Seen, re
     )
 
 
-def diff_before(context: Context, arguments: ApplyPatchArguments, seen: Seen, records: Records) -> Preview:
+def preview_patch(context: Context, arguments: ApplyPatchArguments, seen: ReadMarks, records: Records) -> Preview:
     """What would change."""
     text, truncated = _diff(_plan(context, arguments, seen, records))
     return Preview(kind="diff", text=text, truncated=truncated)
 
 
-def _plan(context: Context, arguments: ApplyPatchArguments, seen: Seen, records: Records) -> list[PlannedFile]:
-    return worked_out(Looker(context, seen, records, "patching"), parsed(arguments.patch))
+def _plan(context: Context, arguments: ApplyPatchArguments, seen: ReadMarks, records: Records) -> list[PlannedFile]:
+    return plan_patch(TargetResolver(context, seen, records, "patching"), parse_patch(arguments.patch))
 
 
 def _diff(planned: Sequence[PlannedFile]) -> tuple[str, bool]:
     """The differences of all files, as much of them as is worth keeping, and whether that is only the beginning."""
-    told = [each.becomes for each in planned if not each.moves_away]
+    told = [each.change for each in planned if not each.moves_away]
     text = "".join(each.diff.text or _noted(each) for each in told)
     truncated = any(each.diff.truncated for each in told)
-    if len(text) <= _SHOWN:
+    if len(text) <= _MAX_DIFF_CHARS:
         return text, truncated
-    cut = text.rfind("\n", 0, _SHOWN) + 1
+    cut = text.rfind("\n", 0, _MAX_DIFF_CHARS) + 1
     return f"{text[:cut]}… {len(text) - cut} more characters\n", True
 
 
-def _noted(each: Becomes) -> str:
+def _noted(each: FileChange) -> str:
     """A change that has no lines to show."""
     noun = "the link " if each.slot.is_link else ""
     return f"({noun}{each.slot.real} {'goes' if each.data is None else 'is new, and empty or binary'})\n"
@@ -110,8 +110,8 @@ def _file(change: Change, planned: PlannedFile) -> PatchedFile:
 
 
 def _listed(files: Sequence[tuple[PatchedFile, PlannedFile]]) -> str:
-    lines = [_line(*file) for file in files[:_LISTED]]
-    more = [f"… and {len(files) - _LISTED} more\n"] if len(files) > _LISTED else []
+    lines = [_line(*file) for file in files[:_MAX_LISTED_FILES]]
+    more = [f"… and {len(files) - _MAX_LISTED_FILES} more\n"] if len(files) > _MAX_LISTED_FILES else []
     return "".join((*lines, *more))
 
 
@@ -122,15 +122,15 @@ def _line(file: PatchedFile, planned: PlannedFile) -> str:
 
 
 def _notes(file: PatchedFile, planned: PlannedFile) -> Iterator[str]:
-    if planned.becomes.slot.is_link:
+    if planned.change.slot.is_link:
         yield "was a link"
     if planned.mode is not None:
         yield f"mode {planned.mode:04o}"
     for strategy in dict.fromkeys(name for name in file.strategies if name != "exact"):
         hunks = [str(number) for number, name in enumerate(file.strategies, 1) if name == strategy]
-        more = ", …" if len(hunks) > _HUNKS else ""
-        numbers = f"hunk{'s' if len(hunks) > 1 else ''} {', '.join(hunks[:_HUNKS])}{more}"
-        yield f"{numbers} {found_but_for(strategy)}"
+        more = ", …" if len(hunks) > _MAX_NUMBERED_HUNKS else ""
+        numbers = f"hunk{'s' if len(hunks) > 1 else ''} {', '.join(hunks[:_MAX_NUMBERED_HUNKS])}{more}"
+        yield f"{numbers} {describe_tolerance(strategy)}"
 
 
 def _counts(lines: PatchedFile | Diff) -> str:
@@ -138,20 +138,20 @@ def _counts(lines: PatchedFile | Diff) -> str:
 
 
 def _summary(planned: Sequence[PlannedFile]) -> str:
-    diffs = [each.becomes.diff for each in planned]
+    diffs = [each.change.diff for each in planned]
     added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
     return f"Patched {_named(planned)}{_counts(Diff('', added, removed))}"
 
 
 def _named(planned: Sequence[PlannedFile]) -> str:
-    told = [each.becomes.slot.real for each in planned if not each.moves_away]
-    return clipped(told[0]) if len(told) == 1 else counted(len(told), "file")
+    told = [each.change.slot.real for each in planned if not each.moves_away]
+    return clip_path(told[0]) if len(told) == 1 else format_count(len(told), "file")
 
 
 def _warnings(planned: Sequence[PlannedFile]) -> list[str]:
     """What is said of the new files after the fact."""
     found: list[str | None] = []
-    for each in (each.becomes for each in planned if each.becomes.data is not None):
+    for each in (each.change for each in planned if each.change.data is not None):
         current = each.slot.found.current
-        found.append(parse_warning(each.slot.real, current.data if current else None, each.data or b""))
+        found.append(find_parse_warning(each.slot.real, current.data if current else None, each.data or b""))
     return [warning for warning in found if warning is not None]

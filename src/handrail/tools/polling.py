@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.process.cleaning import cleaned
-from handrail.process.escapes import unfinished_escape
+from handrail.process.cleaning import clean_output
+from handrail.process.escapes import count_unfinished_escape
 
 if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
 
 _NAME = "polled"
-_WAIT = 1.0
-_PAUSE = 0.02
+_WAIT_SECONDS = 1.0
+_PAUSE_SECONDS = 0.02
 _DIGITS = 20
 
 
-class News(msgspec.Struct, frozen=True):
+class NewOutput(msgspec.Struct, frozen=True):
     """A piece of what was printed."""
 
     text: str
@@ -34,18 +34,18 @@ class News(msgspec.Struct, frozen=True):
     """Bytes behind it that were there already."""
 
 
-def poll(process: "ProcessSession", room: int, cancelled: Callable[[], bool]) -> News:
+def poll(process: "ProcessSession", room: int, cancelled: Callable[[], bool]) -> NewOutput:
     """What is new, at most so many bytes, and remembers it as told. Where nothing is and it runs, waits a little."""
-    until = time.monotonic() + _WAIT
+    until = time.monotonic() + _WAIT_SECONDS
     while True:
         news, ended = _look(process, room)
         if news.end > news.start or news.skipped or ended or cancelled() or time.monotonic() >= until:
             _mark(process, news.end)
             return news
-        time.sleep(_PAUSE)
+        time.sleep(_PAUSE_SECONDS)
 
 
-def take_news(process: "ProcessSession", room: int) -> News:
+def take_new_output(process: "ProcessSession", room: int) -> NewOutput:
     """The same without waiting."""
     news, _ = _look(process, room)
     _mark(process, news.end)
@@ -67,7 +67,7 @@ def _polled(process: "ProcessSession") -> int:
     return 0
 
 
-def _look(process: "ProcessSession", room: int) -> tuple[News, bool]:
+def _look(process: "ProcessSession", room: int) -> tuple[NewOutput, bool]:
     """What is new, and whether nothing comes any more."""
     ended = process.wait(0)  # first: what it has printed when it has ended is all
     polled = _polled(process)
@@ -76,7 +76,7 @@ def _look(process: "ProcessSession", room: int) -> tuple[News, bool]:
     if not ended or start + len(data) < size:
         data = data[: _whole(data, full=len(data) >= room)]
     end = start + len(data)
-    return News(cleaned(data), start, end, start - polled, max(0, size - end)), ended
+    return NewOutput(clean_output(data), start, end, start - polled, max(0, size - end)), ended
 
 
 def _whole(data: bytes, *, full: bool) -> int:
@@ -84,6 +84,6 @@ def _whole(data: bytes, *, full: bool) -> int:
     if full and (line := data.rfind(b"\n") + 1) > len(data) // 2:
         return line
     text, used = codecs.utf_8_decode(data, "replace", False)
-    held = unfinished_escape(text)
+    held = count_unfinished_escape(text)
     whole = max(0, used - len(text[len(text) - held :].encode())) if held else used
     return whole if whole > 0 or not full else len(data)

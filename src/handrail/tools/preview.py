@@ -3,18 +3,18 @@
 OUTPUT = "@output/"
 
 
-def reference_to(call_id: str) -> str:
+def build_output_reference(call_id: str) -> str:
     """How `read` is told which kept text it should read."""
     return f"{OUTPUT}{call_id}"
 
 
-def preview_of(text: str, budget: int, reference: str) -> str:
+def truncate_with_reference(text: str, budget: int, reference: str) -> str:
     """The beginning and the end of a text, with a line in between that says how to see the rest: within the budget."""
     note = f"\n… {{}} of {len(text)} characters are not shown; read {reference} for all of it …\n"
-    return both_ends(text, budget, note)
+    return truncate_middle(text, budget, note)
 
 
-def both_ends(text: str, budget: int, note: str) -> str:
+def truncate_middle(text: str, budget: int, note: str) -> str:
     """A quarter of the budget for the beginning, the rest for the end; `{}` in the note is how much is left out."""
     room = budget - len(note.format(len(text)))
     head, tail = room // 4, len(text) - (room - room // 4)

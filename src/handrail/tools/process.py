@@ -4,20 +4,20 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
-from handrail.protocol.arguments import Problem, invalid
+from handrail.protocol.arguments import Problem, build_argument_error
 from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Preview
 from handrail.protocol.process import ProcessRecord
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import CommandContext, Output, ProcessUse, Tool, Touched
+from handrail.tools.contract import CommandContext, Output, ProcessUse, Tool, Touches
 
 if TYPE_CHECKING:
     from handrail.tools.contract import Background
 
 Action = Literal["list", "poll", "log", "write", "kill", "clear", "remove"]
-MOST_ROWS = 10_000
-_MOST_BYTES = 100_000
+MAX_LOG_ROWS = 10_000
+_MAX_WRITTEN_BYTES = 100_000
 """Of what is written at once: a person may have to read it."""
 
 
@@ -39,7 +39,7 @@ class ProcessArguments(Arguments, frozen=True):
         int | None, Meta(description="log: first line, from 1; negative counts from the end (-200 = the last 200).")
     ] = None
     limit: Annotated[
-        Annotated[int, Meta(ge=1, le=MOST_ROWS)] | None,
+        Annotated[int, Meta(ge=1, le=MAX_LOG_ROWS)] | None,
         Meta(description="log: most lines; 2000 if not given.", extra={"default": 2_000, "unit": "lines"}),
     ] = None
     data: Annotated[str | None, Meta(description="write: what to send; end a line with a newline.")] = None
@@ -81,25 +81,27 @@ PROCESS = ToolSpec(
 )
 
 
-def process_tool(background: "Background") -> Tool:
+def build_process_tool(background: "Background") -> Tool:
     """The tool process. What it is done with is loaded on first use."""
 
     def run(context: CommandContext, arguments: ProcessArguments) -> Output:
-        from handrail.tools.processing import process  # noqa: PLC0415  as said
+        from handrail.tools.processing import run_process_action  # noqa: PLC0415  as said
 
-        return process(context, arguments, background)
+        return run_process_action(context, arguments, background)
 
     return Tool(PROCESS, run, _touches, _preview, context=CommandContext)
 
 
-def _touches(arguments: ProcessArguments) -> Touched:
+def _touches(arguments: ProcessArguments) -> Touches:
     if problems := tuple(_problems(arguments)):
-        raise invalid(PROCESS, problems)
+        raise build_argument_error(PROCESS, problems)
     data = arguments.data
-    if data is not None and (size := len(data.encode("utf-8", "surrogatepass"))) > _MOST_BYTES:
-        message = f"process: data is {size:,} bytes long, and {_MOST_BYTES:,} is the most that is written at once."
+    if data is not None and (size := len(data.encode("utf-8", "surrogatepass"))) > _MAX_WRITTEN_BYTES:
+        message = (
+            f"process: data is {size:,} bytes long, and {_MAX_WRITTEN_BYTES:,} is the most that is written at once."
+        )
         raise ToolError("LIMIT_EXCEEDED", f"{message} Nothing was written. Write it in parts.")
-    return Touched(process=ProcessUse(arguments.action, arguments.session_id or ""))
+    return Touches(process=ProcessUse(arguments.action, arguments.session_id or ""))
 
 
 def _problems(arguments: ProcessArguments) -> list[Problem]:

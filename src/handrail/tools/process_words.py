@@ -14,7 +14,7 @@ _REASONS = {
 }
 
 
-def state_of(record: ProcessRecord) -> str:
+def describe_state(record: ProcessRecord) -> str:
     """In a word or two: `running`, `exit 1`, `stopped`."""
     if record.state != "ended":
         return record.state
@@ -23,7 +23,7 @@ def state_of(record: ProcessRecord) -> str:
     return record.signal or f"exit {record.exit_code}"
 
 
-def how_it_is(record: ProcessRecord) -> str:
+def describe_process(record: ProcessRecord) -> str:
     """In a sentence's worth of words."""
     return f"{_how_it_is(record)}; {record.changed}" if record.changed else _how_it_is(record)
 
@@ -31,7 +31,7 @@ def how_it_is(record: ProcessRecord) -> str:
 def _how_it_is(record: ProcessRecord) -> str:
     if record.state == "running":
         ports = f", listens on port {', '.join(map(str, record.ports))} of its own network" if record.ports else ""
-        return f"running for {age_of(record)}{ports}"
+        return f"running for {format_run_time(record)}{ports}"
     if record.state == "lost":
         return "gone: what kept it was killed, and nobody knows how it ended"
     if record.reason is not None:
@@ -40,13 +40,13 @@ def _how_it_is(record: ProcessRecord) -> str:
     return f"exit code {record.exit_code}{by}"
 
 
-def what_is_missing(record: ProcessRecord) -> str:
+def describe_dropped_log(record: ProcessRecord) -> str:
     """Of a log of which something was dropped."""
     return f"{record.dropped:,} bytes are not kept: the log is the first 64 KB and the last 64 MB"
 
 
-def age_of(record: ProcessRecord, now: datetime | None = None) -> str:
-    """How long it has run: `02:14`, `1:02:14`, `3 d 01:02`."""
+def format_run_time(record: ProcessRecord, now: datetime | None = None) -> str:
+    """How long a process has run, as a clock shows it: `02:14`, `1:02:14`, `3 d 01:02`."""
     until = record.ended or now or datetime.now(UTC)
     seconds = max(0, int((until - record.started).total_seconds()))
     minutes, hours, days = seconds // 60 % 60, seconds // 3600 % 24, seconds // 86400

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 from handrail.protocol.error import ToolError
 from handrail.protocol.process import ProcessRecord
 from handrail.tools.contract import Background, CommandContext, Output
-from handrail.tools.log_pages import log_page
+from handrail.tools.log_pages import read_log_page
 from handrail.tools.polling import poll
 from handrail.tools.process import Action, ProcessArguments, ProcessData
-from handrail.tools.process_words import age_of, how_it_is, state_of, what_is_missing
+from handrail.tools.process_words import describe_dropped_log, describe_process, describe_state, format_run_time
 
 if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
 
 _ROWS = 2_000
-_ROOM_FOR_STATE = 300
+_STATE_ROOM_CHARS = 300
 """Characters of the result that say how it is."""
-_SHOWN = 200
+_MAX_SHOWN_CHARS = 200
 """Characters of a command or a last line in a list."""
 
 
-def process(context: CommandContext, arguments: ProcessArguments, background: Background) -> Output:
+def run_process_action(context: CommandContext, arguments: ProcessArguments, background: Background) -> Output:
     """Does it."""
     if arguments.action == "list":
         return _list(background)
@@ -44,22 +44,23 @@ def _list(background: Background) -> Output:
 
 def _row(record: ProcessRecord) -> str:
     ports = "".join(f" :{port}" for port in record.ports)
-    last = f"  | {record.last_line[:_SHOWN]}" if record.last_line else ""
-    return f"{record.id}  {state_of(record)}  {age_of(record)}{ports}  {record.command[:_SHOWN]}{last}"
+    last = f"  | {record.last_line[:_MAX_SHOWN_CHARS]}" if record.last_line else ""
+    state, command = describe_state(record), record.command[:_MAX_SHOWN_CHARS]
+    return f"{record.id}  {state}  {format_run_time(record)}{ports}  {command}{last}"
 
 
 def _poll(found: "ProcessSession", context: CommandContext, _: ProcessArguments, background: Background) -> Output:
-    news = poll(found, max(1_000, context.limits.characters - _ROOM_FOR_STATE), context.cancelled)
+    news = poll(found, max(1_000, context.limits.characters - _STATE_ROOM_CHARS), context.cancelled)
     record = found.record()
     if record.state != "running":
-        background.told_ended(found)
+        background.announce_end(found)
         record = found.record()
     skipped = f"[{news.skipped:,} bytes before this are not kept]\n" if news.skipped else ""
     more = f"; {news.waiting:,} bytes more are there: poll again, or log with offset -200 for the end"
     text = news.text if not news.text or news.text.endswith("\n") else f"{news.text}\n"
     return Output(
-        summary=f"{len(news.text):,} characters; {how_it_is(record)}",
-        content=f"{skipped}{text}[{how_it_is(record)}{more if news.waiting else ''}]\n",
+        summary=f"{len(news.text):,} characters; {describe_process(record)}",
+        content=f"{skipped}{text}[{describe_process(record)}{more if news.waiting else ''}]\n",
         data=ProcessData(process=record, output=news.text, skipped=news.skipped, waiting=news.waiting),
         truncated=news.waiting > 0,
     )
@@ -67,7 +68,7 @@ def _poll(found: "ProcessSession", context: CommandContext, _: ProcessArguments,
 
 def _log(found: "ProcessSession", context: CommandContext, arguments: ProcessArguments, _: Background) -> Output:
     offset = 1 if arguments.offset is None else arguments.offset
-    page = log_page(found.log, offset, arguments.limit or _ROWS, context.limits.characters)
+    page = read_log_page(found.log, offset, arguments.limit or _ROWS, context.limits.characters)
     record, total = found.record(), page.total or 0
     if offset > max(total, 1):
         message = f"offset {offset} is past the end of the log, which has {total} lines."
@@ -75,12 +76,12 @@ def _log(found: "ProcessSession", context: CommandContext, arguments: ProcessArg
     last = page.first + page.returned - 1
     lines = f"lines {page.first}–{last} of {total}" if page.returned else "nothing was printed"
     return Output(
-        summary=f"{lines}; {how_it_is(record)}",
+        summary=f"{lines}; {describe_process(record)}",
         content=page.content,
         data=ProcessData(process=record, output=page.content, first_line=page.first),
         truncated=page.next_offset is not None,
         meta={"returned": page.returned, "total": total, "next_offset": page.next_offset},
-        warnings=(f"{what_is_missing(record)}.",) if record.dropped else (),
+        warnings=(f"{describe_dropped_log(record)}.",) if record.dropped else (),
     )
 
 
@@ -94,11 +95,11 @@ def _write(found: "ProcessSession", _: CommandContext, arguments: ProcessArgumen
 
 def _kill(found: "ProcessSession", _: CommandContext, __: ProcessArguments, background: Background) -> Output:
     if found.wait(0):
-        said = f"{found.id} had ended before: {how_it_is(found.record())}."
+        said = f"{found.id} had ended before: {describe_process(found.record())}."
     else:
         found.stop()
         said = f"{found.id} was ended with all that it had started. Its log stays until it is removed."
-    background.told_ended(found)
+    background.announce_end(found)
     return Output(summary=said, content=f"{said}\n", data=ProcessData(process=found.record()))
 
 

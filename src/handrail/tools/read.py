@@ -12,20 +12,20 @@ from handrail.protocol.error import ToolError
 from handrail.protocol.result import Attachment
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Outputs, Seen, Tool, Touched
-from handrail.tools.marks import Part, Whole, encode_mark
+from handrail.tools.contract import Context, Output, Outputs, ReadMarks, Tool, Touches
+from handrail.tools.marks import PageMark, WholeFileMark, encode_mark
 from handrail.tools.preview import OUTPUT
-from handrail.workspace.errors import clipped, tool_error
-from handrail.workspace.large import hash_of_part, large_page
+from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.large import hash_range, read_large_page
 from handrail.workspace.line_index import LineIndexes
-from handrail.workspace.page import Page, line_count, page_of_text, whole_page
-from handrail.workspace.rows import page_of_rows
-from handrail.workspace.text import SAMPLE, Encoding, decoded, encoding_of_start
-from handrail.workspace.workspace import Opened
+from handrail.workspace.page import TextPage, build_text_page, build_whole_page, count_lines
+from handrail.workspace.rows import read_row_page
+from handrail.workspace.text import SAMPLE_BYTES, Encoding, decode_text, detect_start_encoding
+from handrail.workspace.workspace import OpenPath
 
-WHOLE = 8 * 1024 * 1024
+MAX_WHOLE_BYTES = 8 * 1024 * 1024
 """Files up to this size are read whole; of larger ones only the page."""
-IMAGE_LIMIT = 5 * 1024 * 1024
+MAX_IMAGE_BYTES = 5 * 1024 * 1024
 
 _PDF = b"%PDF-"
 _IMAGES = (
@@ -79,7 +79,7 @@ READ = ToolSpec(
 )
 
 
-def read_tool(seen: Seen, outputs: Outputs, *, images: bool = True) -> Tool:
+def build_read_tool(seen: ReadMarks, outputs: Outputs, *, images: bool = True) -> Tool:
     """The tool read for one session."""
     indexes = LineIndexes()
 
@@ -92,60 +92,66 @@ def read_tool(seen: Seen, outputs: Outputs, *, images: bool = True) -> Tool:
             try:
                 return _read_file(opened, context, arguments)
             except OSError as error:
-                raise tool_error(error, arguments.path) from None
+                raise to_tool_error(error, arguments.path) from None
 
-    def _read_file(opened: Opened, context: Context, arguments: ReadArguments) -> Output:
+    def _read_file(opened: OpenPath, context: Context, arguments: ReadArguments) -> Output:
         budget = context.limits.characters
-        if opened.status.st_size > WHOLE:
+        if opened.status.st_size > MAX_WHOLE_BYTES:
             return _read_large(opened, arguments, budget, indexes, seen)
         data = _bytes(opened.descriptor, opened.status.st_size)
-        if len(data) > WHOLE:
+        if len(data) > MAX_WHOLE_BYTES:
             return _read_large(opened, arguments, budget, indexes, seen)
         output, mark = _read_whole(opened, data, arguments, budget, images=images)
-        seen.mark_seen(opened.real, encode_mark(mark))
+        seen.set_mark(opened.real, encode_mark(mark))
         return output
 
     return Tool(READ, run, _touches)
 
 
-def _touches(arguments: ReadArguments) -> Touched:
-    return Touched() if arguments.path.startswith(OUTPUT) else Touched(reads=(arguments.path,))
+def _touches(arguments: ReadArguments) -> Touches:
+    return Touches() if arguments.path.startswith(OUTPUT) else Touches(reads=(arguments.path,))
 
 
 def _bytes(descriptor: int, size: int) -> bytes:
     """All of a file, a little more than WHOLE at the most. One byte more than its size shows that it did not grow."""
     data = os.read(descriptor, size + 1)
-    while len(data) > size and len(data) <= WHOLE and (more := os.read(descriptor, WHOLE + 1 - len(data))):
+    while (
+        len(data) > size
+        and len(data) <= MAX_WHOLE_BYTES
+        and (more := os.read(descriptor, MAX_WHOLE_BYTES + 1 - len(data)))
+    ):
         size = len(data)
         data += more
     return data
 
 
 def _read_whole(
-    opened: Opened, data: bytes, arguments: ReadArguments, budget: int, *, images: bool
-) -> tuple[Output, Whole]:
+    opened: OpenPath, data: bytes, arguments: ReadArguments, budget: int, *, images: bool
+) -> tuple[Output, WholeFileMark]:
     digest = hashlib.sha256(data).hexdigest()
     kind = _image_type(data)
     if kind and images:
-        return _picture(opened, data, digest, kind), Whole(digest)
-    text = decoded(data)
+        return _picture(opened, data, digest, kind), WholeFileMark(digest)
+    text = decode_text(data)
     if text is None or data.startswith(_PDF):
-        return _from_pdf(opened, data, digest, arguments, budget), Whole(digest)
-    page = whole_page(text.text, arguments.limit, budget) if arguments.offset == 1 else None
+        return _from_pdf(opened, data, digest, arguments, budget), WholeFileMark(digest)
+    page = build_whole_page(text.text, arguments.limit, budget) if arguments.offset == 1 else None
     if page is None:
         page = _page_of(text.text, arguments, budget)
     described = _data(opened, digest, text.encoding, text.line_ending, page.first, len(data))
-    return _output(arguments.path, page, described, text.damaged), Whole(digest)
+    return _output(arguments.path, page, described, text.damaged), WholeFileMark(digest)
 
 
-def _read_large(opened: Opened, arguments: ReadArguments, budget: int, indexes: LineIndexes, seen: Seen) -> Output:
+def _read_large(
+    opened: OpenPath, arguments: ReadArguments, budget: int, indexes: LineIndexes, seen: ReadMarks
+) -> Output:
     status, descriptor = opened.status, opened.descriptor
-    encoding = _large_encoding(os.pread(descriptor, SAMPLE, 0), arguments.path)
-    found = large_page(descriptor, status, encoding, arguments.offset, arguments.limit, budget, indexes)
+    encoding = _large_encoding(os.pread(descriptor, SAMPLE_BYTES, 0), arguments.path)
+    found = read_large_page(descriptor, status, encoding, arguments.offset, arguments.limit, budget, indexes)
     if found is None:
         raise _past_end(arguments, indexes.total(status))
-    digest = hash_of_part(descriptor, found.start, found.length)
-    seen.mark_seen(opened.real, encode_mark(Part(digest, found.start, found.length)))
+    digest = hash_range(descriptor, found.start, found.length)
+    seen.set_mark(opened.real, encode_mark(PageMark(digest, found.start, found.length)))
     identity = f"{digest}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
     first = found.page.first if found.page.first > 0 else None
     described = _data(
@@ -156,12 +162,12 @@ def _read_large(opened: Opened, arguments: ReadArguments, budget: int, indexes: 
 
 def _large_encoding(sample: bytes, path: str) -> Encoding:
     if _image_type(sample) or sample.startswith(_PDF):
-        raise ToolError("LIMIT_EXCEEDED", f"{clipped(path)} is a picture or PDF over 8 MiB, which is not read.")
-    encoding = encoding_of_start(sample)
+        raise ToolError("LIMIT_EXCEEDED", f"{clip_path(path)} is a picture or PDF over 8 MiB, which is not read.")
+    encoding = detect_start_encoding(sample)
     if encoding is None:
         raise _binary(path)
     if encoding.startswith("utf-16"):
-        message = f"{clipped(path)} is UTF-16 and over 8 MiB; convert it to UTF-8 to read pages of it."
+        message = f"{clip_path(path)} is UTF-16 and over 8 MiB; convert it to UTF-8 to read pages of it."
         raise ToolError("LIMIT_EXCEEDED", message)
     return encoding
 
@@ -171,8 +177,8 @@ def _read_output(outputs: Outputs, arguments: ReadArguments, budget: int) -> Out
     descriptor = outputs.open(arguments.path.removeprefix(OUTPUT))
     try:
         size = os.fstat(descriptor).st_size
-        page = page_of_rows(descriptor, arguments.offset, arguments.limit, budget)
-        digest = hash_of_part(descriptor, 0, size)
+        page = read_row_page(descriptor, arguments.offset, arguments.limit, budget)
+        digest = hash_range(descriptor, 0, size)
     finally:
         os.close(descriptor)
     _in_range(arguments, page.total or 0)
@@ -188,9 +194,9 @@ def _read_output(outputs: Outputs, arguments: ReadArguments, budget: int) -> Out
     return _output(arguments.path, page, described, 0)
 
 
-def _page_of(text: str, arguments: ReadArguments, budget: int) -> Page:
-    total = line_count(text)
-    return page_of_text(text, total, _in_range(arguments, total), arguments.limit, budget)
+def _page_of(text: str, arguments: ReadArguments, budget: int) -> TextPage:
+    total = count_lines(text)
+    return build_text_page(text, total, _in_range(arguments, total), arguments.limit, budget)
 
 
 def _in_range(arguments: ReadArguments, total: int) -> int:
@@ -201,12 +207,12 @@ def _in_range(arguments: ReadArguments, total: int) -> int:
 
 def _past_end(arguments: ReadArguments, total: int | None) -> ToolError:
     known = f" ({total} lines)" if total is not None else ""
-    message = f"offset {arguments.offset} is past the end of {clipped(arguments.path)}{known}."
+    message = f"offset {arguments.offset} is past the end of {clip_path(arguments.path)}{known}."
     return ToolError("INVALID_ARGUMENT", message)
 
 
 def _data(
-    opened: Opened, digest: str, encoding: str | None, ending: str | None, first: int | None, size: int
+    opened: OpenPath, digest: str, encoding: str | None, ending: str | None, first: int | None, size: int
 ) -> ReadData:
     mtime = datetime.fromtimestamp(opened.status.st_mtime, UTC)
     return ReadData(
@@ -214,7 +220,7 @@ def _data(
     )
 
 
-def _output(path: str, page: Page, data: ReadData, damaged: int) -> Output:
+def _output(path: str, page: TextPage, data: ReadData, damaged: int) -> Output:
     meta: dict[str, Any] = {"returned": page.returned, "total": page.total, "next_offset": page.next_offset}
     if page.total is None:
         meta["total_is_lower_bound"] = True
@@ -229,8 +235,8 @@ def _output(path: str, page: Page, data: ReadData, damaged: int) -> Output:
     )
 
 
-def _summary(spelled: str, page: Page) -> str:
-    path = clipped(spelled)
+def _summary(spelled: str, page: TextPage) -> str:
+    path = clip_path(spelled)
     if page.returned == 0:
         return f"{path} is empty"
     if page.first < 0:
@@ -240,7 +246,7 @@ def _summary(spelled: str, page: Page) -> str:
     return f"Read lines {page.first}–{last}{of} of {path}"
 
 
-def _warnings(page: Page, damaged: int) -> tuple[str, ...]:
+def _warnings(page: TextPage, damaged: int) -> tuple[str, ...]:
     found: list[str] = []
     if page.cut:
         found.append(f"{page.cut} lines over 2,000 characters were cut.")
@@ -257,10 +263,10 @@ def _image_type(data: bytes) -> str | None:
     return next(kind for magic, kind in _IMAGES if data.startswith(magic))
 
 
-def _picture(opened: Opened, data: bytes, digest: str, kind: str) -> Output:
-    path, shown = opened.real, clipped(opened.real)
-    if len(data) > IMAGE_LIMIT:
-        raise ToolError("LIMIT_EXCEEDED", f"{shown} is a picture of {len(data)} bytes; the limit is {IMAGE_LIMIT}.")
+def _picture(opened: OpenPath, data: bytes, digest: str, kind: str) -> Output:
+    path, shown = opened.real, clip_path(opened.real)
+    if len(data) > MAX_IMAGE_BYTES:
+        raise ToolError("LIMIT_EXCEEDED", f"{shown} is a picture of {len(data)} bytes; the limit is {MAX_IMAGE_BYTES}.")
     content = base64.b64encode(data).decode()
     summary = f"{shown} is a picture ({kind}, {len(data)} bytes)"
     return Output(
@@ -271,14 +277,14 @@ def _picture(opened: Opened, data: bytes, digest: str, kind: str) -> Output:
     )
 
 
-def _from_pdf(opened: Opened, data: bytes, digest: str, arguments: ReadArguments, budget: int) -> Output:
+def _from_pdf(opened: OpenPath, data: bytes, digest: str, arguments: ReadArguments, budget: int) -> Output:
     if not data.startswith(_PDF):
         raise _binary(arguments.path)
-    from handrail.tools.pdf import pdf_text  # noqa: PLC0415  an extra, and heavy
+    from handrail.tools.pdf import extract_pdf_text  # noqa: PLC0415  an extra, and heavy
 
-    page = _page_of(pdf_text(data, arguments.path), arguments, budget)
+    page = _page_of(extract_pdf_text(data, arguments.path), arguments, budget)
     return _output(arguments.path, page, _data(opened, digest, None, None, page.first, len(data)), 0)
 
 
 def _binary(path: str) -> ToolError:
-    return ToolError("BINARY_FILE", f"{clipped(path)} is not text. Use a program that knows its format.")
+    return ToolError("BINARY_FILE", f"{clip_path(path)} is not text. Use a program that knows its format.")

@@ -2,24 +2,24 @@
 
 import msgspec
 
-from handrail.edit.diff import Diff, diff_of
-from handrail.edit.lines import line_ranges
+from handrail.edit.diff import Diff, build_edit_diff
+from handrail.edit.lines import list_line_ranges
 from handrail.edit.matching import Span
-from handrail.edit.newlines import LineEnding, Replacement, plain
-from handrail.edit.placing import Placed, edge_slips, place
-from handrail.edit.plain_bytes import only_place
+from handrail.edit.newlines import LineEnding, Replacement, normalize_newlines
+from handrail.edit.placing import EditMatch, list_edge_slips, match_edit
+from handrail.edit.plain_bytes import find_unique_match
 from handrail.edit.refusals.wording import OF_EDIT, Wording
-from handrail.edit.trimming import common_start
+from handrail.edit.trimming import count_common_start
 from handrail.protocol.error import ToolError
-from handrail.tools.edit import LONGEST
-from handrail.tools.text_file import PDF, text_file
+from handrail.tools.edit import MAX_TEXT_BYTES
+from handrail.tools.text_file import PDF, decode_text_file
 from handrail.workspace.text import Encoding
 
-_LOOKED_AT = 20
+_MAX_CHECKED_PLACES = 20
 """Places that are looked at for slips."""
 
 
-class Replaced(msgspec.Struct, frozen=True, kw_only=True):
+class TextReplacement(msgspec.Struct, frozen=True, kw_only=True):
     """What is replaced in the text of a file, and the bytes that makes."""
 
     text: str
@@ -38,20 +38,20 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
 
     def diff(self, path: str) -> Diff:
         """What changes."""
-        return diff_of(self.text, self.replacements, path, lines_before=self.lines_before)
+        return build_edit_diff(self.text, self.replacements, path, lines_before=self.lines_before)
 
     def lines(self, most: int) -> tuple[tuple[int, int], ...]:
         """The first and the last line of each place, as they were before."""
-        ranges = line_ranges(self.text, self.spans[:most])
+        ranges = list_line_ranges(self.text, self.spans[:most])
         return tuple((self.lines_before + a, self.lines_before + b) for a, b in ranges)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Slips at the edges of an exact match: the first line of each kind."""
         found: dict[str, str] = {}
-        exact = self.replacements[:_LOOKED_AT] if self.strategy == "exact" else ()
+        exact = self.replacements[:_MAX_CHECKED_PLACES] if self.strategy == "exact" else ()
         for (start, end, new), lines in zip(exact, self.lines(len(exact)), strict=True):
-            for slip in edge_slips(self.text, Span(start, end), new):
+            for slip in list_edge_slips(self.text, Span(start, end), new):
                 found.setdefault(slip, f"Line {lines[0]} {slip}")
         return tuple(found.values())
 
@@ -59,26 +59,36 @@ class Replaced(msgspec.Struct, frozen=True, kw_only=True):
     def first_line(self) -> int:
         """The first line that is another one now; what is replaced may begin with lines that stay."""
         start, end, new = self.replacements[0]
-        same = common_start(self.text[start:end], new)
+        same = count_common_start(self.text[start:end], new)
         at = start + same
         # What comes in behind the end of a line begins with the newline that ends it.
         behind = at == end and new[same : same + 1] == "\n" and self.text[at : at + 1] in {"", "\n"}
         return self.lines_before + self.text.count("\n", 0, at) + 1 + behind
 
 
-def replaced(data: bytes, old: str, new: str, path: str, *, every: bool, wording: Wording = OF_EDIT) -> Replaced:
+def replace_text(
+    data: bytes, old: str, new: str, path: str, *, every: bool, wording: Wording = OF_EDIT
+) -> TextReplacement:
     """Replaces the only place that `old` means, or every place; ToolError with a reason to learn from otherwise."""
     plainly = _in_plain_bytes(data, old, new) if old and not every else None
     if plainly is not None:
         return plainly
-    file = text_file(data, path)
+    file = decode_text_file(data, path)
     readable = file.readable
     if old:
-        placed = place(file.text, plain(old), plain(new), path, every=every, readable=readable, wording=wording)
+        placed = match_edit(
+            file.text,
+            normalize_newlines(old),
+            normalize_newlines(new),
+            path,
+            every=every,
+            readable=readable,
+            wording=wording,
+        )
     else:
-        placed = _all_of_nothing(file.text, plain(new), path)
+        placed = _all_of_nothing(file.text, normalize_newlines(new), path)
     becomes = file.rewritten(placed.replacements, new, path)
-    return Replaced(
+    return TextReplacement(
         text=readable,
         spans=list(placed.spans),
         replacements=list(placed.replacements),
@@ -89,14 +99,14 @@ def replaced(data: bytes, old: str, new: str, path: str, *, every: bool, wording
     )
 
 
-def _in_plain_bytes(data: bytes, old: str, new: str) -> Replaced | None:
+def _in_plain_bytes(data: bytes, old: str, new: str) -> TextReplacement | None:
     """Most edits, several times as fast as by the way that leads to every other end."""
-    found = only_place(data, old) if "\r" not in new and not data.startswith(PDF) else None
-    if found is None or len(data) + len(new) * 4 > LONGEST:
+    found = find_unique_match(data, old) if "\r" not in new and not data.startswith(PDF) else None
+    if found is None or len(data) + len(new) * 4 > MAX_TEXT_BYTES:
         return None
     start, end, view = found.start - found.text_start, found.end - found.text_start, memoryview(data)
     stays = data.find(b"\n", 0, found.start) >= 0 or data.find(b"\n", found.end) >= 0
-    return Replaced(
+    return TextReplacement(
         text=found.text,
         lines_before=found.lines_before,
         spans=[Span(start, end)],
@@ -108,9 +118,9 @@ def _in_plain_bytes(data: bytes, old: str, new: str) -> Replaced | None:
     )
 
 
-def _all_of_nothing(text: str, new: str, path: str) -> Placed:
+def _all_of_nothing(text: str, new: str, path: str) -> EditMatch:
     """An empty text is at no certain place, but in an empty file."""
     if text:
         message = f"oldText is empty and {path} is not. Give the text to replace, or use write for the whole file."
         raise ToolError("INVALID_ARGUMENT", message)
-    return Placed("exact", (Span(0, 0),), (Replacement(0, 0, new),))
+    return EditMatch("exact", (Span(0, 0),), (Replacement(0, 0, new),))

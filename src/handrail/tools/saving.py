@@ -1,28 +1,28 @@
-"""The last step of every tool that changes a file: new bytes take the place of the old ones, and can be taken back."""
+"""The last step of every tool that changes a file: new bytes take the place of the old ones, and that can be undone."""
 
 from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 
-from handrail.changes.carrying import KEPT_WHOLE
-from handrail.changes.planned import Planned, change_of
-from handrail.changes.recorder import Recorded
+from handrail.changes.carrying import MAX_IN_MEMORY_BYTES
+from handrail.changes.planned import PlannedChangeSet, build_change
+from handrail.changes.recorder import RecordedChangeSet
 from handrail.edit.diff import Diff
 from handrail.protocol.change import ChangeSet, State
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
-from handrail.tools.parses import refuse_broken
-from handrail.workspace.content import Content, hash_meanwhile
-from handrail.workspace.current import Current
-from handrail.workspace.errors import clipped
-from handrail.workspace.exact import exact_path, state_of
-from handrail.workspace.in_place import Written
+from handrail.tools.parses import check_parses
+from handrail.workspace.content import Content, start_hash
+from handrail.workspace.current import FileSnapshot
+from handrail.workspace.errors import clip_path
+from handrail.workspace.exact import build_exact_path, to_state
+from handrail.workspace.in_place import WriteResult
 from handrail.workspace.new_folders import NewFolders, sync_folder
 from handrail.workspace.replace import replace
-from handrail.workspace.temporary import temporary_name
-from handrail.workspace.walk import Landing
+from handrail.workspace.temporary import build_temporary_name
+from handrail.workspace.walk import ResolvedParent
 
 
 class Records(Protocol):
@@ -37,52 +37,54 @@ class Records(Protocol):
         """What was kept under a hash; None when nothing was, or it is large."""
         ...
 
-    def keep(self, before: Current, landing: Landing) -> None:
+    def keep(self, before: FileSnapshot, landing: ResolvedParent) -> None:
         """Keeps what a file holds before it is changed."""
 
     def keep_bytes(self, digest: str, data: bytes) -> None:
         """Keeps bytes that are to be written, or that settling a crash may need."""
 
-    def keep_link(self, landing: Landing) -> None:
+    def keep_link(self, landing: ResolvedParent) -> None:
         """Keeps where a link leads."""
 
     def carry_out(self, temporary: str, steps: tuple[Step, ...]) -> list[Step]:
         """Takes steps whose contents are kept, all of them or none; those that changed something."""
         ...
 
-    def record(self, call_id: str, planned: Planned, work: Callable[[], tuple[Step, ...]]) -> Recorded:
+    def record(
+        self, call_id: str, planned: PlannedChangeSet, work: Callable[[], tuple[Step, ...]]
+    ) -> RecordedChangeSet:
         """Does the work between the two records of it."""
         ...
 
 
-class Saving(msgspec.Struct, frozen=True):
+class FileWrite(msgspec.Struct, frozen=True):
     """New bytes for a file, and how to speak of them."""
 
     tool: str
     path: str
     """As the call named it."""
     real: str
-    before: Current | None
+    before: FileSnapshot | None
     data: bytes
     diff: Diff
     binary: bool = False
 
 
-class Saved(msgspec.Struct, frozen=True):
+class CommitResult(msgspec.Struct, frozen=True):
     """How it came out."""
 
-    written: Written
+    written: WriteResult
     changes: ChangeSet | None
     """None when the file had these bytes already."""
     warnings: tuple[str, ...] = ()
 
 
-def save(records: Records, context: Context, landing: Landing, saving: Saving) -> Saved:
+def commit_file(records: Records, context: Context, landing: ResolvedParent, saving: FileWrite) -> CommitResult:
     """Puts the bytes in the place of `before`, or creates the file with its parents; CONFLICT when it is another."""
-    refuse_broken(context.limits, saving.real, saving.data)
-    before, hashed = saving.before, hash_meanwhile(saving.data)
+    check_parses(context.limits, saving.real, saving.data)
+    before, hashed = saving.before, start_hash(saving.data)
     if before is not None and _holds(before, saving.data, hashed):
-        return Saved(Written(before.hash, len(saving.data), before.status.st_mode & 0o7777), None)
+        return CommitResult(WriteResult(before.hash, len(saving.data), before.status.st_mode & 0o7777), None)
     context.check_cancelled()
     if before is not None:
         records.keep(before, landing)
@@ -92,53 +94,59 @@ def save(records: Records, context: Context, landing: Landing, saving: Saving) -
         records.keep_bytes(new.hash, saving.data)
     steps = _steps(context, landing, before, new)
     shown = _shown(landing, saving)
-    changes = tuple(change_of(*pair, saving.diff, binary=saving.binary) for pair in zip(steps, shown, strict=True))
+    changes = tuple(build_change(*pair, saving.diff, binary=saving.binary) for pair in zip(steps, shown, strict=True))
     diffs = (*[""] * (len(steps) - 1), saving.diff.text)
     summary = f"{saving.tool} {saving.real}"
-    written: list[Written] = []
+    written: list[WriteResult] = []
 
     def work() -> tuple[Step, ...]:
         written.append(_write(context, landing, saving, new, durable=records.durable))
         state = State(kind="file", hash=new.hash, size=new.size, mode=written[0].mode)
         return (*steps[:-1], msgspec.structs.replace(steps[-1], after=state))
 
-    planned = Planned(saving.tool, summary, steps, changes, diffs)
+    planned = PlannedChangeSet(saving.tool, summary, steps, changes, diffs)
     made = records.record(context.tool_call_id, planned, work)
     warnings = (f"It was written, but: {made.problem}",) if made.problem else ()
-    return Saved(written[0] if written else Written(new.hash, new.size, 0), made.changes, warnings)
+    return CommitResult(written[0] if written else WriteResult(new.hash, new.size, 0), made.changes, warnings)
 
 
-def refuse_linked(before: Current | None, data: bytes, path: str) -> None:
-    """A change that could not be taken back, or not be made again, is not made."""
-    if before is not None and before.status.st_nlink > 1 and max(before.status.st_size, len(data)) > KEPT_WHOLE:
-        message = f"{clipped(path)} has several hard links, and is written in place. Before and after it may have 8 MiB"
+def check_hard_links(before: FileSnapshot | None, data: bytes, path: str) -> None:
+    """A change that could not be undone, or not be redone, is not made."""
+    if (
+        before is not None
+        and before.status.st_nlink > 1
+        and max(before.status.st_size, len(data)) > MAX_IN_MEMORY_BYTES
+    ):
+        message = (
+            f"{clip_path(path)} has several hard links, and is written in place. Before and after it may have 8 MiB"
+        )
         raise ToolError("LIMIT_EXCEEDED", f"{message}, as more could not be undone. Nothing was written. Use a copy.")
 
 
-def _holds(before: Current, data: bytes, hashed: Callable[[], str]) -> bool:
+def _holds(before: FileSnapshot, data: bytes, hashed: Callable[[], str]) -> bool:
     """Whether a file has these bytes already."""
     return before.data == data if before.data is not None else before.hash == hashed()
 
 
-def _steps(context: Context, landing: Landing, before: Current | None, new: Content) -> tuple[Step, ...]:
+def _steps(context: Context, landing: ResolvedParent, before: FileSnapshot | None, new: Content) -> tuple[Step, ...]:
     """The folders that are made on the way, and the file."""
-    path = exact_path(context.workspace, landing)
+    path = build_exact_path(context.workspace, landing)
     levels = len(landing.missing)
     folders = [Step(path.rsplit(b"/", levels - n)[0], None, State(kind="folder")) for n in range(levels)]
-    old = state_of(before) if before is not None else None
+    old = to_state(before) if before is not None else None
     after = State(kind="file", hash=new.hash, size=new.size, mode=old.mode if old else None)
     return (*folders, Step(path, old, after))
 
 
-def _shown(landing: Landing, saving: Saving) -> tuple[str, ...]:
+def _shown(landing: ResolvedParent, saving: FileWrite) -> tuple[str, ...]:
     levels = len(landing.missing)
     return (*(saving.real.rsplit("/", levels - n)[0] for n in range(levels)), saving.real)
 
 
-def _write(context: Context, landing: Landing, saving: Saving, new: Content, *, durable: bool) -> Written:
+def _write(context: Context, landing: ResolvedParent, saving: FileWrite, new: Content, *, durable: bool) -> WriteResult:
     folders = NewFolders(landing.folder, landing.missing)
     try:
-        temporary = temporary_name(context.session_id, context.tool_call_id)
+        temporary = build_temporary_name(context.session_id, context.tool_call_id)
         written = replace(folders.innermost, landing.name, new, saving.before, temporary=temporary, path=saving.path)
         if durable:
             sync_folder(folders.innermost)

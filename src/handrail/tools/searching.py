@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from handrail.workspace.search.search import Engines
 
 
-class Searching:
+class SessionSearch:
     """How a session searches; the program is looked for when it is first needed."""
 
     def __init__(self, ignore: tuple[str, ...] = (), engine: SearchEngine = "auto") -> None:
@@ -20,7 +20,7 @@ class Searching:
     def engines(self, workspace: Workspace) -> "Engines":
         """The engines; ToolError UNAVAILABLE where there are none."""
         if self._engines is None:
-            from handrail.workspace.search.choose import engines  # noqa: PLC0415  see above
+            from handrail.workspace.search.choose import choose_engines  # noqa: PLC0415  see above
 
-            self._engines = engines(workspace, self._choice)
+            self._engines = choose_engines(workspace, self._choice)
         return self._engines

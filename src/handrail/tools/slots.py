@@ -7,20 +7,20 @@ import stat
 
 import msgspec
 
-from handrail.policy.names import protection
+from handrail.policy.names import find_protection
 from handrail.protocol.change import State
 from handrail.protocol.error import ToolError
-from handrail.tools.contract import Context, Seen
-from handrail.tools.edit import LONGEST
-from handrail.tools.looking import Look, landed, look, refuse_large
-from handrail.tools.marks import part_of
+from handrail.tools.contract import Context, ReadMarks
+from handrail.tools.edit import MAX_TEXT_BYTES
+from handrail.tools.looking import FileState, check_file_size, open_target, read_file_state
+from handrail.tools.marks import hash_seen_page
 from handrail.tools.saving import Records
-from handrail.workspace.errors import clipped, tool_error
-from handrail.workspace.exact import Found, exact_path, found_at, state_of
-from handrail.workspace.walk import Landing
+from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.exact import PathState, build_exact_path, read_state, to_state
+from handrail.workspace.walk import ResolvedParent
 
 
-class Slot(msgspec.Struct, frozen=True):
+class TargetPath(msgspec.Struct, frozen=True):
     """A path, and what is there."""
 
     path: str
@@ -29,7 +29,7 @@ class Slot(msgspec.Struct, frozen=True):
     """As results name it."""
     exact: bytes
     """As the system spells it."""
-    found: Found
+    found: PathState
     missing: tuple[str, ...] = ()
     """Folders on the way that are not there yet."""
     unread: bool = False
@@ -41,74 +41,74 @@ class Slot(msgspec.Struct, frozen=True):
         return self.found.state is not None and self.found.state.kind == "link"
 
 
-class There(Slot, frozen=True, kw_only=True):
+class ExistingTarget(TargetPath, frozen=True, kw_only=True):
     """A path where something is."""
 
     state: State
 
 
-class Looker(msgspec.Struct, frozen=True):
+class TargetResolver(msgspec.Struct, frozen=True):
     """Looks on behalf of a call."""
 
     context: Context
-    seen: Seen
+    seen: ReadMarks
     records: Records
     doing: str
 
-    def to_write(self, path: str) -> Slot:
+    def to_write(self, path: str) -> TargetPath:
         """A path that is to be written: links are followed, as write and edit do."""
-        with landed(self.context, path) as (landing, real):
-            refuse_large(landing, path)
-            found = look(landing, real, path, self.seen, self.records, keep=LONGEST, doing=self.doing)
+        with open_target(self.context, path) as (landing, real):
+            check_file_size(landing, path)
+            found = read_file_state(landing, real, path, self.seen, self.records, keep=MAX_TEXT_BYTES, doing=self.doing)
             found.refuse_stale()
-            exact = exact_path(self.context.workspace, landing)
-            there = Found(state_of(found.before), found.before) if found.before else Found(None)
-            return Slot(path, real, exact, there, landing.missing, found.unread)
+            exact = build_exact_path(self.context.workspace, landing)
+            there = PathState(to_state(found.before), found.before) if found.before else PathState(None)
+            return TargetPath(path, real, exact, there, landing.missing, found.unread)
 
-    def to_remove(self, path: str) -> There:
+    def to_remove(self, path: str) -> ExistingTarget:
         """A path that is to be removed, which is the link itself where it is one; NOT_FOUND when nothing is there."""
         _refuse_no_name(path)
-        landing, real = self.context.workspace.land_on_name(path)
+        landing, real = self.context.workspace.resolve_for_removal(path)
         with landing:
             try:
                 return self._there(landing, real, path)
             except OSError as error:
-                raise tool_error(error, path) from None
+                raise to_tool_error(error, path) from None
 
     def name_of(self, path: str) -> bytes | None:
         """How the system spells a name, which may be that of a link; None where it has no folder."""
         try:
-            landing, _ = self.context.workspace.land_on_name(path)
+            landing, _ = self.context.workspace.resolve_for_removal(path)
         except ToolError:
             return None
         with landing:
-            return exact_path(self.context.workspace, landing)
+            return build_exact_path(self.context.workspace, landing)
 
-    def _there(self, landing: Landing, real: str, path: str) -> There:
-        if protection(real) == "credential":
-            raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids {self.doing} {clipped(path)}.")
+    def _there(self, landing: ResolvedParent, real: str, path: str) -> ExistingTarget:
+        if find_protection(real) == "credential":
+            raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids {self.doing} {clip_path(path)}.")
         _refuse_special(landing)
-        found = found_at(landing, LONGEST)
+        found = read_state(landing, MAX_TEXT_BYTES)
         if found.state is None:
             raise self.context.workspace.not_found(path, "file")
         if found.state.kind == "folder":
-            message = f"{clipped(path)} is a directory, and those are not deleted. Delete its files one by one."
+            message = f"{clip_path(path)} is a directory, and those are not deleted. Delete its files one by one."
             raise ToolError("NOT_A_FILE", message)
-        mark = self.seen.seen(real)
+        mark = self.seen.get_mark(real)
         if found.current is not None:
-            part = part_of(landing.folder, landing.name, mark)
-            Look(found.current, path, self.doing, self.records, mark, part).refuse_stale()
-        exact = exact_path(self.context.workspace, landing)
-        return There(path, real, exact, found, unread=mark is None, state=found.state)
+            part = hash_seen_page(landing.folder, landing.name, mark)
+            FileState(found.current, path, self.doing, self.records, mark, part).refuse_stale()
+        exact = build_exact_path(self.context.workspace, landing)
+        return ExistingTarget(path, real, exact, found, unread=mark is None, state=found.state)
 
 
 def _refuse_no_name(path: str) -> None:
     if path.rpartition("/")[2] in {"", ".", ".."} and path:
-        message = f"{clipped(path)} names a directory, and those are not deleted. Give the path of a file."
+        message = f"{clip_path(path)} names a directory, and those are not deleted. Give the path of a file."
         raise ToolError("NOT_A_FILE", message)
 
 
-def _refuse_special(landing: Landing) -> None:
+def _refuse_special(landing: ResolvedParent) -> None:
     """A FIFO, a socket or a device is no file, and could not be brought back."""
     with contextlib.suppress(FileNotFoundError):
         mode = os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False).st_mode

@@ -4,19 +4,19 @@ import os
 from collections.abc import Iterator
 
 from handrail.changes.snapshots.scanning import OTHER, REPOSITORY
-from handrail.changes.snapshots.watch import Watch
+from handrail.changes.snapshots.watch import CommandWatch
 from handrail.protocol.change import Change
-from handrail.tools.commands import Commands
+from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import CommandContext
 from handrail.workspace.workspace import Workspace
 
-MOST_SEALED = 1_000
+MAX_READ_ONLY_PATHS = 1_000
 """Paths that can be made read-only to one command, beside what is hidden from it."""
 _STEERS = ("hooks", "config", "config.worktree", "info", "modules", "worktrees", "commondir")
 """What in a repository says which programs git runs; commits write none of it."""
 
 
-def seals(context: CommandContext, watch: Watch, commands: Commands) -> tuple[str, ...]:
+def list_read_only_paths(context: CommandContext, watch: CommandWatch, commands: CommandEnvironment) -> tuple[str, ...]:
     """Absolute paths of files and folders. Whoever was allowed only since undo covers it writes to nothing that undo
     does not cover; who was allowed otherwise may, but for what steers git, where changing that asks."""
     if context.answered or commands.tier < 2:

@@ -1,7 +1,7 @@
-"""Commands that run on the files themselves, since no layer can be had: what was there is kept beforehand.
+"""Commands that run on the files themselves, since no overlay can be had: a snapshot is taken beforehand.
 
-What a snapshot holds is judged by what became of it, as in a layer, and taken back at once where somebody has to say
-yes to it first. What it does not hold cannot be taken back: where nobody was asked, that cannot be written to.
+What a snapshot holds is judged by what became of it, as in an overlay, and undone at once if somebody has to approve it
+first. What it does not hold cannot be undone: if nobody was asked, that cannot be written to.
 """
 
 import contextlib
@@ -9,125 +9,142 @@ import time
 
 from msgspec.structs import replace
 
-from handrail.changes.layered.sealing import seal
-from handrail.changes.layered.trial import Examined, Trial
-from handrail.changes.recorder import TAKEN_BACK, Recorded, Recorder
-from handrail.changes.snapshots.configs import config_texts
-from handrail.changes.snapshots.recording import finish_command, finish_unkept
-from handrail.changes.snapshots.watch import Watch, Watched
-from handrail.policy.confinement import Runnable
+from handrail.changes.layered.sealing import save_preview
+from handrail.changes.layered.trial import CommandPreview, OverlayChanges
+from handrail.changes.recorder import UNDO_ID_SUFFIX, RecordedChangeSet, Recorder
+from handrail.changes.snapshots.configs import read_new_configs
+from handrail.changes.snapshots.recording import finish_command, finish_without_undo
+from handrail.changes.snapshots.watch import CommandWatch, CommandWatchResult
+from handrail.policy.confinement import RunnableCommand
 from handrail.protocol.decision import Decision
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.permission import Preview
-from handrail.sandbox.confinement import Confinement
-from handrail.tools.commands import Commands
-from handrail.tools.contract import AsksError, CommandContext, Output
-from handrail.tools.exec_answer import answer_of
-from handrail.tools.outcome import Outcome
-from handrail.tools.running import Went, command_of, remove_printed, run_command
-from handrail.tools.snapshot_seals import MOST_SEALED, seals
-from handrail.tools.snapshot_words import lost_words, refused, snapshot_sandbox_of, stays_words, unwritable_line
-from handrail.tools.trying import previewed
-from handrail.tools.undo import UndoArguments, undo_tool
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.tools.commands import CommandEnvironment
+from handrail.tools.contract import ApprovalNeededError, CommandContext, Output
+from handrail.tools.exec_answer import build_exec_output
+from handrail.tools.outcome import ChangeOutcome
+from handrail.tools.running import NetworkedRun, remove_spill_files, require_command_fact, run_command
+from handrail.tools.snapshot_seals import MAX_READ_ONLY_PATHS, list_read_only_paths
+from handrail.tools.snapshot_words import (
+    build_reverted_error,
+    build_snapshot_sandbox_used,
+    describe_lost_changes,
+    describe_remaining_change,
+    describe_unwritable_paths,
+)
+from handrail.tools.trying import to_permission_preview
+from handrail.tools.undo import UndoArguments, build_undo_tool
 
-_SUMMARY = 200
+_MAX_SUMMARY_CHARS = 200
 
 
-def execute_watched(
-    context: CommandContext, todo: Runnable, confinement: Confinement, commands: Commands, recorder: Recorder
+def execute_with_snapshot(
+    context: CommandContext,
+    todo: RunnableCommand,
+    profile: SandboxProfile,
+    commands: CommandEnvironment,
+    recorder: Recorder,
 ) -> Output:
-    """Runs a command that is allowed. AsksError where somebody has to say yes: to what it changed, which waits, or to
+    """Runs a command that is allowed. ApprovalNeededError if somebody has to say yes: to its changes, which wait, or to
     running it at all, where undo would not cover it."""
-    with context.alone():
-        watch = Watch(context.workspace, recorder.history)
+    with context.exclusive():
+        watch = CommandWatch(context.workspace, recorder.history)
         if watch.snapshot is None:
             _check_uncovered(context.needs_undo(), watch.why)
-        sealed = seals(context, watch, commands)
-        if len(sealed) > MOST_SEALED:
+        sealed = list_read_only_paths(context, watch, commands)
+        if len(sealed) > MAX_READ_ONLY_PATHS:
             _check_uncovered(context.needs_undo(), f"{len(sealed):,} paths could neither be kept nor made read-only")
-        confinement = replace(confinement, sealed=(*confinement.sealed, *sealed))
-        number = recorder.begin_command(context.tool_call_id, command_of(context).text[:_SUMMARY])
+        profile = replace(profile, read_only_paths=(*profile.read_only_paths, *sealed))
+        number = recorder.begin_command(context.tool_call_id, require_command_fact(context).text[:_MAX_SUMMARY_CHARS])
         try:
-            went = run_command(context, todo, confinement, commands, hosts=commands.hosts_open_to(context, todo))
+            went = run_command(context, todo, profile, commands, hosts=commands.hosts_open_to(context, todo))
         except BaseException:
             with contextlib.suppress(StoreError, ToolError, OSError):
-                _cut_off(context, recorder, number, watch.over())
+                _cut_off(context, recorder, number, watch.finish())
             raise
         try:
             return _concluded(context, todo, went, commands, recorder, watch, number)
         except BaseException:
-            remove_printed(went.ran)
+            remove_spill_files(went.ran)
             raise
 
 
 def _concluded(
     context: CommandContext,
-    todo: Runnable,
-    went: Went,
-    commands: Commands,
+    todo: RunnableCommand,
+    went: NetworkedRun,
+    commands: CommandEnvironment,
     recorder: Recorder,
-    watch: Watch,
+    watch: CommandWatch,
     number: int,
 ) -> Output:
-    watched = watch.over(tidy=not context.answered)
-    sandbox = snapshot_sandbox_of(context, went, commands, watched)
+    watched = watch.finish(tidy=not context.answered)
+    sandbox = build_snapshot_sandbox_used(context, went, commands, watched)
     made = _recorded(context, recorder, number, watched, sandbox.not_covered)
-    outcome = Outcome(made=made)
+    outcome = ChangeOutcome(made=made)
     if made is not None and watched.examined is not None and not context.answered:
-        trial = Trial(ran=went.ran, examined=watched.examined, blocked=went.blocked, sandbox=sandbox)
-        outcome = _judged(context, recorder, trial, made)
-    line = unwritable_line(went, watch.uncovered())
-    output = answer_of(
-        context, went.ran, todo, went.confinement.limits, sandbox, (*went.blocked, *([line] if line else [])), outcome
+        preview = CommandPreview(ran=went.ran, examined=watched.examined, blocked=went.blocked, sandbox=sandbox)
+        outcome = _judged(context, recorder, preview, made)
+    line = describe_unwritable_paths(went, watch.uncovered())
+    output = build_exec_output(
+        context, went.ran, todo, went.profile.limits, sandbox, (*went.blocked, *([line] if line else [])), outcome
     )
     return replace(
         output,
-        warnings=(*output.warnings, *lost_words(watched, judged=watch.snapshot is not None and not context.answered)),
+        warnings=(
+            *output.warnings,
+            *describe_lost_changes(watched, judged=watch.snapshot is not None and not context.answered),
+        ),
     )
 
 
 def _recorded(
-    context: CommandContext, recorder: Recorder, number: int, watched: Watched, not_covered: tuple[str, ...]
-) -> Recorded | None:
-    history, summary = recorder.history, command_of(context).text[:_SUMMARY]
+    context: CommandContext, recorder: Recorder, number: int, watched: CommandWatchResult, not_covered: tuple[str, ...]
+) -> RecordedChangeSet | None:
+    history, summary = recorder.history, require_command_fact(context).text[:_MAX_SUMMARY_CHARS]
     if watched.examined is not None:
         return finish_command(history, number, summary, watched.examined, watched.was, not_covered)
-    return finish_unkept(history, number, summary, watched.changes)
+    return finish_without_undo(history, number, summary, watched.changes)
 
 
-def _cut_off(context: CommandContext, recorder: Recorder, number: int, watched: Watched) -> None:
+def _cut_off(context: CommandContext, recorder: Recorder, number: int, watched: CommandWatchResult) -> None:
     """Of one that an interrupt stopped too, nothing stays that somebody would have to say yes to."""
     made = _recorded(context, recorder, number, watched, ())
     if made is None or watched.examined is None or context.answered:
         return
     examined = watched.examined
-    if context.judge(examined.changes, config_texts(context.workspace, examined.steps)).decision != "allow":
+    if context.judge(examined.changes, read_new_configs(context.workspace, examined.steps)).decision != "allow":
         _take_back(context, recorder, made)
 
 
-def _judged(context: CommandContext, recorder: Recorder, trial: Trial, made: Recorded) -> Outcome:
-    """What policy says to it: what it does not let be is taken back."""
-    examined = trial.examined
-    decision = context.judge(examined.changes, config_texts(context.workspace, examined.steps))
+def _judged(
+    context: CommandContext, recorder: Recorder, preview: CommandPreview, made: RecordedChangeSet
+) -> ChangeOutcome:
+    """What policy says to it: what it does not let be is undone."""
+    examined = preview.examined
+    decision = context.judge(examined.changes, read_new_configs(context.workspace, examined.steps))
     if decision.decision == "allow":
-        return Outcome(made=made)
+        return ChangeOutcome(made=made)
     try:
         _take_back(context, recorder, made)
     except (ToolError, StoreError) as error:
-        return Outcome(made=replace(made, problem=stays_words(decision, made, error)))
-    if decision.decision == "deny" or trial.ran.ending != "exit":
-        return Outcome(failure=refused(decision))
-    waiting = replace(trial, examined=_as_it_waits(examined))
-    raise AsksError(decision, previewed(waiting, seal(context.workspace, recorder.history, waiting, None)))
+        return ChangeOutcome(made=replace(made, problem=describe_remaining_change(decision, made, error)))
+    if decision.decision == "deny" or preview.ran.ending != "exit":
+        return ChangeOutcome(failure=build_reverted_error(decision))
+    waiting = replace(preview, examined=_as_it_waits(examined))
+    raise ApprovalNeededError(
+        decision, to_permission_preview(waiting, save_preview(context.workspace, recorder.history, waiting, None))
+    )
 
 
-def _take_back(context: CommandContext, recorder: Recorder, made: Recorded) -> None:
+def _take_back(context: CommandContext, recorder: Recorder, made: RecordedChangeSet) -> None:
     """At once, on the record like any undo, which keeps what it takes away. ToolError where that cannot be."""
-    own = replace(context, tool_call_id=f"{context.tool_call_id}{TAKEN_BACK}")
-    undo_tool(context.workspace, recorder).run(own, UndoArguments(numbers=(made.changes.number or 0,)))
+    own = replace(context, tool_call_id=f"{context.tool_call_id}{UNDO_ID_SUFFIX}")
+    build_undo_tool(context.workspace, recorder).run(own, UndoArguments(numbers=(made.changes.number or 0,)))
 
 
-def _as_it_waits(examined: Examined) -> Examined:
+def _as_it_waits(examined: OverlayChanges) -> OverlayChanges:
     """What has a later change time than this was changed by others."""
     return replace(examined, started=time.time_ns())
 
@@ -138,7 +155,9 @@ def _check_uncovered(decision: Decision | None, why: str) -> None:
         return
     reason = f"{decision.reason}; there is no snapshot, since {why}"
     if decision.decision == "confirm":
-        raise AsksError(replace(decision, reason=reason), Preview(kind="none", text=f"no snapshot, since {why}"))
+        raise ApprovalNeededError(
+            replace(decision, reason=reason), Preview(kind="none", text=f"no snapshot, since {why}")
+        )
     details = {"rule": decision.rule, "reason": reason}
     message = f"It needs a person's yes: {reason}. Nothing ran. Do not repeat this call."
     raise ToolError(decision.code or "PERMISSION_DENIED", message, details=details)

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 import msgspec
 
-from handrail.edit.line_parts import line_parts
-from handrail.edit.newlines import LineEnding, Replacement, ending_after, in_file, plain
+from handrail.edit.line_parts import narrow_replacements
+from handrail.edit.newlines import LineEnding, Replacement, normalize_newlines, predict_line_ending, restore_newlines
 from handrail.protocol.error import ToolError
-from handrail.tools.edit import LONGEST
-from handrail.workspace.lossless import Lossless, lossless, shown, spliced
+from handrail.tools.edit import MAX_TEXT_BYTES
+from handrail.workspace.lossless import LosslessText, decode_lossless, replace_surrogates, splice_bytes
 from handrail.workspace.text import Encoding
 
 PDF = b"%PDF-"
 
 
-class Rewritten(msgspec.Struct, frozen=True):
+class FileRewrite(msgspec.Struct, frozen=True):
     """What the bytes of a file become."""
 
     data: bytes
@@ -25,40 +25,40 @@ class Rewritten(msgspec.Struct, frozen=True):
 class TextFile(msgspec.Struct, frozen=True):
     """A file that is text."""
 
-    file: Lossless
+    file: LosslessText
     text: str
     """With plain newlines; bytes that are no text are lone surrogates."""
 
     @property
     def readable(self) -> str:
         """The text as `read` shows it, of the same length."""
-        return shown(self.text) if self.file.damaged else self.text
+        return replace_surrogates(self.text) if self.file.damaged else self.text
 
-    def rewritten(self, replacements: Sequence[Replacement], given: str, path: str) -> Rewritten:
+    def rewritten(self, replacements: Sequence[Replacement], given: str, path: str) -> FileRewrite:
         """The bytes with parts of the text replaced, in order. A file without lines takes the endings of a `given`
         text; where endings are mixed, lines that stay keep theirs."""
         file = self.file
         if file.line_ending == "mixed":
-            replacements = list(line_parts(self.text, replacements))
+            replacements = list(narrow_replacements(self.text, replacements))
         grown = sum(len(text) - (end - start) for start, end, text in replacements)
-        if len(file.text) + grown > LONGEST:  # before it is in memory; a character is a byte at least
+        if len(file.text) + grown > MAX_TEXT_BYTES:  # before it is in memory; a character is a byte at least
             raise _too_long(path)
-        own = list(in_file(file.text, self.text, file.line_ending, replacements, given))
+        own = list(restore_newlines(file.text, self.text, file.line_ending, replacements, given))
         try:
-            data = spliced(file, own)
+            data = splice_bytes(file, own)
         except UnicodeEncodeError as error:
             raise _no_such_character(error, file.encoding, path) from None
-        if len(data) > LONGEST:
+        if len(data) > MAX_TEXT_BYTES:
             raise _too_long(path)
-        return Rewritten(data, file.encoding, ending_after(file.text, file.line_ending, own))
+        return FileRewrite(data, file.encoding, predict_line_ending(file.text, file.line_ending, own))
 
 
-def text_file(data: bytes, path: str) -> TextFile:
+def decode_text_file(data: bytes, path: str) -> TextFile:
     """The text of a file; BINARY_FILE when it is none."""
-    file = None if data.startswith(PDF) else lossless(data)
+    file = None if data.startswith(PDF) else decode_lossless(data)
     if file is None:
         raise ToolError("BINARY_FILE", f"{path} is not text. Use a program that knows its format.")
-    return TextFile(file, plain(file.text))
+    return TextFile(file, normalize_newlines(file.text))
 
 
 def _no_such_character(error: UnicodeEncodeError, encoding: str, path: str) -> ToolError:

@@ -7,25 +7,25 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.changes.planned import Planned, change_of
-from handrail.changes.recorder import Recorded
+from handrail.changes.planned import PlannedChangeSet, build_change
+from handrail.changes.recorder import RecordedChangeSet
 from handrail.edit.diff import Diff
 from handrail.protocol.change import Change, State
 from handrail.protocol.error import ToolError
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
 from handrail.tools.saving import Records
-from handrail.tools.slots import Slot
-from handrail.workspace.content import content_of
-from handrail.workspace.exact import reach
-from handrail.workspace.temporary import temporary_name
+from handrail.tools.slots import TargetPath
+from handrail.workspace.content import build_content
+from handrail.workspace.exact import open_parent
+from handrail.workspace.temporary import build_temporary_name
 from handrail.workspace.workspace import Workspace
 
 
-class Becomes(msgspec.Struct, frozen=True):
+class FileChange(msgspec.Struct, frozen=True):
     """What a path is to be."""
 
-    slot: Slot
+    slot: TargetPath
     data: bytes | None
     """None: it goes."""
     mode: int | None
@@ -39,7 +39,7 @@ class Becomes(msgspec.Struct, frozen=True):
         """The state of it then."""
         if self.data is None:
             return None
-        new = content_of(self.data)
+        new = build_content(self.data)
         return State(kind="file", hash=new.hash, size=new.size, mode=self.mode)
 
 
@@ -49,23 +49,23 @@ class _Row(NamedTuple):
     diff: str
 
 
-def change_together(
-    records: Records, context: Context, tool: str, summary: str, all_of_them: Sequence[Becomes]
-) -> Recorded:
+def commit_files(
+    records: Records, context: Context, tool: str, summary: str, all_of_them: Sequence[FileChange]
+) -> RecordedChangeSet:
     """Makes the changes; ToolError, and everything as it was, when one cannot be made."""
     context.check_cancelled()
     rows = [*_folders(all_of_them), *(_row(each) for each in all_of_them)]
     for each, row in zip(all_of_them, rows[-len(all_of_them) :], strict=True):
         _keep(records, context.workspace, each, row.step)
     steps = tuple(row.step for row in rows)
-    temporary = temporary_name(context.session_id, context.tool_call_id)
+    temporary = build_temporary_name(context.session_id, context.tool_call_id)
 
     def work() -> tuple[Step, ...]:
         taken = {step.path for step in _carried_out(records, temporary, steps)}
         return tuple(_as_taken(context.workspace, step) if step.path in taken else _stayed(step) for step in steps)
 
     changes, diffs = tuple(row.change for row in rows), tuple(row.diff for row in rows)
-    return records.record(context.tool_call_id, Planned(tool, summary, steps, changes, diffs), work)
+    return records.record(context.tool_call_id, PlannedChangeSet(tool, summary, steps, changes, diffs), work)
 
 
 def _carried_out(records: Records, temporary: str, steps: tuple[Step, ...]) -> list[Step]:
@@ -77,15 +77,15 @@ def _carried_out(records: Records, temporary: str, steps: tuple[Step, ...]) -> l
         raise ToolError(error.code, f"{error.message} No file was changed.", details=error.details) from error
 
 
-def _row(each: Becomes) -> _Row:
+def _row(each: FileChange) -> _Row:
     step = Step(each.slot.exact, each.slot.found.state, each.after)
-    change = change_of(step, each.slot.real, each.diff, binary=each.binary)
+    change = build_change(step, each.slot.real, each.diff, binary=each.binary)
     if each.renamed_from is not None:
         change = msgspec.structs.replace(change, action="renamed", renamed_from=each.renamed_from)
     return _Row(step, change, each.diff.text)
 
 
-def _folders(all_of_them: Sequence[Becomes]) -> Iterator[_Row]:
+def _folders(all_of_them: Sequence[FileChange]) -> Iterator[_Row]:
     """The folders that are made on the way, outer ones first."""
     made: set[bytes] = set()
     for each in all_of_them:
@@ -96,14 +96,14 @@ def _folders(all_of_them: Sequence[Becomes]) -> Iterator[_Row]:
                 made.add(exact)
                 step = Step(exact, None, State(kind="folder"))
                 shown = each.slot.real.rsplit("/", levels - number)[0]
-                yield _Row(step, change_of(step, shown, Diff("", 0, 0)), "")
+                yield _Row(step, build_change(step, shown, Diff("", 0, 0)), "")
 
 
-def _keep(records: Records, workspace: Workspace, each: Becomes, step: Step) -> None:
+def _keep(records: Records, workspace: Workspace, each: FileChange, step: Step) -> None:
     """Keeps what is replaced, to go back to it, and what replaces it, which is then written from there."""
     found = each.slot.found
     if found.current is not None or found.state is not None:
-        with reach(workspace, step.path) as landing:
+        with open_parent(workspace, step.path) as landing:
             if found.current is not None:
                 records.keep(found.current, landing)
             else:
@@ -116,7 +116,7 @@ def _as_taken(workspace: Workspace, step: Step) -> Step:
     """A step with the permissions that a new file got."""
     if step.before is not None or step.after is None or step.after.mode is not None:
         return step
-    with reach(workspace, step.path) as landing:
+    with open_parent(workspace, step.path) as landing:
         status = os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False)
     return Step(step.path, None, msgspec.structs.replace(step.after, mode=stat.S_IMODE(status.st_mode)))
 

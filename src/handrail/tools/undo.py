@@ -1,26 +1,26 @@
-"""undo: takes change sets back. For people only: no session offers it to a model."""
+"""undo: undoes change sets. For people only: no session offers it to a model."""
 
 import contextlib
 import os
 
-from handrail.changes.carrying import KEPT_WHOLE, Carrier
-from handrail.changes.conflicts import listed, refusal
-from handrail.changes.holding import Holding, holding_folder
-from handrail.changes.looking import keep_all, light, look_at
-from handrail.changes.manners import How
-from handrail.changes.planned import Budget, Planned, change_of
-from handrail.changes.recorder import Recorded, Recorder
-from handrail.changes.undoing import Plan, Way, plan_undo
-from handrail.edit.diff import Diff, unified_diff
+from handrail.changes.carrying import MAX_IN_MEMORY_BYTES, StepApplier
+from handrail.changes.conflicts import build_undo_error, format_numbers
+from handrail.changes.holding import StagingDir, build_staging_path
+from handrail.changes.looking import keep_all, probe_path, strip_data
+from handrail.changes.manners import ApplyOptions
+from handrail.changes.planned import DiffBudget, PlannedChangeSet, build_change
+from handrail.changes.recorder import RecordedChangeSet, Recorder
+from handrail.changes.undoing import UndoPlan, UndoStep, plan_undo
+from handrail.edit.diff import Diff, build_unified_diff
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.store.change_log import Step
-from handrail.tools.contract import Context, Output, Tool, Touched
-from handrail.workspace.errors import clipped
-from handrail.workspace.exact import shown_path
-from handrail.workspace.temporary import temporary_name
-from handrail.workspace.text import decoded
+from handrail.tools.contract import Context, Output, Tool, Touches
+from handrail.workspace.errors import clip_path
+from handrail.workspace.exact import render_path
+from handrail.workspace.temporary import build_temporary_name
+from handrail.workspace.text import decode_text
 from handrail.workspace.workspace import Workspace
 
 _NO_DIFF = Diff("", 0, 0)
@@ -30,13 +30,13 @@ class UndoArguments(Arguments, frozen=True):
     """The arguments of undo."""
 
     numbers: tuple[int, ...]
-    """The change sets to take back, all of them or none."""
+    """The change sets to undo, all of them or none."""
     lines: bool = False
-    """Where a file was changed since, take back only the lines that are as they were left."""
+    """Where a file was changed since, undo only the lines that are as they were left."""
 
 
 class UndoData(Wire, frozen=True, omit_defaults=False):
-    """What was taken back."""
+    """What was undone."""
 
     number: int | None
     """The change set that the undo is itself; None when nothing had to change."""
@@ -57,16 +57,16 @@ UNDO = ToolSpec(
 )
 
 
-def undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
+def build_undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
     """The tool undo for one session."""
 
     def run(context: Context, arguments: UndoArguments) -> Output:
         plan = plan_undo(workspace, recorder.history, arguments.numbers, lines=arguments.lines)
         if plan.conflicts:
-            raise refusal(plan.numbers, plan.conflicts)
+            raise build_undo_error(plan.numbers, plan.conflicts)
         _keep(workspace, recorder, plan)
         planned = _planned(workspace, recorder, plan)
-        temporary = temporary_name(context.session_id, context.tool_call_id)
+        temporary = build_temporary_name(context.session_id, context.tool_call_id)
 
         def work() -> tuple[Step, ...]:
             taken = {step.path for step in _carried_out(workspace, recorder, plan, temporary)}
@@ -74,10 +74,10 @@ def undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
 
         return _output(plan, planned, recorder.record(context.tool_call_id, planned, work))
 
-    def touches(arguments: UndoArguments) -> Touched:
+    def touches(arguments: UndoArguments) -> Touches:
         entries = [recorder.history.log.entry(number) for number in arguments.numbers]
         paths = {step.path for entry in entries if entry is not None for step in entry.body.steps}
-        return Touched(writes=tuple(shown_path(workspace, path) for path in sorted(paths)))
+        return Touches(writes=tuple(render_path(workspace, path) for path in sorted(paths)))
 
     return Tool(UNDO, run, touches)
 
@@ -86,27 +86,27 @@ def preview_undo(workspace: Workspace, recorder: Recorder, arguments: UndoArgume
     """The differences that an undo would make."""
     plan = plan_undo(workspace, recorder.history, arguments.numbers, lines=arguments.lines)
     if plan.conflicts:
-        raise refusal(plan.numbers, plan.conflicts)
+        raise build_undo_error(plan.numbers, plan.conflicts)
     return "".join(_planned(workspace, recorder, plan).diffs)
 
 
-def _carried_out(workspace: Workspace, recorder: Recorder, plan: Plan, temporary: str) -> list[Step]:
-    """Takes the ways back. What is taken out is held until the end, so that it can go back if one of them fails."""
+def _carried_out(workspace: Workspace, recorder: Recorder, plan: UndoPlan, temporary: str) -> list[Step]:
+    """Takes the steps. What is taken out is held until the end, so that it can go back if one of them fails."""
     history = recorder.history
-    with contextlib.closing(Holding(holding_folder(history.folder, temporary))) as holding:
-        how = How(
-            manners=plan.manners,
-            found={way.step.path: light(way.found) for way in plan.ways},
-            opened=dict(plan.opened),
-            holding=holding,
+    with contextlib.closing(StagingDir(build_staging_path(history.folder, temporary))) as staging:
+        how = ApplyOptions(
+            placements=plan.placements,
+            known_states={way.step.path: strip_data(way.found) for way in plan.steps},
+            unlocked_dirs=dict(plan.opened),
+            staging=staging,
         )
-        return Carrier(workspace, history, temporary, how).carry_out(way.step for way in plan.ways)
+        return StepApplier(workspace, history, temporary, how).apply_steps(way.step for way in plan.steps)
 
 
-def _keep(workspace: Workspace, recorder: Recorder, plan: Plan) -> None:
+def _keep(workspace: Workspace, recorder: Recorder, plan: UndoPlan) -> None:
     """Keeps what the undo takes away, so that it can be undone itself; and sees that all it brings back is there."""
     needed: dict[str, bytes] = {}
-    for way in plan.ways:
+    for way in plan.steps:
         after, before = way.step.after, way.step.before
         if after is not None and way.data is not None:
             recorder.keep_bytes(after.hash, way.data)
@@ -114,60 +114,60 @@ def _keep(workspace: Workspace, recorder: Recorder, plan: Plan) -> None:
             continue
         needed.setdefault(after.hash, way.step.path)
     for missing in recorder.history.blobs.missing(needed):
-        path = clipped(os.fsdecode(needed[missing]))
+        path = clip_path(os.fsdecode(needed[missing]))
         raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
-    keep_all(workspace, recorder.history, ((way.step.path, way.found) for way in plan.ways))
+    keep_all(workspace, recorder.history, ((way.step.path, way.found) for way in plan.steps))
 
 
-def _planned(workspace: Workspace, recorder: Recorder, plan: Plan) -> Planned:
-    shown = [shown_path(workspace, way.step.path) for way in plan.ways]
-    budget = Budget()
+def _planned(workspace: Workspace, recorder: Recorder, plan: UndoPlan) -> PlannedChangeSet:
+    shown = [render_path(workspace, way.step.path) for way in plan.steps]
+    budget = DiffBudget()
     diffs = [
         _diff(workspace, recorder, way, path) if budget.allows(way.step) else _NO_DIFF
-        for way, path in zip(plan.ways, shown, strict=True)
+        for way, path in zip(plan.steps, shown, strict=True)
     ]
-    steps = tuple(way.step for way in plan.ways)
-    files = [way.found.current is not None for way in plan.ways]
+    steps = tuple(way.step for way in plan.steps)
+    files = [way.found.current is not None for way in plan.steps]
     changes = tuple(
-        change_of(step, path, diff, binary=is_file and diff is _NO_DIFF)
+        build_change(step, path, diff, binary=is_file and diff is _NO_DIFF)
         for step, path, diff, is_file in zip(steps, shown, diffs, files, strict=True)
     )
-    return Planned(
+    return PlannedChangeSet(
         "undo",
         _summary(plan),
         steps,
         changes,
         tuple(diff.text for diff in diffs),
         plan.numbers,
-        apart=tuple(path for path, manner in plan.manners.items() if manner.in_place is False),
+        unlinked_paths=tuple(path for path, manner in plan.placements.items() if manner.in_place is False),
         was=plan.was,
         opened=plan.opened,
     )
 
 
-def _diff(workspace: Workspace, recorder: Recorder, way: Way, path: str) -> Diff:
+def _diff(workspace: Workspace, recorder: Recorder, way: UndoStep, path: str) -> Diff:
     """What the way back changes, where both sides are text of a size that can be compared. One file at a time is read
     for it: there may be very many."""
     after, now = way.step.after, way.found.current
     if now is not None and now.data is None:
-        now = look_at(workspace, way.step.path, keep=KEPT_WHOLE).current
-    if max(way.step.before.size if way.step.before else 0, after.size if after else 0) > KEPT_WHOLE:
+        now = probe_path(workspace, way.step.path, keep=MAX_IN_MEMORY_BYTES).current
+    if max(way.step.before.size if way.step.before else 0, after.size if after else 0) > MAX_IN_MEMORY_BYTES:
         return _NO_DIFF
-    old = decoded(now.data) if now is not None and now.data is not None else None
+    old = decode_text(now.data) if now is not None and now.data is not None else None
     if (now is not None and old is None) or (after is not None and after.kind != "file"):
         return _NO_DIFF
     content = way.data if way.data is not None or after is None else _content(recorder, after.hash, path)
-    new = decoded(content) if content is not None else None
+    new = decode_text(content) if content is not None else None
     if after is not None and new is None:
         return _NO_DIFF
-    return unified_diff(old.text if old else None, new.text if new else None, path)
+    return build_unified_diff(old.text if old else None, new.text if new else None, path)
 
 
 def _content(recorder: Recorder, digest: str, path: str) -> bytes:
     try:
         return b"".join(recorder.history.blobs.chunks(digest))
     except StoreError as error:
-        raise ToolError("IO_ERROR", f"{clipped(path)} cannot be brought back: {error}. Nothing was undone.") from None
+        raise ToolError("IO_ERROR", f"{clip_path(path)} cannot be brought back: {error}. Nothing was undone.") from None
 
 
 def _stayed(step: Step) -> Step:
@@ -175,7 +175,7 @@ def _stayed(step: Step) -> Step:
     return Step(step.path, step.before, step.before)
 
 
-def _output(plan: Plan, planned: Planned, made: Recorded) -> Output:
+def _output(plan: UndoPlan, planned: PlannedChangeSet, made: RecordedChangeSet) -> Output:
     summary = _summary(plan)
     diff = "".join(planned.diffs)
     paths = tuple(change.path for change in planned.changes)
@@ -190,8 +190,8 @@ def _output(plan: Plan, planned: Planned, made: Recorded) -> Output:
     )
 
 
-def _summary(plan: Plan) -> str:
-    states = [(way.step.path, way.step.after or way.step.before) for way in plan.ways]
+def _summary(plan: UndoPlan) -> str:
+    states = [(way.step.path, way.step.after or way.step.before) for way in plan.steps]
     files = [path for path, state in states if state is not None and state.kind != "folder"]
-    did = f"{'Brought' if plan.brings_back else 'Took'} back {listed(plan.changes)}"
-    return f"{did}: {clipped(os.fsdecode(files[0])) if len(files) == 1 else f'{len(files)} files'}"
+    did = f"{'Brought' if plan.brings_back else 'Took'} back {format_numbers(plan.changes)}"
+    return f"{did}: {clip_path(os.fsdecode(files[0])) if len(files) == 1 else f'{len(files)} files'}"

@@ -7,12 +7,12 @@ from msgspec import Meta
 from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Seen, Tool, Touched
+from handrail.tools.contract import Context, Output, ReadMarks, Tool, Touches
 
 if TYPE_CHECKING:
     from handrail.tools.saving import Records
 
-LONGEST = 32 * 1024 * 1024
+MAX_CONTENT_CHARS = 32 * 1024 * 1024
 """Characters that one write may carry: several copies of them are in memory and in the journal."""
 
 
@@ -20,7 +20,7 @@ class WriteArguments(Arguments, frozen=True):
     """The arguments of write."""
 
     path: Annotated[str, Meta(description="File to write, relative to the workspace. Parents are created.")]
-    content: Annotated[str, Meta(max_length=LONGEST, description="The whole new content.")]
+    content: Annotated[str, Meta(max_length=MAX_CONTENT_CHARS, description="The whole new content.")]
 
 
 class WriteData(Wire, frozen=True, omit_defaults=False):
@@ -56,7 +56,7 @@ WRITE = ToolSpec(
 )
 
 
-def write_tool(seen: Seen, records: "Records") -> Tool:
+def build_write_tool(seen: ReadMarks, records: "Records") -> Tool:
     """The tool write for one session. What it is done with is loaded when it is first used: many sessions only look."""
 
     def run(context: Context, arguments: WriteArguments) -> Output:
@@ -65,8 +65,8 @@ def write_tool(seen: Seen, records: "Records") -> Tool:
         return write(context, arguments, seen, records)
 
     def preview(context: Context, arguments: WriteArguments) -> Preview:
-        from handrail.tools.writing import diff_before  # noqa: PLC0415  as said
+        from handrail.tools.writing import preview_write  # noqa: PLC0415  as said
 
-        return diff_before(context, arguments, seen, records)
+        return preview_write(context, arguments, seen, records)
 
-    return Tool(WRITE, run, lambda arguments: Touched(writes=(arguments.path,)), preview)
+    return Tool(WRITE, run, lambda arguments: Touches(writes=(arguments.path,)), preview)

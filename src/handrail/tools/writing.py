@@ -2,57 +2,57 @@
 
 import msgspec
 
-from handrail.edit.diff import Diff, unified_diff
-from handrail.edit.newlines import plain
+from handrail.edit.diff import Diff, build_unified_diff
+from handrail.edit.newlines import normalize_newlines
 from handrail.edit.omission.guard import refuse_omission_in_file
 from handrail.protocol.permission import Preview
-from handrail.tools.contract import Context, Output, Seen
-from handrail.tools.looking import landed, look
-from handrail.tools.marks import Whole, encode_mark
-from handrail.tools.parses import parse_warning
-from handrail.tools.saving import Records, Saved, Saving, refuse_linked, save
+from handrail.tools.contract import Context, Output, ReadMarks
+from handrail.tools.looking import open_target, read_file_state
+from handrail.tools.marks import WholeFileMark, encode_mark
+from handrail.tools.parses import find_parse_warning
+from handrail.tools.saving import CommitResult, FileWrite, Records, check_hard_links, commit_file
 from handrail.tools.write import WriteArguments, WriteData
-from handrail.workspace.current import Current
-from handrail.workspace.errors import clipped
+from handrail.workspace.current import FileSnapshot
+from handrail.workspace.errors import clip_path
 from handrail.workspace.text import (
+    DecodedText,
     Encoding,
     LineEnding,
-    Text,
-    decoded,
-    encoded,
-    line_ending_of,
-    whole_characters,
+    decode_text,
+    detect_line_ending,
+    encode_text,
+    trim_cut_character,
 )
-from handrail.workspace.walk import Landing
+from handrail.workspace.walk import ResolvedParent
 
-DIFFED = 8 * 1024 * 1024
+MAX_DIFF_BYTES = 8 * 1024 * 1024
 """Old contents above this size are replaced without a diff."""
 
 
-def write(context: Context, arguments: WriteArguments, seen: Seen, records: Records) -> Output:
+def write(context: Context, arguments: WriteArguments, seen: ReadMarks, records: Records) -> Output:
     """Writes the file."""
-    with landed(context, arguments.path) as (landing, real):
+    with open_target(context, arguments.path) as (landing, real):
         plan = _plan(landing, real, arguments, seen, records)
         diff = _diff(plan, arguments.content, real)
-        saving = Saving("write", arguments.path, real, plan.before, plan.data, diff, _is_binary(plan))
-        saved = save(records, context, landing, saving)
-    seen.mark_seen(real, encode_mark(Whole(saved.written.hash)))
+        saving = FileWrite("write", arguments.path, real, plan.before, plan.data, diff, _is_binary(plan))
+        saved = commit_file(records, context, landing, saving)
+    seen.set_mark(real, encode_mark(WholeFileMark(saved.written.hash)))
     return _output(arguments, real, plan, saved, diff)
 
 
-def diff_before(context: Context, arguments: WriteArguments, seen: Seen, records: Records) -> Preview:
+def preview_write(context: Context, arguments: WriteArguments, seen: ReadMarks, records: Records) -> Preview:
     """What would change."""
-    with landed(context, arguments.path) as (landing, real):
+    with open_target(context, arguments.path) as (landing, real):
         plan = _plan(landing, real, arguments, seen, records)
     diff = _diff(plan, arguments.content, real)
     return Preview(kind="diff", text=diff.text or "(no change)\n", truncated=diff.truncated)
 
 
-class _Plan(msgspec.Struct, frozen=True):
+class _WritePlan(msgspec.Struct, frozen=True):
     """Everything about a write but the doing."""
 
-    before: Current | None
-    text_before: Text | None
+    before: FileSnapshot | None
+    text_before: DecodedText | None
     data: bytes
     encoding: str
     line_ending: str
@@ -64,24 +64,26 @@ class _Plan(msgspec.Struct, frozen=True):
         return self.text_before.text if self.text_before else None
 
 
-def _plan(landing: Landing, real: str, arguments: WriteArguments, seen: Seen, records: Records) -> _Plan:
-    found = look(landing, real, arguments.path, seen, records, keep=DIFFED, doing="writing")
+def _plan(
+    landing: ResolvedParent, real: str, arguments: WriteArguments, seen: ReadMarks, records: Records
+) -> _WritePlan:
+    found = read_file_state(landing, real, arguments.path, seen, records, keep=MAX_DIFF_BYTES, doing="writing")
     found.refuse_stale()
-    path, before = clipped(arguments.path), found.before
-    text = decoded(before.data) if before and before.data is not None else None
+    path, before = clip_path(arguments.path), found.before
+    text = decode_text(before.data) if before and before.data is not None else None
     if text is not None:
-        refuse_omission_in_file(text.text, plain(arguments.content), real)
+        refuse_omission_in_file(text.text, normalize_newlines(arguments.content), real)
     data, encoding, ending, warnings = _bytes(arguments.content, *_format(before, text), path)
-    refuse_linked(before, data, arguments.path)
+    check_hard_links(before, data, arguments.path)
     if found.seen and before is None:
         warnings = (*warnings, f"{path} was removed since you read it; it is a new file now.")
-    return _Plan(before, text, data, encoding, ending, found.unread, warnings)
+    return _WritePlan(before, text, data, encoding, ending, found.unread, warnings)
 
 
-def _format(before: Current | None, text: Text | None) -> tuple[Encoding, LineEnding]:
+def _format(before: FileSnapshot | None, text: DecodedText | None) -> tuple[Encoding, LineEnding]:
     """The encoding and line endings to keep: those of the file, by its first bytes where it is large."""
     if before is not None and before.data is None:
-        text = decoded(whole_characters(before.start))
+        text = decode_text(trim_cut_character(before.start))
     return (text.encoding, text.line_ending) if text else ("utf-8", "lf")
 
 
@@ -89,18 +91,18 @@ def _bytes(
     content: str, encoding: Encoding, ending: LineEnding, path: str
 ) -> tuple[bytes, str, LineEnding, tuple[str, ...]]:
     """The content as the file has it, and what encoding and line endings that makes."""
-    becomes: LineEnding = "crlf" if ending == "crlf" and "\n" in content else line_ending_of(content)
+    becomes: LineEnding = "crlf" if ending == "crlf" and "\n" in content else detect_line_ending(content)
     try:
-        return encoded(content, encoding, ending), encoding, becomes, ()
+        return encode_text(content, encoding, ending), encoding, becomes, ()
     except UnicodeEncodeError as error:
         warning = f"{path} was {encoding}, which has no {content[error.start]!r}; it is UTF-8 now."
-        return encoded(content, "utf-8", ending), "utf-8", becomes, (warning,)
+        return encode_text(content, "utf-8", ending), "utf-8", becomes, (warning,)
 
 
-def _diff(plan: _Plan, content: str, real: str) -> Diff:
+def _diff(plan: _WritePlan, content: str, real: str) -> Diff:
     if plan.before is not None and plan.text_before is None:
         return Diff("(the old content is binary or over 8 MiB: no diff)\n", content.count("\n"), 0)
-    diff = unified_diff(plan.old, content.replace("\r\n", "\n"), real)
+    diff = build_unified_diff(plan.old, content.replace("\r\n", "\n"), real)
     if diff.text or plan.before is None or plan.before.data == plan.data:
         return diff
     before = plan.text_before.line_ending if plan.text_before else "none"
@@ -109,14 +111,14 @@ def _diff(plan: _Plan, content: str, real: str) -> Diff:
     return Diff("(only bytes that are no text change)\n", 0, 0)
 
 
-def _is_binary(plan: _Plan) -> bool:
+def _is_binary(plan: _WritePlan) -> bool:
     return plan.before is not None and plan.before.data is not None and plan.text_before is None
 
 
-def _output(arguments: WriteArguments, real: str, plan: _Plan, saved: Saved, diff: Diff) -> Output:
+def _output(arguments: WriteArguments, real: str, plan: _WritePlan, saved: CommitResult, diff: Diff) -> Output:
     before, written, changes = plan.before, saved.written, saved.changes
-    broken = parse_warning(real, before.data if before else None, plan.data)
-    summary = _summary(clipped(arguments.path), diff, created=before is None, unchanged=changes is None)
+    broken = find_parse_warning(real, before.data if before else None, plan.data)
+    summary = _summary(clip_path(arguments.path), diff, created=before is None, unchanged=changes is None)
     return Output(
         summary=summary,
         content=f"{summary}.\n",

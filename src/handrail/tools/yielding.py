@@ -1,56 +1,58 @@
-"""Runs a command in a layer that may go on after its call: then its layer goes on with it, until it ends."""
+"""Runs a command that may outlive its call in an overlay: then the overlay lives on with it, until it ends."""
 
 import os
 
 from handrail.changes.recorder import Recorder
-from handrail.policy.confinement import Runnable
-from handrail.process.ran import Ran
-from handrail.process.sessions.layers import Yielded
-from handrail.process.sessions.sessions import new_name
+from handrail.policy.confinement import RunnableCommand
+from handrail.process.ran import CommandResult
+from handrail.process.sessions.layers import OverlayNote
+from handrail.process.sessions.sessions import generate_id
 from handrail.protocol.result import SandboxUsed
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.layer.layer import Layer
-from handrail.sandbox.layer.owner import give_to
-from handrail.tools.commands import Commands
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.layer.layer import Overlay
+from handrail.sandbox.layer.owner import assign_owner
+from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import Background, CommandContext, Output
 from handrail.tools.exec import ExecArguments
-from handrail.tools.hand_over import handed_over
-from handrail.tools.keeping import Keeping
-from handrail.tools.layered import conclude
-from handrail.tools.running import check_ran, launch_of, updates_of, watch_disk
-from handrail.tools.sandbox_words import layered_sandbox_of
-from handrail.tools.trying import layer_over, trial_of
+from handrail.tools.hand_over import build_handover_output
+from handrail.tools.keeping import DetachedRun
+from handrail.tools.layered import judge_and_commit
+from handrail.tools.running import build_updates, check_ran, prepare_launch, watch_disk
+from handrail.tools.sandbox_words import build_overlay_sandbox_used
+from handrail.tools.trying import build_run_preview, open_overlay
 
 
-def execute_yielding(
+def execute_detachable(
     context: CommandContext,
     arguments: ExecArguments,
-    todo: Runnable,
-    confinement: Confinement,
-    commands: Commands,
+    todo: RunnableCommand,
+    profile: SandboxProfile,
+    commands: CommandEnvironment,
     background: Background,
     recorder: Recorder,
 ) -> Output:
-    """How it went, judged and kept, where it ended in time; else what goes on, and is judged and kept when it ends."""
-    keeping = Keeping(context, arguments, background, commands.spill_folder)
+    """How it went, judged and committed, if it ended in time; else what goes on: then that happens when it ends."""
+    keeping = DetachedRun(context, arguments, background, commands.spill_folder)
     hosts = commands.hosts_open_to(context, todo)
-    confinement = keeping.confine(confinement, hosts)
-    used = layered_sandbox_of(confinement, commands, hosts)
-    with layer_over(context, confinement, commands) as layer:
-        confinement = watch_disk(context, confinement, layer)
-        _give(layer, keeping, context, background, used)
-        launch = launch_of(context, todo, confinement, commands, layer)
-        ran = keeping.run(launch, confinement.limits, updates_of(context))
-        if isinstance(ran, Ran):
+    profile = keeping.confine(profile, hosts)
+    used = build_overlay_sandbox_used(profile, commands, hosts)
+    with open_overlay(context, profile, commands) as overlay:
+        profile = watch_disk(context, profile, overlay)
+        _give(overlay, keeping, context, background, used)
+        launch = prepare_launch(context, todo, profile, commands, overlay)
+        ran = keeping.run(launch, profile.limits, build_updates(context))
+        if isinstance(ran, CommandResult):
             check_ran(ran, commands)
-            trial = trial_of(context, keeping.went(ran, confinement), commands, layer)
-            return conclude(context, arguments, trial, commands, recorder, layer)
-        layer.let_go()
-    return handed_over(context, ran, used, waited=True)
+            preview = build_run_preview(context, keeping.to_networked_run(ran, profile), commands, overlay)
+            return judge_and_commit(context, arguments, preview, commands, recorder, overlay)
+        overlay.release()
+    return build_handover_output(context, ran, used, waited=True)
 
 
-def _give(layer: Layer, keeping: Keeping, context: CommandContext, background: Background, used: SandboxUsed) -> None:
-    """Whoever is killed from here on leaves no layer that nobody sees to."""
-    keeping.name = new_name()
-    give_to(layer, os.path.join(background.folder, keeping.name))
-    keeping.layer = Yielded(layer.folder, context.tool_call_id, used)
+def _give(
+    overlay: Overlay, keeping: DetachedRun, context: CommandContext, background: Background, used: SandboxUsed
+) -> None:
+    """Whoever is killed from here on leaves no overlay without an owner."""
+    keeping.name = generate_id()
+    assign_owner(overlay, os.path.join(background.folder, keeping.name))
+    keeping.layer = OverlayNote(overlay.folder, context.tool_call_id, used)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-_LARGE = 1 << 18
+_MIN_THREADED_BYTES = 1 << 18
 """Bytes that take longer to hash than a thread takes to start."""
 _ZEROS = bytes(1 << 16)
 
@@ -20,15 +20,15 @@ class Content(msgspec.Struct, frozen=True):
     pieces: Callable[[], Iterable[bytes]]
 
 
-def content_of(data: bytes) -> Content:
+def build_content(data: bytes) -> Content:
     """Bytes that are at hand."""
     return Content(hashlib.sha256(data).hexdigest(), len(data), lambda: (data,))
 
 
-def hash_meanwhile(data: bytes) -> Callable[[], str]:
+def start_hash(data: bytes) -> Callable[[], str]:
     """Begins to hash the bytes; whoever calls what is returned waits for the end. Large ones are hashed by a thread of
     their own, without Python's lock, so that something else can be done meanwhile."""
-    if len(data) < _LARGE:
+    if len(data) < _MIN_THREADED_BYTES:
         digest = hashlib.sha256(data).hexdigest()
         return lambda: digest
     found: list[str] = []

@@ -11,11 +11,11 @@ import msgspec
 
 from handrail.protocol.error import ToolError
 
-MOST_FILES = 500_000
+MAX_FILES = 500_000
 
 
 @contextmanager
-def place_for_copy(source: str, keep: str | None = None) -> Generator[str]:
+def make_copy_folder(source: str, keep: str | None = None) -> Generator[str]:
     """A new folder for a copy of another: a temporary one that is removed at the end, or one to keep. ToolError where
     that is there already, or lies in what is to be copied."""
     if keep is not None:
@@ -51,7 +51,7 @@ def _remove(folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-class Copied(msgspec.Struct, frozen=True):
+class CopyResult(msgspec.Struct, frozen=True):
     """What came of it."""
 
     files: int
@@ -59,7 +59,7 @@ class Copied(msgspec.Struct, frozen=True):
     """What is neither file nor folder nor link, or could not be read; relative."""
 
 
-def copy_tree(source: str, target: str) -> Copied:
+def copy_tree(source: str, target: str) -> CopyResult:
     """Copies files, folders and links, each as it is: no link is followed. ToolError where it is too much."""
     os.makedirs(target, mode=0o700, exist_ok=True)
     copying = _Copying(source, target)
@@ -67,7 +67,7 @@ def copy_tree(source: str, target: str) -> Copied:
         copying.copy_folder(copying.waiting.pop())
     for name, mode in reversed(copying.made):
         os.chmod(os.path.join(target, name), mode)
-    return Copied(copying.files, tuple(sorted(copying.left_out)))
+    return CopyResult(copying.files, tuple(sorted(copying.left_out)))
 
 
 class _Copying:
@@ -90,8 +90,8 @@ class _Copying:
 
     def _copy(self, entry: "os.DirEntry[str]", name: str) -> None:
         self.files += 1
-        if self.files > MOST_FILES:
-            raise ToolError("LIMIT_EXCEEDED", f"The workspace has more than {MOST_FILES} files. None was used.")
+        if self.files > MAX_FILES:
+            raise ToolError("LIMIT_EXCEEDED", f"The workspace has more than {MAX_FILES} files. None was used.")
         target = os.path.join(self._target, name)
         if not entry.is_dir(follow_symlinks=False):
             if not _copied(entry, target):

@@ -9,19 +9,19 @@ from collections.abc import Callable
 import msgspec
 
 from handrail.protocol.error import ToolError
-from handrail.workspace.content import hash_meanwhile
-from handrail.workspace.errors import clipped
-from handrail.workspace.text import SAMPLE
+from handrail.workspace.content import start_hash
+from handrail.workspace.errors import clip_path
+from handrail.workspace.text import SAMPLE_BYTES
 
-DIGITS = 16
+HASH_DIGITS = 16
 """Of a hash, in the name of an unfinished file."""
-_CHUNK = 1 << 20
-_COMPARED = 1 << 16
+_CHUNK_BYTES = 1 << 20
+_COMPARED_CHUNK_BYTES = 1 << 16
 """Bytes compared at a time: so few that they stay in the cache."""
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Current(msgspec.Struct, frozen=True):
+class FileSnapshot(msgspec.Struct, frozen=True):
     """The bytes a write is about to replace."""
 
     status: os.stat_result
@@ -38,7 +38,7 @@ class Current(msgspec.Struct, frozen=True):
         return self.digest if isinstance(self.digest, str) else self.digest()
 
 
-def current(folder: int, name: str, keep: int) -> Current | None:
+def read_file_snapshot(folder: int, name: str, keep: int) -> FileSnapshot | None:
     """The file as it is now, its bytes kept up to a size; None when there is none."""
     try:
         descriptor = os.open(name, _READ, dir_fd=folder)
@@ -55,21 +55,21 @@ def current(folder: int, name: str, keep: int) -> Current | None:
         os.close(descriptor)
 
 
-def is_still(folder: int, name: str, known: Current) -> bool:
+def is_unchanged(folder: int, name: str, known: FileSnapshot) -> bool:
     """Whether a name has exactly the file and the bytes that we know."""
     try:
         descriptor = os.open(name, _READ, dir_fd=folder)
     except OSError:
         return False
     try:
-        return os.path.samestat(os.fstat(descriptor), known.status) and holds(descriptor, known)
+        return os.path.samestat(os.fstat(descriptor), known.status) and has_same_bytes(descriptor, known)
     except OSError:
         return False
     finally:
         os.close(descriptor)
 
 
-def link_hash(folder: int, name: str) -> str | None:
+def hash_link(folder: int, name: str) -> str | None:
     """The hash of a link's target; None when it is no link."""
     try:
         return hashlib.sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
@@ -77,38 +77,38 @@ def link_hash(folder: int, name: str) -> str | None:
         return None
 
 
-def holds(descriptor: int, known: Current) -> bool:
+def has_same_bytes(descriptor: int, known: FileSnapshot) -> bool:
     """Whether an open file has the bytes that we know: compared where they are at hand, as that is quicker."""
     if known.data is None:
         return _contents(descriptor, known.status, 0).hash == known.hash
     at = 0
-    while chunk := os.read(descriptor, _COMPARED):
+    while chunk := os.read(descriptor, _COMPARED_CHUNK_BYTES):
         if not known.data.startswith(chunk, at):
             return False
         at += len(chunk)
     return at == len(known.data)
 
 
-def _contents(descriptor: int, status: os.stat_result, keep: int) -> Current:
+def _contents(descriptor: int, status: os.stat_result, keep: int) -> FileSnapshot:
     if status.st_size <= keep:
         # In one piece, as the file most likely is: one byte more than its size shows that it did not grow.
         data = os.read(descriptor, status.st_size + 1)
         if len(data) == status.st_size and not os.read(descriptor, 1):
-            return Current(status, hash_meanwhile(data), data, data[:SAMPLE])
+            return FileSnapshot(status, start_hash(data), data, data[:SAMPLE_BYTES])
         os.lseek(descriptor, 0, os.SEEK_SET)
     digest, kept, size, start = hashlib.sha256(), bytearray(), 0, b""
-    while chunk := os.read(descriptor, _CHUNK):
+    while chunk := os.read(descriptor, _CHUNK_BYTES):
         digest.update(chunk)
-        start = start or chunk[:SAMPLE]
+        start = start or chunk[:SAMPLE_BYTES]
         size += len(chunk)
         if size <= keep:
             kept += chunk
-    return Current(status, digest.hexdigest(), bytes(kept) if size <= keep else None, start)
+    return FileSnapshot(status, digest.hexdigest(), bytes(kept) if size <= keep else None, start)
 
 
-def changed(path: str) -> ToolError:
+def build_conflict_error(path: str) -> ToolError:
     """The refusal when somebody else was faster."""
     return ToolError(
         "CONFLICT",
-        f"{clipped(path)} changed while it was being written. Nothing was written. Read it, then call again.",
+        f"{clip_path(path)} changed while it was being written. Nothing was written. Read it, then call again.",
     )

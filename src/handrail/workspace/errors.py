@@ -23,23 +23,23 @@ _CODES: dict[int, tuple[ErrorCode, str]] = {
 }
 
 
-def tool_error(error: OSError, path: str) -> ToolError:
+def to_tool_error(error: OSError, path: str) -> ToolError:
     """The refusal a model reads for an error of the operating system."""
     number = error.errno or 0
     known = _CODES.get(number)
     if known is None:
         name = errno.errorcode.get(number, "unknown error")
-        return ToolError("IO_ERROR", f"{clipped(path)} could not be used: {name} ({os.strerror(number)}).")
+        return ToolError("IO_ERROR", f"{clip_path(path)} could not be used: {name} ({os.strerror(number)}).")
     code, message = known
-    return ToolError(code, message.format(path=clipped(path)))
+    return ToolError(code, message.format(path=clip_path(path)))
 
 
-def outside(path: str) -> OSError:
+def build_outside_error(path: str) -> OSError:
     """The error for a path that leads out of every root."""
     return OSError(errno.EXDEV, "outside the workspace", path)
 
 
-def clipped(path: str) -> str:
-    """A path as it may stand in a message."""
+def clip_path(path: str) -> str:
+    """A path without its middle if it is long. It is escaped as by `clip_text`."""
     visible = path if path.isprintable() else path.encode("unicode_escape", "surrogatepass").decode("ascii")
     return visible if len(visible) <= 200 else f"{visible[:160]}…{visible[-36:]}"

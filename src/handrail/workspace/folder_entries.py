@@ -49,7 +49,7 @@ def read_entries(root: Root, path: str, owner: int, *, kernel: bool) -> Entries 
         # Who owns a folder opens it with chmod; of another's, a command reads as little as this does.
         return NOTHING if error.errno in _REFUSED and owner != os.geteuid() else CLOSED
     try:
-        return _sorted_out(descriptor, root.shown(path))
+        return _sorted_out(descriptor, root.display_path(path))
     finally:
         os.close(descriptor)
 

@@ -6,27 +6,27 @@ from collections import deque
 from collections.abc import Iterator
 
 from handrail.protocol.error import ToolError
-from handrail.workspace.errors import clipped, tool_error
+from handrail.workspace.errors import clip_path, to_tool_error
 from handrail.workspace.workspace import Workspace
 
 
-def file_bytes(workspace: Workspace, path: str, most: int) -> bytes:
+def read_small_file(workspace: Workspace, path: str, most: int) -> bytes:
     """All of a regular file; ToolError where there is none, or a larger one. A pipe or a device is not waited for."""
     with workspace.open_file(path) as opened:
         if opened.status.st_size > most:
-            raise ToolError("LIMIT_EXCEEDED", f"{clipped(path)} has more than {most} bytes.")
+            raise ToolError("LIMIT_EXCEEDED", f"{clip_path(path)} has more than {most} bytes.")
         try:
             data = b""
             while len(data) <= most and (piece := os.read(opened.descriptor, most + 1 - len(data))):
                 data += piece
         except OSError as error:
-            raise tool_error(error, path) from None
+            raise to_tool_error(error, path) from None
     if len(data) > most:
-        raise ToolError("LIMIT_EXCEEDED", f"{clipped(path)} has more than {most} bytes.")
+        raise ToolError("LIMIT_EXCEEDED", f"{clip_path(path)} has more than {most} bytes.")
     return data
 
 
-def folder_names(workspace: Workspace, path: str, most: int) -> tuple[tuple[str, ...], int]:
+def list_folder_names(workspace: Workspace, path: str, most: int) -> tuple[tuple[str, ...], int]:
     """The first names in a folder, in their order, and how many it has; names that are no text are left out."""
     count = 0
     with workspace.open_folder(path) as opened:
@@ -42,11 +42,11 @@ def folder_names(workspace: Workspace, path: str, most: int) -> tuple[tuple[str,
 
                 first = heapq.nsmallest(most, names())
         except OSError as error:
-            raise tool_error(error, path) from None
+            raise to_tool_error(error, path) from None
     return tuple(first), count
 
 
-def files_below(workspace: Workspace, path: str, most: int, depth: int) -> tuple[str, ...]:
+def list_files_below(workspace: Workspace, path: str, most: int, depth: int) -> tuple[str, ...]:
     """The first regular files below a folder, upper levels first, relative to it; links are not followed. At most ten
     names are looked at for each file that is wanted: a tree may be all folders."""
     found: list[str] = []
@@ -55,7 +55,7 @@ def files_below(workspace: Workspace, path: str, most: int, depth: int) -> tuple
         folder, level = waiting.popleft()
         looks -= 1
         try:
-            names, _ = folder_names(workspace, f"{path}/{folder}" if folder else path, most)
+            names, _ = list_folder_names(workspace, f"{path}/{folder}" if folder else path, most)
         except ToolError:
             continue
         looks -= len(names)
@@ -72,6 +72,6 @@ def files_below(workspace: Workspace, path: str, most: int, depth: int) -> tuple
 def _kind(workspace: Workspace, path: str) -> str:
     """Of the name itself: where a link leads is another file's business."""
     try:
-        return workspace.look(path, "delete").kind
+        return workspace.fact_for_command(path, "delete").kind
     except ToolError:
         return "missing"

@@ -3,25 +3,25 @@
 import os
 from typing import TYPE_CHECKING
 
-from handrail.workspace.ignore_files import FILES, IgnoreFiles, parsed_rules
+from handrail.workspace.ignore_files import FILES, IgnoreFiles, parse_settings_rules
 
 if TYPE_CHECKING:
-    from handrail.workspace.ignore_file import Rules
+    from handrail.workspace.ignore_file import IgnoreRules
 
-ALWAYS = (".git", "node_modules", "dist", "build", ".next")
-TEMPORARY = ".handrail-"
+ALWAYS_IGNORED = (".git", "node_modules", "dist", "build", ".next")
+TEMPORARY_PREFIX = ".handrail-"
 """How the names of our own unfinished files begin."""
 
-_ALWAYS = frozenset(map(os.fsencode, ALWAYS))
-_TEMPORARY = TEMPORARY.encode()
+_ALWAYS = frozenset(map(os.fsencode, ALWAYS_IGNORED))
+_TEMPORARY = TEMPORARY_PREFIX.encode()
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-_Level = tuple[int, "Rules"]
+_Level = tuple[int, "IgnoreRules"]
 """Rules, and how many bytes of a path lead to their folder."""
 _NO_LEVELS: tuple[tuple[_Level, ...], ...] = ((),) * len(FILES)
 
 
-class Ignore:
+class IgnoreStack:
     """The rules that hold in one folder: its own, its parents', the person's and the built-in ones."""
 
     __slots__ = ("_files", "_levels", "_path", "_person", "_settings", "_start")
@@ -29,8 +29,8 @@ class Ignore:
     def __init__(
         self,
         files: IgnoreFiles | None = None,
-        settings: "Rules | None" = None,
-        person: "Rules | None" = None,
+        settings: "IgnoreRules | None" = None,
+        person: "IgnoreRules | None" = None,
         path: bytes = b"",
         levels: tuple[tuple[_Level, ...], ...] = _NO_LEVELS,
         start: int = 0,
@@ -51,7 +51,7 @@ class Ignore:
         """Why the rules are not all known, if so: more of them were found than are read."""
         return self._files.gap
 
-    def inside(self, folder: int, name: bytes | str) -> "Ignore":
+    def inside(self, folder: int, name: bytes | str) -> "IgnoreStack":
         """The rules of a folder that was just entered, with those that its own files add."""
         name = os.fsencode(name)
         path = b"%b%b/" % (self._path, name) if name else self._path
@@ -78,26 +78,26 @@ class Ignore:
                     return verdict
         return self._person is not None and bool(self._person.verdict(path[self._start :], folder=folder))
 
-    def without_parents(self) -> "Ignore":
+    def without_parents(self) -> "IgnoreStack":
         """Only what holds everywhere, in the same folder."""
         return self._at(self._path, _NO_LEVELS)
 
-    def starting_here(self) -> "Ignore":
+    def starting_here(self) -> "IgnoreStack":
         """The rules for a walk that begins in this folder."""
-        return Ignore(self._files, self._settings, self._person, self._path, self._levels, len(self._path))
+        return IgnoreStack(self._files, self._settings, self._person, self._path, self._levels, len(self._path))
 
-    def _at(self, path: bytes, levels: tuple[tuple[_Level, ...], ...]) -> "Ignore":
-        return Ignore(self._files, self._settings, self._person, path, levels, self._start)
+    def _at(self, path: bytes, levels: tuple[tuple[_Level, ...], ...]) -> "IgnoreStack":
+        return IgnoreStack(self._files, self._settings, self._person, path, levels, self._start)
 
 
-def rules_at(root: int, relative: str, patterns: tuple[str, ...] = ()) -> Ignore:
+def read_ignore_rules(root: int, relative: str, patterns: tuple[str, ...] = ()) -> IgnoreStack:
     """The rules of a folder below an open root, its parents' included; `patterns` are written as in a .gitignore.
 
     A folder that they pass over was asked for by name, so what passes it over does not hold in it.
     """
     files = IgnoreFiles()
-    settings = parsed_rules(patterns) if patterns else None
-    ignore, folder = Ignore(files, settings, files.of_person()).inside(root, b""), os.dup(root)
+    settings = parse_settings_rules(patterns) if patterns else None
+    ignore, folder = IgnoreStack(files, settings, files.of_person()).inside(root, b""), os.dup(root)
     try:
         for name in map(os.fsencode, relative.split("/") if relative != "." else ()):
             folder, outer = os.open(name, _FOLDER, dir_fd=folder), folder

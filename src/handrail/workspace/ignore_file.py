@@ -3,21 +3,21 @@
 import re
 from functools import lru_cache
 
-from handrail.workspace.search.glob import anchored, expression
+from handrail.workspace.search.glob import anchor_glob, build_expression
 from handrail.workspace.search.glob_tokens import GlobError
-from handrail.workspace.search.glob_ways import FOLDERS, STAR, Pieces, TooLargeError, literal, parsed
+from handrail.workspace.search.glob_ways import FOLDERS, STAR, GlobTooLargeError, Pieces, find_literal, parse_glob
 
 _BLANKS = "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
 _SPACE = f"{_BLANKS}\u2028\u2029\u202f\u205f\u3000"
 """What Rust counts as white space; Python's own list is longer."""
-_KEPT = 1 << 16
-_MOST_COST = 1 << 17
+_MAX_KEPT_BYTES = 1 << 16
+_MAX_GLOB_PIECES = 1 << 17
 """Pieces of globs that are tried one after the other: about a second to make them ready."""
 _SIMPLE = re.compile(r"(?:(/)|(\*\.)(?!.*\.))?([\w@+=~%.-]*[\w@+=~%-])", re.ASCII)
 _DOT = frozenset(b".")
 
 
-class Rules:
+class IgnoreRules:
     """The lines of an ignore file, sorted by how fast they can be looked up."""
 
     __slots__ = ("_files", "_folders", "_keeps", "cost", "incomplete")
@@ -32,7 +32,7 @@ class Rules:
         """How many pieces the globs have that are tried one after the other."""
         for line in lines:
             self._add(line)
-            if self.cost > _MOST_COST:
+            if self.cost > _MAX_GLOB_PIECES:
                 self.incomplete = True
                 break
 
@@ -69,10 +69,10 @@ class Rules:
     def _ways(self, glob: str) -> tuple[Pieces, ...] | None:
         """How to match a glob; None when it is broken or matches nothing."""
         try:
-            return parsed(anchored(glob)) or None
+            return parse_glob(anchor_glob(glob)) or None
         except GlobError:
             return None
-        except TooLargeError:
+        except GlobTooLargeError:
             self.incomplete = True
             return None
 
@@ -105,13 +105,13 @@ class _Lookup:
 
     def _group_of(self, pieces: Pieces) -> tuple[dict[bytes, int], bytes] | None:
         """Where a glob can be looked up, and by what."""
-        path = literal(pieces)
+        path = find_literal(pieces)
         if path is not None:
             return self._paths, path
-        name = literal(pieces[1:]) if pieces[0] == FOLDERS else None
+        name = find_literal(pieces[1:]) if pieces[0] == FOLDERS else None
         if name is not None and b"/" not in name:
             return self._names, name
-        ending = literal(pieces[3:]) if pieces[:3] == (FOLDERS, STAR, _DOT) else None
+        ending = find_literal(pieces[3:]) if pieces[:3] == (FOLDERS, STAR, _DOT) else None
         if ending is not None and b"/" not in ending and b"." not in ending:
             return self._endings, ending
         return None
@@ -128,25 +128,25 @@ class _Lookup:
 
     def _last_of_others(self, path: bytes) -> int:
         if self._compiled is None:
-            latest_first = b"|".join(b"(%b)" % expression(ways) for _, ways in reversed(self._others))
+            latest_first = b"|".join(b"(%b)" % build_expression(ways) for _, ways in reversed(self._others))
             self._compiled = re.compile(latest_first, re.DOTALL)
         match = self._compiled.match(path)
         return -1 if match is None or match.lastindex is None else self._others[-match.lastindex][0]
 
 
-def rules_of(data: bytes) -> Rules | None:
+def parse_ignore_rules(data: bytes) -> IgnoreRules | None:
     """The rules in an ignore file's bytes; None when there are none."""
-    return _kept_rules(data) if len(data) < _KEPT else _rules(data)
+    return _kept_rules(data) if len(data) < _MAX_KEPT_BYTES else _rules(data)
 
 
-def _rules(data: bytes) -> Rules | None:
+def _rules(data: bytes) -> IgnoreRules | None:
     lines: list[str] = []
     for line in data.split(b"\n"):
         try:
             lines.append(line.removesuffix(b"\r").decode())
         except UnicodeDecodeError:
             break  # ripgrep reads no further
-    rules = Rules(lines)
+    rules = IgnoreRules(lines)
     return rules if rules.counts else None
 
 

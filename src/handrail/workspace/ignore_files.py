@@ -5,16 +5,16 @@ import stat
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from handrail.workspace.ignore_file import Rules
+    from handrail.workspace.ignore_file import IgnoreRules
 
 STRONG = (".rgignore", ".ignore")
 """Files with rules that win over git's."""
 FILES = (*STRONG, ".gitignore", ".git/info/exclude")
 """The files with rules that a folder may have, those that win first."""
 
-_MOST = 1 << 20
+_MAX_RULE_BYTES = 1 << 20
 """Bytes of rules in one walk: many times what a large project has."""
-_MOST_COST = 1 << 19
+_MAX_RULE_COST = 1 << 19
 """What trying the rules of one walk may cost (`Rules.cost`): a few lines of alternatives are as many as a megabyte."""
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _INNER_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -26,20 +26,20 @@ class IgnoreFiles:
     __slots__ = ("_cost", "_left", "gap")
 
     def __init__(self) -> None:
-        self._left, self._cost = _MOST, _MOST_COST
+        self._left, self._cost = _MAX_RULE_BYTES, _MAX_RULE_COST
         self.gap: str | None = None
         """Why some rules are not known, if so."""
 
-    def of_folder(self, folder: int) -> "list[Rules | None]":
+    def of_folder(self, folder: int) -> "list[IgnoreRules | None]":
         """The rules in each of FILES in an open folder."""
         return [self._read_inside(folder, name) for name in FILES]
 
-    def of_person(self) -> "Rules | None":
+    def of_person(self) -> "IgnoreRules | None":
         """The rules of git's `core.excludesFile`, or of the file that git reads without that setting."""
         path = _excludes_file()
         return self._read(path, None) if path.startswith("/") else None
 
-    def _read_inside(self, folder: int, name: str) -> "Rules | None":
+    def _read_inside(self, folder: int, name: str) -> "IgnoreRules | None":
         outer, _, rest = name.partition("/")
         if not rest:
             return self._read(name, folder)
@@ -52,12 +52,12 @@ class IgnoreFiles:
         finally:
             os.close(inner)
 
-    def _read(self, name: str, folder: int | None) -> "Rules | None":
+    def _read(self, name: str, folder: int | None) -> "IgnoreRules | None":
         if self._cost < 0:
             return None
         data = _content(name, folder, self._left + 1)
         if len(data) > self._left:
-            self.gap = f"the ignore files have more than {_MOST >> 20} MB"
+            self.gap = f"the ignore files have more than {_MAX_RULE_BYTES >> 20} MB"
             return None
         self._left -= len(data)
         rules = _rules_of(data) if data else None
@@ -69,17 +69,17 @@ class IgnoreFiles:
         return rules if self._cost >= 0 else None
 
 
-def parsed_rules(patterns: tuple[str, ...]) -> "Rules":
+def parse_settings_rules(patterns: tuple[str, ...]) -> "IgnoreRules":
     """The rules that the settings spell out."""
-    from handrail.workspace.ignore_file import Rules  # noqa: PLC0415  only walks need it
+    from handrail.workspace.ignore_file import IgnoreRules  # noqa: PLC0415  only walks need it
 
-    return Rules(list(patterns))
+    return IgnoreRules(list(patterns))
 
 
-def _rules_of(data: bytes) -> "Rules | None":
-    from handrail.workspace.ignore_file import rules_of  # noqa: PLC0415  only walks that meet an ignore file need it
+def _rules_of(data: bytes) -> "IgnoreRules | None":
+    from handrail.workspace.ignore_file import parse_ignore_rules  # noqa: PLC0415  only walks that meet an ignore file need it
 
-    return rules_of(data)
+    return parse_ignore_rules(data)
 
 
 def _excludes_file() -> str:

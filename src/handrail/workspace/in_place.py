@@ -9,16 +9,16 @@ import msgspec
 
 from handrail.protocol.error import ToolError
 from handrail.workspace.content import Content
-from handrail.workspace.current import Current, changed, holds
-from handrail.workspace.errors import clipped
+from handrail.workspace.current import FileSnapshot, build_conflict_error, has_same_bytes
+from handrail.workspace.errors import clip_path
 
-_BLOCK = 1 << 16
-_HELD = 8 * 1024 * 1024
+_BLOCK_BYTES = 1 << 16
+_MAX_HELD_BYTES = 8 * 1024 * 1024
 """Bytes of new content that are held in memory while they are written."""
 _UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
 
-class Written(msgspec.Struct, frozen=True):
+class WriteResult(msgspec.Struct, frozen=True):
     """How the new bytes got there."""
 
     hash: str
@@ -31,11 +31,11 @@ def write_through(
     folder: int,
     name: str,
     new: Content,
-    before: Current,
+    before: FileSnapshot,
     path: str,
     mode: int | None = None,
     kept: Callable[[], Iterable[bytes]] | None = None,
-) -> Written:
+) -> WriteResult:
     """A file with several names is written in place, so that all of them see it; restored if that fails.
 
     `kept`: where the old bytes are to be had again, if they are too many to be held.
@@ -45,8 +45,8 @@ def write_through(
     try:
         # What is looked at is the file that is open, not the name: nobody can put another one under it.
         status = os.fstat(descriptor)
-        if not os.path.samestat(status, before.status) or not holds(descriptor, before):
-            raise changed(path)
+        if not os.path.samestat(status, before.status) or not has_same_bytes(descriptor, before):
+            raise build_conflict_error(path)
         pieces = _whole(new)  # all of it, before the first byte is overwritten: kept content may be damaged
         try:
             _reserve(descriptor, new.size, before.status.st_size)
@@ -58,22 +58,24 @@ def write_through(
             raise
     finally:
         os.close(descriptor)
-    return Written(new.hash, new.size, stat.S_IMODE(before.status.st_mode) if mode is None else mode, in_place=True)
+    return WriteResult(new.hash, new.size, stat.S_IMODE(before.status.st_mode) if mode is None else mode, in_place=True)
 
 
-def _again(before: Current, kept: Callable[[], Iterable[bytes]] | None, path: str) -> Callable[[], Iterable[bytes]]:
+def _again(
+    before: FileSnapshot, kept: Callable[[], Iterable[bytes]] | None, path: str
+) -> Callable[[], Iterable[bytes]]:
     data = before.data
     if data is not None:
         return lambda: (data,)
     if kept is None:
-        message = f"{clipped(path)} has several hard links and is too large to be written safely."
+        message = f"{clip_path(path)} has several hard links and is too large to be written safely."
         raise ToolError("LIMIT_EXCEEDED", message)
     return kept
 
 
 def _whole(new: Content) -> Iterable[bytes]:
     """The pieces, once they have been seen to be what they should: held where they are few, else read again."""
-    if new.size <= _HELD:
+    if new.size <= _MAX_HELD_BYTES:
         return [b"".join(new.pieces())]
     for _ in new.pieces():
         pass
@@ -84,8 +86,8 @@ def put_back(descriptor: int, old: int, size: int, written: int) -> None:
     """Takes back what was written over the beginning of a file, from its end on: cut off anywhere, it still is new
     bytes with old ones behind them. `old`: a descriptor that has the old bytes."""
     os.ftruncate(descriptor, size)
-    for end in range(min(written, size), 0, -_BLOCK):
-        start = max(0, end - _BLOCK)
+    for end in range(min(written, size), 0, -_BLOCK_BYTES):
+        start = max(0, end - _BLOCK_BYTES)
         os.pwrite(descriptor, os.pread(old, end - start, start), start)
     os.fsync(descriptor)
 

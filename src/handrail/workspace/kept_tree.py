@@ -11,14 +11,14 @@ from handrail.protocol.error import ToolError
 from handrail.workspace.folder_entries import CLOSED, Entries, read_entries
 from handrail.workspace.root import Root
 
-MOST_FOLDERS = 200_000
+MAX_FOLDERS = 200_000
 SETTLED_SECONDS = 2.0
 """How long after a change a second one may bear the same time, on the coarsest of clocks."""
-_LONGEST = 3_800
+_MAX_PATH_BYTES = 3_800
 """Bytes of a path; what is below a longer one may have no name that the system opens."""
 
 
-class Kept(msgspec.Struct, frozen=True):
+class CachedFolder(msgspec.Struct, frozen=True):
     """A folder as it was when it was read."""
 
     identity: tuple[int, int, int] | None
@@ -28,11 +28,11 @@ class Kept(msgspec.Struct, frozen=True):
     """Whether it is written to by who does not own it: it has another owner or another group than new files get."""
 
 
-class KeptTree:
+class FolderCache:
     """The folders of one root by their path below it, each before those in it."""
 
     def __init__(self, *, kernel: bool, most: int, settled_after: float) -> None:
-        self.folders: dict[str, Kept] = {}
+        self.folders: dict[str, CachedFolder] = {}
         self._kernel = kernel
         self._most = most
         self._settled_after = int(settled_after * 1_000_000_000)
@@ -100,7 +100,7 @@ class KeptTree:
             if not self._others or os.path.join(root.path, below) not in self._others:
                 yield below
 
-    def _folder(self, root: Root, path: str, before: Kept | None) -> Kept | None:
+    def _folder(self, root: Root, path: str, before: CachedFolder | None) -> CachedFolder | None:
         """A folder as it is now; None where it is none any more."""
         try:
             status = os.stat(path, dir_fd=root.descriptor, follow_symlinks=False)
@@ -113,10 +113,10 @@ class KeptTree:
         settled = identity if time.time_ns() - status.st_ctime_ns > self._settled_after else None
         if not stat.S_ISDIR(status.st_mode):
             return None
-        if len(os.fsencode(path)) > _LONGEST - len(os.fsencode(root.path)):
-            return Kept(settled, CLOSED)
+        if len(os.fsencode(path)) > _MAX_PATH_BYTES - len(os.fsencode(root.path)):
+            return CachedFolder(settled, CLOSED)
         entries = read_entries(root, path, status.st_uid, kernel=self._kernel)
-        return None if entries is None else Kept(settled, entries, _is_foreign(status))
+        return None if entries is None else CachedFolder(settled, entries, _is_foreign(status))
 
 
 def _is_foreign(status: os.stat_result) -> bool:

@@ -8,26 +8,26 @@ from itertools import islice
 import msgspec
 
 from handrail.workspace.line_index import LineIndexes
-from handrail.workspace.page import LINE_LIMIT, Page, shortened
-from handrail.workspace.text import Encoding, LineEnding, decoded_page, mark_of, whole_characters
+from handrail.workspace.page import MAX_LINE_CHARACTERS, TextPage, shorten_line
+from handrail.workspace.text import Encoding, LineEnding, decode_page, find_byte_order_mark, trim_cut_character
 
-_BLOCK = 64 * 1024
-_CHUNK = 1 << 20
-_HEAD = LINE_LIMIT * 4 + 8
+_BLOCK_BYTES = 64 * 1024
+_CHUNK_BYTES = 1 << 20
+_MAX_HEAD_BYTES = MAX_LINE_CHARACTERS * 4 + 8
 """Bytes of a line that can matter to what is shown of it."""
 
 
 class LargePage(msgspec.Struct, frozen=True):
     """A page and the bytes it was made of."""
 
-    page: Page
+    page: TextPage
     start: int
     length: int
     damaged: int
     line_ending: LineEnding
 
 
-class _Line(msgspec.Struct, frozen=True):
+class _LargeLine(msgspec.Struct, frozen=True):
     head: bytes
     """As much of the line as may be shown, without its end."""
     beyond: int
@@ -40,7 +40,7 @@ class _Line(msgspec.Struct, frozen=True):
         return len(self.head) + self.beyond + len(self.end)
 
 
-def large_page(
+def read_large_page(
     descriptor: int,
     status: os.stat_result,
     encoding: Encoding,
@@ -66,40 +66,42 @@ def large_page(
     return msgspec.structs.replace(found, page=msgspec.structs.replace(found.page, total=total))
 
 
-def hash_of_part(descriptor: int, start: int, length: int) -> str:
+def hash_range(descriptor: int, start: int, length: int) -> str:
     """The hash of some bytes of an open file, which need not fit into memory."""
     digest, end = hashlib.sha256(), start + length
-    while start < end and (block := os.pread(descriptor, min(_CHUNK, end - start), start)):
+    while start < end and (block := os.pread(descriptor, min(_CHUNK_BYTES, end - start), start)):
         digest.update(block)
         start += len(block)
     return digest.hexdigest()
 
 
-def _page(lines: Iterator[_Line], start: int, first: int, limit: int, budget: int, encoding: Encoding) -> LargePage:
+def _page(
+    lines: Iterator[_LargeLine], start: int, first: int, limit: int, budget: int, encoding: Encoding
+) -> LargePage:
     shown: list[str] = []
     ends: set[str] = set()
     used = length = cut = damaged = 0
     more = False
     for line in lines:
-        mark = mark_of(encoding) if start + length == 0 else b""
+        mark = find_byte_order_mark(encoding) if start + length == 0 else b""
         text, bad, whole = _decoded(line, mark, encoding)
-        short = shortened(text, whole)
+        short = shorten_line(text, whole)
         if len(shown) == limit or (shown and used + len(short) > budget):
             more = True
             break
         shown.append(short)
         ends.add(line.end)
         used, length, damaged = used + len(short), length + line.length, damaged + bad
-        cut += whole > LINE_LIMIT
+        cut += whole > MAX_LINE_CHARACTERS
     total = None if more or first < 0 else first + len(shown) - 1
-    page = Page("".join(shown), first, len(shown), total, first + len(shown) if more else None, cut)
+    page = TextPage("".join(shown), first, len(shown), total, first + len(shown) if more else None, cut)
     return LargePage(page, start, length, damaged, _line_ending(ends - {""}))
 
 
-def _decoded(line: _Line, mark: bytes, encoding: Encoding) -> tuple[str, int, int]:
+def _decoded(line: _LargeLine, mark: bytes, encoding: Encoding) -> tuple[str, int, int]:
     """A line's text with a newline, its damaged bytes, and how long it is without the newline."""
     head = line.head.removeprefix(mark)
-    text, damaged = decoded_page(whole_characters(head) if line.beyond else head, encoding)
+    text, damaged = decode_page(trim_cut_character(head) if line.beyond else head, encoding)
     # The characters beyond the head were not decoded: their bytes are the best count there is.
     return f"{text}\n" if line.end else text, damaged, len(text) + line.beyond
 
@@ -110,27 +112,27 @@ def _line_ending(ends: set[str]) -> LineEnding:
     return "crlf" if "\r\n" in ends else "lf" if ends else "none"
 
 
-def _lines_from(descriptor: int, position: int, end: int) -> Iterator[_Line]:
+def _lines_from(descriptor: int, position: int, end: int) -> Iterator[_LargeLine]:
     """The lines from a byte on; of each only as much as may be shown."""
     head, length, last = bytearray(), 0, b""
-    while position < end and (block := os.pread(descriptor, min(_BLOCK, end - position), position)):
+    while position < end and (block := os.pread(descriptor, min(_BLOCK_BYTES, end - position), position)):
         position += len(block)
         pieces = block.split(b"\n")
         rest = pieces.pop()
         for piece in pieces:
-            head += piece[: max(0, _HEAD - len(head))]
+            head += piece[: max(0, _MAX_HEAD_BYTES - len(head))]
             yield _line(bytes(head), length + len(piece), b"\r" if (piece or last).endswith(b"\r") else b"", "\n")
             head, length, last = bytearray(), 0, b""
-        head += rest[: max(0, _HEAD - len(head))]
+        head += rest[: max(0, _MAX_HEAD_BYTES - len(head))]
         length, last = length + len(rest), rest[-1:] or last
     if length:
         yield _line(bytes(head), length, b"", "")
 
 
-def _line(head: bytes, length: int, returns: bytes, end: str) -> _Line:
+def _line(head: bytes, length: int, returns: bytes, end: str) -> _LargeLine:
     if length == len(head):
         head = head.removesuffix(returns)
-    return _Line(head, length - len(returns) - len(head), returns.decode() + end)
+    return _LargeLine(head, length - len(returns) - len(head), returns.decode() + end)
 
 
 def _start_from_end(descriptor: int, size: int, lines: int) -> tuple[int, int]:
@@ -138,7 +140,7 @@ def _start_from_end(descriptor: int, size: int, lines: int) -> tuple[int, int]:
     wanted = lines + _ends_in_newline(descriptor, size)
     position, counted = size, 0
     while position > 0:
-        block_start = max(0, position - _BLOCK)
+        block_start = max(0, position - _BLOCK_BYTES)
         block = os.pread(descriptor, position - block_start, block_start)
         here = block.count(b"\n")
         if counted + here >= wanted:

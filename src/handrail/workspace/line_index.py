@@ -5,8 +5,8 @@ import threading
 from bisect import bisect_left
 from collections import OrderedDict
 
-CHUNK = 256 * 1024
-_KEPT = 8
+CHUNK_BYTES = 256 * 1024
+_MAX_KEPT_INDEXES = 8
 
 Identity = tuple[int, int, int, int]
 
@@ -21,7 +21,7 @@ class LineIndex:
     @property
     def total(self) -> int | None:
         """All newlines, once the whole file was counted."""
-        return self._before[-1] if (len(self._before) - 1) * CHUNK >= self._size else None
+        return self._before[-1] if (len(self._before) - 1) * CHUNK_BYTES >= self._size else None
 
     def chunk_of(self, descriptor: int, newline: int) -> tuple[int, int] | None:
         """The chunk that holds the n-th newline (from 1) and the newlines before it; None when there are fewer."""
@@ -33,7 +33,7 @@ class LineIndex:
         return chunk, self._before[chunk]
 
     def _count(self, descriptor: int) -> None:
-        data = os.pread(descriptor, CHUNK, (len(self._before) - 1) * CHUNK)
+        data = os.pread(descriptor, CHUNK_BYTES, (len(self._before) - 1) * CHUNK_BYTES)
         self._before.append(self._before[-1] + data.count(b"\n"))
 
 
@@ -53,9 +53,9 @@ class LineIndexes:
         if found is None:
             return None
         chunk, before = found
-        data = os.pread(descriptor, CHUNK, chunk * CHUNK)
+        data = os.pread(descriptor, CHUNK_BYTES, chunk * CHUNK_BYTES)
         pieces = data.split(b"\n", line - 1 - before)
-        start = chunk * CHUNK + len(data) - len(pieces[-1])
+        start = chunk * CHUNK_BYTES + len(data) - len(pieces[-1])
         return start if start < status.st_size else None
 
     def total(self, status: os.stat_result) -> int | None:
@@ -68,7 +68,7 @@ class LineIndexes:
         identity = _identity(status)
         index = self._kept.pop(identity, None) or LineIndex(status.st_size)
         self._kept[identity] = index
-        if len(self._kept) > _KEPT:
+        if len(self._kept) > _MAX_KEPT_INDEXES:
             self._kept.popitem(last=False)
         return index
 

@@ -5,9 +5,9 @@ import os
 
 from handrail.kernel.rename import exchange
 from handrail.protocol.error import ToolError
-from handrail.workspace.current import changed, link_hash
+from handrail.workspace.current import build_conflict_error, hash_link
 from handrail.workspace.removal import remove_link
-from handrail.workspace.swapping import UNSUPPORTED, ready_name
+from handrail.workspace.swapping import UNSUPPORTED, build_swap_name
 
 
 def put_link(
@@ -18,18 +18,18 @@ def put_link(
     if old is None:
         _make(folder, name, target, path)
         return
-    ready = ready_name(temporary, new, old)
+    ready = build_swap_name(temporary, new, old)
     os.symlink(os.fsdecode(target), ready, dir_fd=folder)
     try:
         exchange(folder, ready, name)
     except OSError as error:
         os.unlink(ready, dir_fd=folder)
         if error.errno not in UNSUPPORTED:
-            raise changed(path) from None
+            raise build_conflict_error(path) from None
         remove_link(folder, name, old, temporary=temporary, path=path)
         _make(folder, name, target, path)
         return
-    if link_hash(folder, ready) != old:
+    if hash_link(folder, ready) != old:
         raise _taken_back(folder, ready, name, new, path)
     os.unlink(ready, dir_fd=folder)
 
@@ -38,13 +38,13 @@ def _make(folder: int, name: str, target: bytes, path: str) -> None:
     try:
         os.symlink(os.fsdecode(target), name, dir_fd=folder)
     except FileExistsError:
-        raise changed(path) from None
+        raise build_conflict_error(path) from None
 
 
 def _taken_back(folder: int, ready: str, name: str, new: str, path: str) -> ToolError:
     with contextlib.suppress(OSError):
         exchange(folder, ready, name)
-    if link_hash(folder, ready) == new:
+    if hash_link(folder, ready) == new:
         os.unlink(ready, dir_fd=folder)
-        return changed(path)
-    return ToolError("CONFLICT", f"{changed(path).message} What was there in between is kept as {ready}.")
+        return build_conflict_error(path)
+    return ToolError("CONFLICT", f"{build_conflict_error(path).message} What was there in between is kept as {ready}.")

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from handrail.policy.names import protection
+from handrail.policy.names import find_protection
 from handrail.protocol.decision import FileKind
-from handrail.workspace.ignore import Ignore
+from handrail.workspace.ignore import IgnoreStack
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Entry(msgspec.Struct, frozen=True):
+class ListingEntry(msgspec.Struct, frozen=True):
     """One name in a listing."""
 
     path: str
@@ -25,10 +25,10 @@ class Entry(msgspec.Struct, frozen=True):
     """Why nothing is shown of it, or of what is in it."""
 
 
-class Listing(msgspec.Struct, frozen=True):
+class FolderListing(msgspec.Struct, frozen=True):
     """Entries in the order they are shown, and how many there are."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ListingEntry, ...]
     total: int
     exact: bool
     """Whether everything was counted; else there are more than `total`."""
@@ -37,11 +37,11 @@ class Listing(msgspec.Struct, frozen=True):
 class _Folder(msgspec.Struct):
     path: str
     depth: int
-    ignore: Ignore
-    names: list[Entry]
+    ignore: IgnoreStack
+    names: list[ListingEntry]
 
 
-def listing(root: int, depth: int, limit: int, ignore: Ignore) -> Listing:
+def list_tree(root: int, depth: int, limit: int, ignore: IgnoreStack) -> FolderListing:
     """Upper levels first, so that a huge folder deep down never hides what is beside it."""
     top = _Folder("", 1, ignore, [])
     folders = {"": top}
@@ -58,14 +58,14 @@ def listing(root: int, depth: int, limit: int, ignore: Ignore) -> Listing:
             # A folder that is not shown is not entered either, and nobody knows what is in it.
             exact = exact and count == len(folder.names)
             waiting.extend(_below(root, folder, folders))
-    return Listing(tuple(_in_order(folders, "")), total, exact)
+    return FolderListing(tuple(_in_order(folders, "")), total, exact)
 
 
-def _names(root: int, folder: _Folder, limit: int) -> tuple[list[Entry], int]:
+def _names(root: int, folder: _Folder, limit: int) -> tuple[list[ListingEntry], int]:
     """The first names of a folder, and how many it has."""
     count = 0
 
-    def entries(descriptor: int) -> Iterator[Entry]:
+    def entries(descriptor: int) -> Iterator[ListingEntry]:
         nonlocal count
         with os.scandir(descriptor) as found:
             for item in found:
@@ -83,24 +83,24 @@ def _names(root: int, folder: _Folder, limit: int) -> tuple[list[Entry], int]:
     return [_noted(entry, folder.ignore) for entry in first], count
 
 
-def _entry(item: os.DirEntry[str], folder: str) -> Entry:
+def _entry(item: os.DirEntry[str], folder: str) -> ListingEntry:
     path = f"{folder}{item.name}"
     try:
         status = item.stat(follow_symlinks=False)
     except OSError:
-        return Entry(path, "other", note="unreadable")
+        return ListingEntry(path, "other", note="unreadable")
     kind = _kind(status.st_mode)
-    return Entry(path, kind, status.st_size if kind == "file" else None)
+    return ListingEntry(path, kind, status.st_size if kind == "file" else None)
 
 
-def _noted(entry: Entry, ignore: Ignore) -> Entry:
+def _noted(entry: ListingEntry, ignore: IgnoreStack) -> ListingEntry:
     """A folder that is not entered says why."""
     name = entry.path.rpartition("/")[2]
     if entry.kind != "directory":
         return entry
-    if protection(name) == "credential":
-        return Entry(entry.path, entry.kind, note="protected")
-    return Entry(entry.path, entry.kind, note="ignored") if ignore.matches(name, folder=True) else entry
+    if find_protection(name) == "credential":
+        return ListingEntry(entry.path, entry.kind, note="protected")
+    return ListingEntry(entry.path, entry.kind, note="ignored") if ignore.matches(name, folder=True) else entry
 
 
 def _kind(mode: int) -> FileKind:
@@ -119,7 +119,7 @@ def _below(root: int, folder: _Folder, folders: dict[str, _Folder]) -> Iterator[
         try:
             descriptor = _enter(root, path)
         except OSError:
-            folder.names[number] = Entry(entry.path, entry.kind, note="unreadable")
+            folder.names[number] = ListingEntry(entry.path, entry.kind, note="unreadable")
             continue
         try:
             ignore = folder.ignore.inside(descriptor, entry.path.rpartition("/")[2])
@@ -143,7 +143,7 @@ def _enter(root: int, path: str) -> int:
     return descriptor
 
 
-def _in_order(folders: dict[str, _Folder], path: str) -> Iterator[Entry]:
+def _in_order(folders: dict[str, _Folder], path: str) -> Iterator[ListingEntry]:
     for entry in folders[path].names:
         yield entry
         if entry.kind == "directory" and f"{entry.path}/" in folders:

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from handrail.edit.newlines import LineEnding, Replacement, line_ending_of
-from handrail.workspace.text import Encoding, encoding_of, mark_of, plain_utf8
+from handrail.edit.newlines import LineEnding, Replacement, detect_line_ending
+from handrail.workspace.text import Encoding, decode_plain_utf8, detect_encoding, find_byte_order_mark
 
 
-class Lossless(msgspec.Struct, frozen=True):
+class LosslessText(msgspec.Struct, frozen=True):
     """The bytes, and the text they are, line endings as they are."""
 
     data: bytes
@@ -21,22 +21,22 @@ class Lossless(msgspec.Struct, frozen=True):
     """Whether there are such bytes."""
 
 
-def lossless(data: bytes) -> Lossless | None:
+def decode_lossless(data: bytes) -> LosslessText | None:
     """The text of a whole file; None when it is not text."""
-    plain = plain_utf8(data)
+    plain = decode_plain_utf8(data)
     if plain is not None:
-        return Lossless(data, plain, "utf-8", line_ending_of(plain))
-    encoding = encoding_of(data)
+        return LosslessText(data, plain, "utf-8", detect_line_ending(plain))
+    encoding = detect_encoding(data)
     if encoding is None:
         return None
     codec, errors = _codec(encoding)
     # A single byte at the end of UTF-16 is half a character: it stays where it is.
     end = len(data) - len(data) % (2 if encoding.startswith("utf-16") else 1)
-    text = str(memoryview(data)[len(mark_of(encoding)) : end], codec, errors)
-    return Lossless(data, text, encoding, line_ending_of(text), damaged=shown(text) != text)
+    text = str(memoryview(data)[len(find_byte_order_mark(encoding)) : end], codec, errors)
+    return LosslessText(data, text, encoding, detect_line_ending(text), damaged=replace_surrogates(text) != text)
 
 
-def spliced(file: Lossless, replacements: Iterable[Replacement]) -> bytes:
+def splice_bytes(file: LosslessText, replacements: Iterable[Replacement]) -> bytes:
     """The bytes with parts of the text replaced, in order; UnicodeEncodeError where the encoding lacks a character.
 
     All other bytes are copied, not encoded again.
@@ -44,16 +44,16 @@ def spliced(file: Lossless, replacements: Iterable[Replacement]) -> bytes:
     return b"".join(_parts(file, replacements))
 
 
-def shown(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text as `read` shows it, of the same length: what is no character is U+FFFD."""
     return text if text.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
-def _parts(file: Lossless, replacements: Iterable[Replacement]) -> Iterator[bytes | memoryview]:
+def _parts(file: LosslessText, replacements: Iterable[Replacement]) -> Iterator[bytes | memoryview]:
     codec, _ = _codec(file.encoding)
     view = memoryview(file.data)
     at = copied = 0
-    here = len(mark_of(file.encoding))
+    here = len(find_byte_order_mark(file.encoding))
     for start, end, text in replacements:
         here += _size(file, at, start)
         yield view[copied:here]
@@ -63,7 +63,7 @@ def _parts(file: Lossless, replacements: Iterable[Replacement]) -> Iterator[byte
     yield view[copied:]
 
 
-def _size(file: Lossless, start: int, end: int) -> int:
+def _size(file: LosslessText, start: int, end: int) -> int:
     """How many bytes a part of the text is."""
     if file.encoding == "latin-1" or (file.text.isascii() and not file.encoding.startswith("utf-16")):
         return end - start

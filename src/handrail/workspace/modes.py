@@ -6,7 +6,7 @@ _READ = 0o444
 _STATUS = "/proc/self/status"
 
 
-def executable_mode(mode: int | None, *, on: bool = True) -> int:
+def build_executable_mode(mode: int | None, *, on: bool = True) -> int:
     """The mode with the right to execute for everybody who may read, or for nobody; None is that of a new file."""
     if mode is None:
         return (0o777 if on else 0o666) & ~_umask()

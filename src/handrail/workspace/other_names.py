@@ -4,12 +4,12 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-File = tuple[int, int]
+FileId = tuple[int, int]
 """What tells a file apart: its device and its number."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def other_names(root: str, wanted: Mapping[File, int]) -> Iterator[tuple[str, File]]:
+def list_hard_links(root: str, wanted: Mapping[FileId, int]) -> Iterator[tuple[str, FileId]]:
     """Every name in a root of the files that are wanted, below the root. They come with how many names they have: when
     all of them are found, nobody looks further."""
     left = Counter(wanted)
@@ -42,7 +42,7 @@ def _entries(root: str, folder: str) -> list[tuple[str, int, bool]]:
         os.close(descriptor)
 
 
-def _file_at(root: str, path: str) -> File | None:
+def _file_at(root: str, path: str) -> FileId | None:
     try:
         status = os.lstat(os.path.join(root, path))
     except OSError:

@@ -5,9 +5,9 @@ import stat
 
 import msgspec
 
-from handrail.policy.names import holds_credentials, protection
+from handrail.policy.names import can_hold_credentials, find_protection
 from handrail.protocol.decision import Access, FileKind, PathFact
-from handrail.workspace.root import Root, path_of
+from handrail.workspace.root import Root, find_descriptor_path
 
 _LOOK = os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 _NO_FILES = ("/proc", "/sys", "/dev", "/run/secrets", "/run/user")
@@ -23,7 +23,7 @@ class Boundary(msgspec.Struct, frozen=True):
     own: tuple[str, ...]
     """Where handrail keeps its state and its settings."""
 
-    def shut(self, folder: str) -> str:
+    def find_closed_reason(self, folder: str) -> str:
         """Why a folder is never opened, in words; empty where it may be."""
         if any(_is_in(folder, place) for place in _NO_FILES):
             return "what is there are no files to work with"
@@ -31,28 +31,32 @@ class Boundary(msgspec.Struct, frozen=True):
             return "what handrail keeps for itself is there"
         if folder in _SYSTEM or any(_is_in(home, folder) for home in (*self.homes, "/root")) or _is_home(folder):
             return f"{folder} is never opened as a whole"
-        if protection(folder) == "credential" or holds_credentials(folder):
+        if find_protection(folder) == "credential" or can_hold_credentials(folder):
             return "credentials are kept there"
         return "" if folder.isprintable() else "its name has characters that cannot be shown"
 
 
-class _Seen(msgspec.Struct, frozen=True):
+class _OutsidePath(msgspec.Struct, frozen=True):
     real: str
     kind: FileKind
     size: int | None = None
 
 
-def outside_fact(main: Root, roots: tuple[Root, ...], path: str, access: Access, boundary: Boundary) -> PathFact:
+def build_outside_fact(main: Root, roots: tuple[Root, ...], path: str, access: Access, boundary: Boundary) -> PathFact:
     """The fact about a path that no root holds, or that is held for reading only."""
     seen = _named(main, path) if access == "delete" else _seen(main, path)
     folder = seen.real if seen.kind == "directory" else _nearest(seen.real)
-    shut = _leads_back(seen.real, roots) or boundary.shut(folder) or _is_out_of_reach(path, seen.real, folder)
+    shut = (
+        _leads_back(seen.real, roots)
+        or boundary.find_closed_reason(folder)
+        or _is_out_of_reach(path, seen.real, folder)
+    )
     return PathFact(
-        path=path, access=access, kind=seen.kind, size=seen.size, outside=seen.real, folder=folder, shut=shut
+        path=path, access=access, kind=seen.kind, size=seen.size, outside=seen.real, folder=folder, closed_reason=shut
     )
 
 
-def spelled_folder(path: str, real: str, folder: str) -> str | None:
+def find_spelled_folder(path: str, real: str, folder: str) -> str | None:
     """The folder as an absolute path names it; None where it does not, or is no absolute path."""
     below = real[len(folder) :].strip("/")
     spelled = path.rstrip("/")
@@ -67,29 +71,29 @@ def spelled_folder(path: str, real: str, folder: str) -> str | None:
 
 
 def _is_out_of_reach(path: str, real: str, folder: str) -> str:
-    if not path.startswith("/") or spelled_folder(path, real, folder) is not None:
+    if not path.startswith("/") or find_spelled_folder(path, real, folder) is not None:
         return ""
     return f"it leads to {real}, so name it by that path"
 
 
 def _leads_back(real: str, roots: tuple[Root, ...]) -> str:
-    inside = any(_is_in(real, root.path) for root in roots if not root.answered)
+    inside = any(_is_in(real, root.path) for root in roots if not root.opened_by_person)
     return f"it leads back to {real}, so name it by that path" if inside else ""
 
 
-def _seen(main: Root, path: str) -> _Seen:
+def _seen(main: Root, path: str) -> _OutsidePath:
     """By a descriptor where something is: then nobody can turn a link while we look."""
     try:
         descriptor = os.open(path, _LOOK, dir_fd=main.descriptor)
     except OSError:
-        return _Seen(os.path.realpath(_absolute(main, path)), "missing")
+        return _OutsidePath(os.path.realpath(_absolute(main, path)), "missing")
     try:
-        return _of(path_of(descriptor), os.fstat(descriptor))
+        return _of(find_descriptor_path(descriptor), os.fstat(descriptor))
     finally:
         os.close(descriptor)
 
 
-def _named(main: Root, path: str) -> _Seen:
+def _named(main: Root, path: str) -> _OutsidePath:
     """What a name is, not where it leads: a link is removed itself."""
     folder, _, name = _absolute(main, path.rstrip("/")).rpartition("/")
     if name in {"", ".", ".."}:
@@ -98,18 +102,18 @@ def _named(main: Root, path: str) -> _Seen:
     try:
         return _of(real, os.lstat(real))
     except OSError:
-        return _Seen(real, "missing")
+        return _OutsidePath(real, "missing")
 
 
-def _of(real: str, status: os.stat_result) -> _Seen:
+def _of(real: str, status: os.stat_result) -> _OutsidePath:
     mode = status.st_mode
     if stat.S_ISREG(mode):
-        return _Seen(real, "file", status.st_size)
-    return _Seen(real, "directory" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "other")
+        return _OutsidePath(real, "file", status.st_size)
+    return _OutsidePath(real, "directory" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "other")
 
 
 def _absolute(main: Root, path: str) -> str:
-    return os.path.join(path_of(main.descriptor), path)
+    return os.path.join(find_descriptor_path(main.descriptor), path)
 
 
 def _nearest(real: str) -> str:

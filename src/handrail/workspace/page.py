@@ -2,14 +2,14 @@
 
 import msgspec
 
-from handrail.edit.lines import line_count
+from handrail.edit.lines import count_lines
 
-LINE_LIMIT = 2_000
+MAX_LINE_CHARACTERS = 2_000
 """Characters of a line that are shown."""
-_BLOCK = 4096
+_BLOCK_CHARS = 4096
 
 
-class Page(msgspec.Struct, frozen=True):
+class TextPage(msgspec.Struct, frozen=True):
     """Whole lines from `first` on, and how to go on."""
 
     content: str
@@ -36,30 +36,30 @@ def split_rows(text: str) -> list[str]:
     """The lines, with those over LINE_LIMIT in several rows, so that the rows joined are the text."""
     rows: list[str] = []
     for line in split_lines(text):
-        if len(line) <= LINE_LIMIT:
+        if len(line) <= MAX_LINE_CHARACTERS:
             rows.append(line)
             continue
         # The newline goes with the last row, even where that is full: it makes no line longer.
-        last = (len(line) - line.endswith("\n") - 1) // LINE_LIMIT * LINE_LIMIT
-        rows += [line[at : at + LINE_LIMIT] for at in range(0, last, LINE_LIMIT)]
+        last = (len(line) - line.endswith("\n") - 1) // MAX_LINE_CHARACTERS * MAX_LINE_CHARACTERS
+        rows += [line[at : at + MAX_LINE_CHARACTERS] for at in range(0, last, MAX_LINE_CHARACTERS)]
         rows.append(line[last:])
     return rows
 
 
-def whole_page(text: str, limit: int, budget: int) -> Page | None:
+def build_whole_page(text: str, limit: int, budget: int) -> TextPage | None:
     """All of a short text, without taking it apart; None when it may not fit one page."""
-    if len(text) > min(budget, LINE_LIMIT):
+    if len(text) > min(budget, MAX_LINE_CHARACTERS):
         return None
-    total = line_count(text)
-    return Page(text, 1, total, total, None) if total <= limit else None
+    total = count_lines(text)
+    return TextPage(text, 1, total, total, None) if total <= limit else None
 
 
-def page_of_text(text: str, total: int, offset: int, limit: int, budget: int) -> Page:
+def build_text_page(text: str, total: int, offset: int, limit: int, budget: int) -> TextPage:
     """The page that begins at a line of a text; only the lines of the page are taken apart."""
     start = max(0, total + offset) if offset < 0 else offset - 1
-    taken, cut = within_budget(_lines_from(text, start, limit), budget)
+    taken, cut = fit_to_budget(_lines_from(text, start, limit), budget)
     end = start + len(taken)
-    return Page("".join(taken), start + 1, len(taken), total, end + 1 if end < total else None, cut)
+    return TextPage("".join(taken), start + 1, len(taken), total, end + 1 if end < total else None, cut)
 
 
 def _lines_from(text: str, start: int, count: int) -> list[str]:
@@ -75,22 +75,22 @@ def _lines_from(text: str, start: int, count: int) -> list[str]:
 def _position(text: str, line: int) -> int:
     """Where a line (from 0) begins: whole blocks are counted, only the last one is walked through."""
     position, left = 0, line
-    while left and (found := text.count("\n", position, position + _BLOCK)) < left:
-        position, left = position + _BLOCK, left - found
+    while left and (found := text.count("\n", position, position + _BLOCK_CHARS)) < left:
+        position, left = position + _BLOCK_CHARS, left - found
     for _ in range(left):
         position = text.index("\n", position) + 1
     return position
 
 
-def within_budget(lines: list[str], budget: int) -> tuple[list[str], int]:
+def fit_to_budget(lines: list[str], budget: int) -> tuple[list[str], int]:
     """As many lines as the budget of characters holds, at least one; and how many of them were cut."""
     lengths = list(map(len, lines))
-    if sum(lengths) <= budget and max(lengths, default=0) <= LINE_LIMIT:
+    if sum(lengths) <= budget and max(lengths, default=0) <= MAX_LINE_CHARACTERS:
         return lines, 0
     taken: list[str] = []
     used = cut = 0
     for line in lines:
-        short = shortened(line)
+        short = shorten_line(line)
         used += len(short)
         if taken and used > budget:
             break
@@ -99,11 +99,15 @@ def within_budget(lines: list[str], budget: int) -> tuple[list[str], int]:
     return taken, cut
 
 
-def shortened(line: str, length: int | None = None) -> str:
+def shorten_line(line: str, length: int | None = None) -> str:
     """A line of at most LINE_LIMIT characters, marked where it was cut; `length` where there is more of it than here.
 
     The newline is no part of the length.
     """
     end = "\n" if line.endswith("\n") else ""
     whole = len(line) - len(end) if length is None else length
-    return line if whole <= LINE_LIMIT else f"{line[:LINE_LIMIT]}… [{whole - LINE_LIMIT} more characters]{end}"
+    return (
+        line
+        if whole <= MAX_LINE_CHARACTERS
+        else f"{line[:MAX_LINE_CHARACTERS]}… [{whole - MAX_LINE_CHARACTERS} more characters]{end}"
+    )

@@ -6,11 +6,11 @@ import os
 import msgspec
 
 from handrail.protocol.error import ToolError
-from handrail.workspace.errors import clipped, outside
+from handrail.workspace.errors import build_outside_error, clip_path
 from handrail.workspace.root import Root
 
 
-class Place(msgspec.Struct, frozen=True):
+class SpelledPath(msgspec.Struct, frozen=True):
     """A root and the way below it, as spelled."""
 
     root: Root
@@ -26,19 +26,19 @@ class Place(msgspec.Struct, frozen=True):
     """The same as results name it."""
 
 
-def place(path: str, roots: tuple[Root, ...]) -> Place:
+def parse_path(path: str, roots: tuple[Root, ...]) -> SpelledPath:
     """The place a path names; ToolError when it can be none, OSError EXDEV when it is in no root."""
     refuse_impossible(path)
     if not path.startswith("/"):
         return _placed(roots[0], _parts(path), path, roots)
     parts = _parts(path)
-    found = innermost(parts, roots)
+    found = find_innermost_root(parts, roots)
     if found is None:
-        raise outside(path)
+        raise build_outside_error(path)
     return _placed(*found, path, roots)
 
 
-def innermost(parts: tuple[str, ...], roots: tuple[Root, ...]) -> tuple[Root, tuple[str, ...]] | None:
+def find_innermost_root(parts: tuple[str, ...], roots: tuple[Root, ...]) -> tuple[Root, tuple[str, ...]] | None:
     """The root nearest to what an absolute path names, and the rest of the path below it."""
     best: tuple[Root, tuple[str, ...]] | None = None
     for root in roots:
@@ -55,25 +55,25 @@ def refuse_impossible(path: str) -> None:
     if not path:
         raise ToolError("INVALID_ARGUMENT", "path is empty; pass a path relative to the workspace, or . for all of it.")
     if "\0" in path:
-        raise ToolError("INVALID_ARGUMENT", f"path holds a NUL character: {clipped(path)}")
+        raise ToolError("INVALID_ARGUMENT", f"path holds a NUL character: {clip_path(path)}")
     try:
         length = len(os.fsencode(path))
     except UnicodeEncodeError:
-        raise ToolError("INVALID_ARGUMENT", f"path is not valid text: {clipped(path)}") from None
+        raise ToolError("INVALID_ARGUMENT", f"path is not valid text: {clip_path(path)}") from None
     if length >= 4096:
-        raise ToolError("INVALID_ARGUMENT", f"path is {length} bytes long; the system allows 4095: {clipped(path)}")
+        raise ToolError("INVALID_ARGUMENT", f"path is {length} bytes long; the system allows 4095: {clip_path(path)}")
     if any(len(os.fsencode(part)) > 255 for part in path.split("/")):
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
 
 
-def _placed(root: Root, parts: tuple[str, ...], spelled: str, roots: tuple[Root, ...]) -> Place:
+def _placed(root: Root, parts: tuple[str, ...], spelled: str, roots: tuple[Root, ...]) -> SpelledPath:
     path = "/".join(parts) or "."
     straight = _without_dots(parts)
-    found = innermost(root.parts + straight, roots) if straight is not None else None
+    found = find_innermost_root(root.parts + straight, roots) if straight is not None else None
     if found is None:
-        return Place(root, parts, spelled, path, root, None, None)
+        return SpelledPath(root, parts, spelled, path, root, None, None)
     owner, rest = found[0], "/".join(found[1]) or "."
-    return Place(root, parts, spelled, path, owner, rest, owner.shown(rest))
+    return SpelledPath(root, parts, spelled, path, owner, rest, owner.display_path(rest))
 
 
 def _without_dots(parts: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -6,16 +6,18 @@ import os
 
 from handrail.kernel.rename import rename_new
 from handrail.protocol.error import ToolError
-from handrail.workspace.current import Current, is_still, link_hash
-from handrail.workspace.errors import clipped
+from handrail.workspace.current import FileSnapshot, hash_link, is_unchanged
+from handrail.workspace.errors import clip_path
 from handrail.workspace.swapping import UNSUPPORTED, Away, unlink
 
 
-def remove_file(folder: int, name: str, before: Current, *, temporary: str, path: str, away: Away = unlink) -> None:
+def remove_file(
+    folder: int, name: str, before: FileSnapshot, *, temporary: str, path: str, away: Away = unlink
+) -> None:
     """Removes a file; CONFLICT, and nothing is removed, when it is not the one that was looked at."""
     aside = _put_aside(folder, name, f"{temporary}-gone-{before.hash[:16]}", path)
     # Only what was put aside is certainly what was there: a check before could be outdated.
-    if not is_still(folder, aside, before):
+    if not is_unchanged(folder, aside, before):
         raise _brought_back(folder, aside, name, path)
     away(folder, aside)
 
@@ -23,7 +25,7 @@ def remove_file(folder: int, name: str, before: Current, *, temporary: str, path
 def remove_link(folder: int, name: str, target: str, *, temporary: str, path: str) -> None:
     """Removes a link with a target of this hash."""
     aside = _put_aside(folder, name, f"{temporary}-gone-{target[:16]}", path)
-    if link_hash(folder, aside) != target:
+    if hash_link(folder, aside) != target:
         raise _brought_back(folder, aside, name, path)
     os.unlink(aside, dir_fd=folder)
 
@@ -60,4 +62,4 @@ def _brought_back(folder: int, aside: str, name: str, path: str) -> ToolError:
 
 
 def _changed(path: str) -> ToolError:
-    return ToolError("CONFLICT", f"{clipped(path)} changed while it was being removed. Nothing was removed.")
+    return ToolError("CONFLICT", f"{clip_path(path)} changed while it was being removed. Nothing was removed.")

@@ -6,16 +6,23 @@ import stat
 from collections.abc import Callable
 
 from handrail.workspace.content import Content, fill
-from handrail.workspace.current import Current
-from handrail.workspace.in_place import Written, write_through
-from handrail.workspace.swapping import Away, discard, put, ready_name, unlink
+from handrail.workspace.current import FileSnapshot
+from handrail.workspace.in_place import WriteResult, write_through
+from handrail.workspace.swapping import Away, build_swap_name, discard, swap_in, unlink
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def replace(
-    folder: int, name: str, new: Content, before: Current | None, *, temporary: str, path: str, mode: int | None = None
-) -> Written:
+    folder: int,
+    name: str,
+    new: Content,
+    before: FileSnapshot | None,
+    *,
+    temporary: str,
+    path: str,
+    mode: int | None = None,
+) -> WriteResult:
     """Puts new bytes in the place of `before`, or creates the file; CONFLICT when something else is there by now.
 
     The caller holds the file's lock: this guards against programs that know of none, not against itself.
@@ -29,7 +36,7 @@ def put_instead(
     folder: int,
     name: str,
     new: Content,
-    before: Current | None,
+    before: FileSnapshot | None,
     *,
     temporary: str,
     path: str,
@@ -37,7 +44,7 @@ def put_instead(
     flush: bool = True,
     dress: Callable[[int], None] | None = None,
     away: Away = unlink,
-) -> Written:
+) -> WriteResult:
     """The same, as a file of its own even where `before` has other names: those keep the old bytes.
 
     `flush`: wait until the bytes are on the disk. `dress`: gives the open file what else it is to have.
@@ -56,18 +63,18 @@ def put_instead(
                 os.fchmod(descriptor, mode if mode is not None else kept or 0)  # last: chown clears bits of it
             if flush:
                 os.fsync(descriptor)
-            own = Current(os.fstat(descriptor), new.hash, None)
+            own = FileSnapshot(os.fstat(descriptor), new.hash, None)
         finally:
             os.close(descriptor)
         if before is not None:
-            ready = ready_name(temporary, own.hash, before.hash)
+            ready = build_swap_name(temporary, own.hash, before.hash)
             os.rename(temporary, ready, src_dir_fd=folder, dst_dir_fd=folder)
             temporary = ready
-        put(folder, temporary, name, before, own, path, away)
+        swap_in(folder, temporary, name, before, own, path, away)
     except BaseException:
         discard(folder, temporary, created)
         raise
-    return Written(new.hash, new.size, stat.S_IMODE(own.status.st_mode))
+    return WriteResult(new.hash, new.size, stat.S_IMODE(own.status.st_mode))
 
 
 def _start_writing(descriptor: int) -> None:

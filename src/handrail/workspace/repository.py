@@ -2,20 +2,20 @@
 
 import os
 
-from handrail.policy.names import steers_repository
-from handrail.policy.spelling import folded
+from handrail.policy.names import is_git_control_name
+from handrail.policy.spelling import normalize_name
 
 _MADE_OF = ("HEAD", "objects", "refs", "commondir")
 
 
-def changes_repository(folder: int, name: str, *, adds: bool) -> bool:
+def is_repository_change(folder: int, name: str, *, adds: bool) -> bool:
     """Whether a change of a name in a folder steers the repository that the folder is, or makes it one."""
-    if folded(name) != "head" and not _exists(folder, "HEAD"):
+    if normalize_name(name) != "head" and not _exists(folder, "HEAD"):
         return False  # hardly any folder has one
     there = {part for part in _MADE_OF if _exists(folder, part)}
     if _is_repository(there):
-        return steers_repository(name)
-    return adds and _is_repository(there | {part for part in _MADE_OF if part.casefold() == folded(name)})
+        return is_git_control_name(name)
+    return adds and _is_repository(there | {part for part in _MADE_OF if part.casefold() == normalize_name(name)})
 
 
 def _is_repository(there: set[str]) -> bool:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 
 from handrail.protocol.error import ToolError, UsageError
-from handrail.protocol.plain import readable
+from handrail.protocol.plain import escape_surrogates
 
 _GONE = " (deleted)"
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
@@ -14,7 +14,7 @@ _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 class Root:
     """One folder that file tools may work in."""
 
-    __slots__ = ("answered", "descriptor", "main", "parts", "path", "spellings", "writable")
+    __slots__ = ("descriptor", "main", "opened_by_person", "parts", "path", "spellings", "writable")
 
     def __init__(self, path: str, *, writable: bool = True, main: bool = False) -> None:
         spelled = os.path.abspath(path)
@@ -27,7 +27,7 @@ class Root:
         self.spellings = tuple({self.parts: None, _parts(spelled): None})
         self.writable = writable
         self.main = main
-        self.answered = False
+        self.opened_by_person = False
         """Whether a person opened it when asked; what was opened for reading may then be asked about again."""
 
     def beneath(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
@@ -41,9 +41,9 @@ class Root:
         """Whether the root can be named by a path; None asks for nothing."""
         return path is None or _parts(path) in self.spellings
 
-    def shown(self, relative: str) -> str:
+    def display_path(self, relative: str) -> str:
         """A path below this root as results name it: relative in the workspace, absolute elsewhere."""
-        return readable(relative if self.main else os.path.normpath(os.path.join(self.path, relative)))
+        return escape_surrogates(relative if self.main else os.path.normpath(os.path.join(self.path, relative)))
 
     def close(self) -> None:
         """Gives the descriptor back."""
@@ -52,29 +52,28 @@ class Root:
             self.descriptor = -1
 
 
-def opened_root(folder: str, *, writable: bool, named: str | None = None) -> Root | None:
+def open_root(folder: str, *, writable: bool, named: str | None = None) -> Root | None:
     """The root of a folder that a person opened; None where something else is there now."""
     try:
         root = Root(folder, writable=writable)
     except UsageError:
         return None
-    if root.path != folder or path_of(root.descriptor) != folder:
+    if root.path != folder or find_descriptor_path(root.descriptor) != folder:
         root.close()
         return None
-    root.answered = True
+    root.opened_by_person = True
     if named is not None:
         root.spellings = (*root.spellings, _parts(named))
     return root
 
 
-def check_places(roots: Iterable[Root], done: str = "No command was run.") -> None:
+def check_roots(roots: Iterable[Root], done: str = "No command was run.") -> None:
     """CONFLICT where a root is no longer where it was: whoever goes by its name gets to what took its place. `done`:
     what became of the command, in words."""
     for root in roots:
         if not _is_there(root):
-            message = (
-                f"The folder {readable(root.path)[:200]} was moved or removed, and something else may be there now."
-            )
+            path = escape_surrogates(root.path)[:200]
+            message = f"The folder {path} was moved or removed, and something else may be there now."
             raise ToolError("CONFLICT", f"{message} {done} The file tools still work in it.")
 
 
@@ -85,7 +84,7 @@ def _is_there(root: Root) -> bool:
         return False
 
 
-def path_of(descriptor: int) -> str:
+def find_descriptor_path(descriptor: int) -> str:
     """Where an open file or folder is now."""
     if sys.platform == "darwin":
         import fcntl  # noqa: PLC0415  only there does it have F_GETPATH

@@ -4,10 +4,10 @@ import threading
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from handrail.workspace.place import Place, innermost, place
+from handrail.workspace.place import SpelledPath, find_innermost_root, parse_path
 from handrail.workspace.root import Root
 
-_PLACES_KEPT = 1024
+_MAX_KEPT_PLACES = 1024
 
 
 class RootSet:
@@ -18,14 +18,14 @@ class RootSet:
     def __init__(self, roots: tuple[Root, ...]) -> None:
         self.all = roots
         self.innermost_first = sorted(roots, key=lambda root: -len(root.parts))
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, SpelledPath] = {}
 
-    def place(self, path: str) -> Place:
+    def place(self, path: str) -> SpelledPath:
         """Which place a path names; kept, since every call asks at least twice."""
         found = self._places.get(path)
         if found is None:
-            found = place(path, self.all)
-            if len(self._places) >= _PLACES_KEPT:
+            found = parse_path(path, self.all)
+            if len(self._places) >= _MAX_KEPT_PLACES:
                 self._places.clear()
             self._places[path] = found
         return found
@@ -33,7 +33,7 @@ class RootSet:
     def holding(self, real: str) -> Root:
         """The root that a path, as results name it, is in."""
         parts = tuple(part for part in real.split("/") if part) if real.startswith("/") else None
-        found = innermost(parts, self.all) if parts is not None else None
+        found = find_innermost_root(parts, self.all) if parts is not None else None
         return found[0] if found is not None else self.all[0]
 
 
@@ -41,7 +41,7 @@ class _Own(threading.local):
     roots: RootSet | None = None
 
 
-class Roots:
+class SessionRoots:
     """The roots of a session: those that it was given, those of active skills, those that people opened, those that its
     client works on, and those lent to one call."""
 
@@ -64,13 +64,13 @@ class Roots:
         """Those that people opened."""
         return self._opened
 
-    def open(self, roots: Sequence[Root]) -> None:
+    def set_opened_roots(self, roots: Sequence[Root]) -> None:
         """Puts these in the place of all that people opened before."""
         self._retire(self._opened, roots)
         self._opened = tuple(roots)
         self._share()
 
-    def bring(self, roots: Sequence[Root]) -> None:
+    def set_skill_roots(self, roots: Sequence[Root]) -> None:
         """Puts these in the place of all that active skills brought before."""
         self._retire(self._brought, roots)
         self._brought = tuple(roots)
@@ -81,7 +81,7 @@ class Roots:
         """Those that active skills brought."""
         return self._brought
 
-    def join(self, roots: Sequence[Root]) -> None:
+    def set_client_roots(self, roots: Sequence[Root]) -> None:
         """Puts these in the place of all that the client worked on before."""
         self._retire(self._joined, roots)
         self._joined = tuple(roots)
@@ -100,7 +100,7 @@ class Roots:
         self._retired += [root for root in before if root not in now]
 
     @contextmanager
-    def lent(self, roots: Sequence[Root]) -> Generator[None]:
+    def temporarily(self, roots: Sequence[Root]) -> Generator[None]:
         """While it lasts this thread sees these as well, and no other thread does."""
         before = self._own.roots
         self._own.roots = RootSet((*self._shared.all, *roots)) if roots else before

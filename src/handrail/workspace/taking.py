@@ -1,12 +1,12 @@
-"""Takes a file of a layer into the workspace, as it is: nothing is copied, and its time and attributes stay."""
+"""Takes a file of an overlay into the workspace, as it is: nothing is copied, and its time and attributes stay."""
 
 import contextlib
 import os
 import stat
 
 from handrail.kernel.rename import rename_new
-from handrail.workspace.current import Current, changed
-from handrail.workspace.swapping import UNSUPPORTED, Away, discard, put, ready_name, unlink
+from handrail.workspace.current import FileSnapshot, build_conflict_error
+from handrail.workspace.swapping import UNSUPPORTED, Away, build_swap_name, discard, swap_in, unlink
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _OVERLAY = "user.overlay."
@@ -18,7 +18,7 @@ def take(
     folder: int,
     name: str,
     digest: str,
-    before: Current | None,
+    before: FileSnapshot | None,
     *,
     temporary: str,
     path: str,
@@ -33,18 +33,18 @@ def take(
     if before is None:
         _move_new(source, folder, name, temporary, path)
         return
-    own = Current(status, digest, None)
-    ready = ready_name(temporary, digest, before.hash)
+    own = FileSnapshot(status, digest, None)
+    ready = build_swap_name(temporary, digest, before.hash)
     os.rename(source[1], ready, src_dir_fd=source[0], dst_dir_fd=folder)
     try:
-        put(folder, ready, name, before, own, path, away)
+        swap_in(folder, ready, name, before, own, path, away)
     except BaseException:
         discard(folder, ready, status)
         raise
 
 
 def open_source(source: tuple[int, str]) -> int:
-    """A descriptor for a file of a layer, even where its owner may not read it."""
+    """A descriptor for a file of an overlay, even where its owner may not read it."""
     folder, name = source
     try:
         return os.open(name, _READ, dir_fd=folder)
@@ -80,7 +80,7 @@ def _move_new(source: tuple[int, str], folder: int, name: str, temporary: str, p
     try:
         rename_new(source[0], source[1], name, into=folder)
     except FileExistsError:
-        raise changed(path) from None
+        raise build_conflict_error(path) from None
     except OSError as error:
         if error.errno not in UNSUPPORTED:
             raise
@@ -92,6 +92,6 @@ def _link(folder: int, temporary: str, name: str, path: str) -> None:
     try:
         os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     except FileExistsError:
-        raise changed(path) from None
+        raise build_conflict_error(path) from None
     finally:
         os.unlink(temporary, dir_fd=folder)

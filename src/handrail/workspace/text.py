@@ -5,10 +5,10 @@ from typing import Literal
 
 import msgspec
 
-from handrail.edit.newlines import LineEnding, line_ending_of
+from handrail.edit.newlines import LineEnding, detect_line_ending
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"]
-SAMPLE = 8192
+SAMPLE_BYTES = 8192
 
 _MARKS: tuple[tuple[bytes, Encoding], ...] = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -21,7 +21,7 @@ _CONTROLS = bytes(set(range(32)) - set(b"\a\b\t\n\v\f\r\x1b"))
 _MARK_STARTS = frozenset(mark[:1] for mark, _ in _MARKS)
 
 
-class Text(msgspec.Struct, frozen=True):
+class DecodedText(msgspec.Struct, frozen=True):
     """Decoded text, its lines ended by a newline, and what it takes to write it back."""
 
     text: str
@@ -31,26 +31,26 @@ class Text(msgspec.Struct, frozen=True):
     """Bytes that are not valid in the encoding; shown as U+FFFD."""
 
 
-def encoding_of(data: bytes) -> Encoding | None:
+def detect_encoding(data: bytes) -> Encoding | None:
     """The encoding that bytes speak for; None when they are not text."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
-    if b"\0" in data[:SAMPLE]:
+    if b"\0" in data[:SAMPLE_BYTES]:
         return None
     try:
         data.decode()
     except UnicodeDecodeError:
-        return None if _is_binary(data[:SAMPLE]) else "utf-8" if _has_utf8(data) else "latin-1"
+        return None if _is_binary(data[:SAMPLE_BYTES]) else "utf-8" if _has_utf8(data) else "latin-1"
     return "utf-8"
 
 
-def encoding_of_start(sample: bytes) -> Encoding | None:
+def detect_start_encoding(sample: bytes) -> Encoding | None:
     """The same by the first bytes of a file, which may end inside a character."""
-    return encoding_of(whole_characters(sample))
+    return detect_encoding(trim_cut_character(sample))
 
 
-def whole_characters(data: bytes) -> bytes:
+def trim_cut_character(data: bytes) -> bytes:
     """UTF-8 without the character at its end, if that may have been cut through."""
     for back in range(1, min(4, len(data) + 1)):
         if data[-back] >= 0xC0:
@@ -58,37 +58,39 @@ def whole_characters(data: bytes) -> bytes:
     return data
 
 
-def decoded(data: bytes) -> Text | None:
+def decode_text(data: bytes) -> DecodedText | None:
     """The text of a whole file; None when it is not text."""
-    plain = plain_utf8(data)
-    encoding = "utf-8" if plain is not None else encoding_of(data)
+    plain = decode_plain_utf8(data)
+    encoding = "utf-8" if plain is not None else detect_encoding(data)
     if encoding is None:
         return None
-    text, damaged = (plain, 0) if plain is not None else _decode(data.removeprefix(mark_of(encoding)), encoding)
-    ending = line_ending_of(text)
-    return Text(text if ending in {"lf", "none"} else text.replace("\r\n", "\n"), encoding, ending, damaged)
+    text, damaged = (
+        (plain, 0) if plain is not None else _decode(data.removeprefix(find_byte_order_mark(encoding)), encoding)
+    )
+    ending = detect_line_ending(text)
+    return DecodedText(text if ending in {"lf", "none"} else text.replace("\r\n", "\n"), encoding, ending, damaged)
 
 
-def decoded_page(data: bytes, encoding: Encoding) -> tuple[str, int]:
+def decode_page(data: bytes, encoding: Encoding) -> tuple[str, int]:
     """A part of a file, without its mark, that begins and ends between characters; and how many bytes are damaged."""
     return _decode(data, encoding)
 
 
-def mark_of(encoding: Encoding) -> bytes:
+def find_byte_order_mark(encoding: Encoding) -> bytes:
     """The byte order mark that a file in this encoding begins with."""
     return next((mark for mark, name in _MARKS if name == encoding), b"")
 
 
-def encoded(text: str, encoding: Encoding, line_ending: LineEnding) -> bytes:
+def encode_text(text: str, encoding: Encoding, line_ending: LineEnding) -> bytes:
     """Text as the file had it; UnicodeEncodeError when the encoding has no such character."""
     if line_ending == "crlf":
         text = text.replace("\r\n", "\n").replace("\n", "\r\n")
-    return mark_of(encoding) + text.encode("utf-8" if encoding == "utf-8-sig" else encoding)
+    return find_byte_order_mark(encoding) + text.encode("utf-8" if encoding == "utf-8-sig" else encoding)
 
 
-def plain_utf8(data: bytes) -> str | None:
+def decode_plain_utf8(data: bytes) -> str | None:
     """The text of nearly every file, decoded once."""
-    if data[:1] in _MARK_STARTS or data.find(b"\0", 0, SAMPLE) >= 0:
+    if data[:1] in _MARK_STARTS or data.find(b"\0", 0, SAMPLE_BYTES) >= 0:
         return None
     try:
         return data.decode()

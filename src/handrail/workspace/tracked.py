@@ -6,35 +6,35 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from handrail.policy.git_settings import disable_drivers
-from handrail.policy.network.git_config import included_paths
+from handrail.policy.network.git_config import list_included_paths
 from handrail.protocol.error import ToolError
 
 _OWN_CONFIGS = ("/etc/gitconfig", "/usr/local/etc/gitconfig", "~/.gitconfig", "~/.config/git/config")
-_MOST_CONFIGURATION, _LEAST_COUNTED = 16 << 20, 4096  # bytes, of all files and of each
-_LARGEST = 256 << 20
+_MAX_CONFIGS_BYTES, _MIN_COUNTED_BYTES = 16 << 20, 4096  # bytes, of all files and of each
+_MAX_INDEX_BYTES = 256 << 20
 _LENGTH = 0x0FFF
 """The bits of an entry's flags that hold the length of its name."""
 
 
-def tracked(paths: Iterable[str], roots: Iterable[str]) -> frozenset[str]:
+def list_tracked(paths: Iterable[str], roots: Iterable[str]) -> frozenset[str]:
     """Those of the files, by absolute paths in the roots, that the repository around them tracks; of folders, those in
     which it tracks something."""
     within = tuple(roots)
     return frozenset(path for path in paths if _is_tracked(path, within))
 
 
-def driver_settings(configs: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def build_driver_settings(configs: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Settings, name and value, that disable the filters and text converters of these git configurations, of the
     machine's, the user's and those that they include. ToolError where they are too many to read."""
     paths = [*map(os.path.expanduser, _OWN_CONFIGS), *configs]
-    found, left = dict[str, str](), _MOST_CONFIGURATION
+    found, left = dict[str, str](), _MAX_CONFIGS_BYTES
     for path in paths:  # it grows meanwhile
         text = _text(path, left)
-        left -= max(len(text), _LEAST_COUNTED)
+        left -= max(len(text), _MIN_COUNTED_BYTES)
         if left <= 0:
             raise ToolError("LIMIT_EXCEEDED", "The workspace has too much git configuration to check. git was not run.")
         found |= disable_drivers(text)
-        named = (os.path.join(os.path.dirname(path), os.path.expanduser(one)) for one in included_paths(text))
+        named = (os.path.join(os.path.dirname(path), os.path.expanduser(one)) for one in list_included_paths(text))
         paths += [one for one in map(os.path.normpath, named) if one not in paths]
     return tuple(sorted(found.items()))
 
@@ -84,6 +84,6 @@ def _content(path: str, _state: tuple[int, int, int]) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
-            return file.read(_LARGEST)
+            return file.read(_MAX_INDEX_BYTES)
     except OSError:
         return b""

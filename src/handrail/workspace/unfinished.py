@@ -3,7 +3,7 @@
 import contextlib
 import os
 
-from handrail.workspace.current import DIGITS, current, link_hash
+from handrail.workspace.current import HASH_DIGITS, hash_link, read_file_snapshot
 
 
 def remove_unfinished(folder: int, temporary: str) -> None:
@@ -28,7 +28,7 @@ def _names(folder: int) -> list[str]:
 
 def _starts(folder: int, name: str, known: list[str]) -> bool:
     try:
-        now = current(folder, name, 0)
-        return now is not None and now.hash[:DIGITS] in known
+        now = read_file_snapshot(folder, name, 0)
+        return now is not None and now.hash[:HASH_DIGITS] in known
     except OSError:
-        return (link_hash(folder, name) or "")[:DIGITS] in known
+        return (hash_link(folder, name) or "")[:HASH_DIGITS] in known

@@ -11,18 +11,18 @@ import stat
 from collections.abc import Callable
 from typing import Self
 
-from handrail.workspace.errors import outside
-from handrail.workspace.root import path_of
+from handrail.workspace.errors import build_outside_error
+from handrail.workspace.root import find_descriptor_path
 
 _FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
-_LINKS = 40
+_MAX_LINKS = 40
 
 Reroot = Callable[[tuple[str, ...], bool], tuple[int, tuple[str, ...]] | None]
 """Finds the root that an absolute path lies in: its descriptor and the names below it. The path is a link's, or, if the
 second argument is true, one that goes up from a root: so only what a person opened for such a path is reached."""
 
 
-class Landing:
+class ResolvedParent:
     """Where a walk ended: an open folder and what is left to do in it."""
 
     __slots__ = ("folder", "missing", "name")
@@ -47,7 +47,7 @@ class Landing:
         return os.open(self.name or ".", flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode, dir_fd=self.folder)
 
 
-class _Walk:
+class _PathWalk:
     """The folders walked through so far and the names still to go."""
 
     def __init__(self, root: int, parts: tuple[str, ...], reroot: Reroot, spelled: str, *, past_files: bool) -> None:
@@ -58,7 +58,7 @@ class _Walk:
         self.past_files = past_files
         self.links = 0
 
-    def step(self) -> Landing | None:
+    def step(self) -> ResolvedParent | None:
         name = self.pending.pop()
         if name == "..":
             self._up()
@@ -68,17 +68,17 @@ class _Walk:
             return self._landing(self.pending[0], (name, *reversed(self.pending[1:])))
         return None
 
-    def end(self) -> Landing:
+    def end(self) -> ResolvedParent:
         return self._landing("", ())
 
     def close(self) -> None:
         while self.folders:
             os.close(self.folders.pop())
 
-    def _landing(self, name: str, missing: tuple[str, ...]) -> Landing:
+    def _landing(self, name: str, missing: tuple[str, ...]) -> ResolvedParent:
         if ".." in (*missing, name):
             raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), self.spelled)
-        return Landing(self.folders.pop(), name, missing)
+        return ResolvedParent(self.folders.pop(), name, missing)
 
     def _up(self) -> None:
         if len(self.folders) == 1:
@@ -88,7 +88,7 @@ class _Walk:
 
     def _leave(self) -> None:
         """Goes up from a root: the names that follow may lead into another one, never to anything between them."""
-        above = [part for part in path_of(self.folders[0]).split("/") if part][:-1]
+        above = [part for part in find_descriptor_path(self.folders[0]).split("/") if part][:-1]
         while self.pending and self.pending[-1] == "..":
             self.pending.pop()
             above = above[:-1]
@@ -110,7 +110,7 @@ class _Walk:
                 return False
         return True
 
-    def _last(self, name: str) -> Landing | None:
+    def _last(self, name: str) -> ResolvedParent | None:
         if self._follow(name):
             return None if self.pending else self.end()
         return self._landing(name, ())
@@ -124,7 +124,7 @@ class _Walk:
                 return False
             raise
         self.links += 1
-        if self.links > _LINKS:
+        if self.links > _MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), self.spelled)
         self.pending += reversed(self._inside(target))
         return True
@@ -139,16 +139,18 @@ class _Walk:
         """Begins anew in the root that holds an absolute path; the names that are left to go there."""
         found = self.reroot(parts, up)
         if found is None:
-            raise outside(self.spelled)
+            raise build_outside_error(self.spelled)
         self.close()
         self.folders.append(os.dup(found[0]))
         return found[1]
 
 
-def walk(root: int, parts: tuple[str, ...], reroot: Reroot, spelled: str, *, past_files: bool = False) -> Landing:
+def walk(
+    root: int, parts: tuple[str, ...], reroot: Reroot, spelled: str, *, past_files: bool = False
+) -> ResolvedParent:
     """Walks `parts`, names and `..`, below an open root and says where they lead. With `past_files`, a file where a
     folder must be counts as a missing folder; otherwise it is an error."""
-    progress = _Walk(root, parts, reroot, spelled, past_files=past_files)
+    progress = _PathWalk(root, parts, reroot, spelled, past_files=past_files)
     try:
         while progress.pending:
             landing = progress.step()

@@ -13,11 +13,11 @@ from itertools import chain
 
 import msgspec
 
-from handrail.kernel.openat2 import works
+from handrail.kernel.openat2 import has_openat2
 from handrail.policy.names import is_packaged
 from handrail.protocol.error import ToolError
-from handrail.workspace.kept_tree import MOST_FOLDERS, SETTLED_SECONDS, KeptTree
-from handrail.workspace.other_names import File, other_names
+from handrail.workspace.kept_tree import MAX_FOLDERS, SETTLED_SECONDS, FolderCache
+from handrail.workspace.other_names import FileId, list_hard_links
 from handrail.workspace.root import Root
 
 _SEALED = ("handrail.toml", ".handrail")
@@ -25,7 +25,7 @@ _NO_FILES = (None, stat.S_IFDIR, stat.S_IFLNK)
 """Nothing, a folder, and a link that leads in a circle."""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class MaskedPaths(msgspec.Struct, frozen=True, kw_only=True):
     """What is withheld, by absolute paths without links. None of them lies in another one."""
 
     credentials: tuple[str, ...] = ()
@@ -39,21 +39,21 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     """What git may take for a configuration. These are not withheld."""
 
 
-class Withheld:
+class SensitivePaths:
     """Keeps what was found in the roots, and looks again where something changed. Any thread may ask."""
 
     def __init__(
-        self, *, kernel: bool | None = None, most_folders: int = MOST_FOLDERS, settled_after: float = SETTLED_SECONDS
+        self, *, kernel: bool | None = None, most_folders: int = MAX_FOLDERS, settled_after: float = SETTLED_SECONDS
     ) -> None:
         self._lock = threading.Lock()
-        self._kernel = works() if kernel is None else kernel
+        self._kernel = has_openat2() if kernel is None else kernel
         self._most = most_folders
         self._settled_after = settled_after
-        self._trees: dict[str, KeptTree] = {}
-        self._found: Found | None = None
+        self._trees: dict[str, FolderCache] = {}
+        self._found: MaskedPaths | None = None
         self._links: tuple[str, ...] = ()
 
-    def look(self, roots: Sequence[Root]) -> Found:
+    def scan(self, roots: Sequence[Root]) -> MaskedPaths:
         """What is withheld in these roots now; a ToolError where there are too many folders to look at."""
         with self._lock:
             self._refresh(roots)
@@ -61,12 +61,12 @@ class Withheld:
                 self._found, self._links = _gathered(self._trees)
             return self._told(self._found, roots)
 
-    def credential_files(self, roots: Sequence[Root]) -> frozenset[File]:
+    def credential_files(self, roots: Sequence[Root]) -> frozenset[FileId]:
         """The files that are credentials by any of their names in these roots."""
-        statuses = map(_status, self.look(roots).credentials)
+        statuses = map(_status, self.scan(roots).credentials)
         return frozenset((one.st_dev, one.st_ino) for one in statuses if one is not None)
 
-    def known(self, roots: Sequence[Root]) -> Found | None:
+    def last_known(self, roots: Sequence[Root]) -> MaskedPaths | None:
         """What was withheld in these roots at the last look, which may be long ago; None where there was none."""
         with self._lock:
             if self._found is None or self._trees.keys() != {root.path for root in roots}:
@@ -87,7 +87,7 @@ class Withheld:
             )
             return next((os.path.normpath(os.path.join(root, path)) for root, path in found), None)
 
-    def _told(self, found: Found, roots: Sequence[Root]) -> Found:
+    def _told(self, found: MaskedPaths, roots: Sequence[Root]) -> MaskedPaths:
         paths = [root.path for root in roots]
         return _with_other_names(_with_targets(found, self._links, paths) if self._links else found, paths)
 
@@ -103,20 +103,20 @@ class Withheld:
             if tree.is_closed:
                 raise ToolError("IO_ERROR", "No command was run: a root cannot be looked into any more.")
 
-    def _new(self) -> KeptTree:
-        return KeptTree(kernel=self._kernel, most=self._most, settled_after=self._settled_after)
+    def _new(self) -> FolderCache:
+        return FolderCache(kernel=self._kernel, most=self._most, settled_after=self._settled_after)
 
 
-def sealed(roots: Iterable[Root]) -> tuple[str, ...]:
+def list_read_only_paths(roots: Iterable[Root]) -> tuple[str, ...]:
     """The files and folders in writable roots that decide what commands may do, as far as they are there."""
     places = (os.path.join(root.path, name) for root in roots if root.writable for name in _SEALED)
     return tuple(place for place in places if _kind(place) in {stat.S_IFREG, stat.S_IFDIR})
 
 
-def _gathered(trees: dict[str, KeptTree]) -> tuple[Found, tuple[str, ...]]:
+def _gathered(trees: dict[str, FolderCache]) -> tuple[MaskedPaths, tuple[str, ...]]:
     """Everything that was found, and the links that are called like credentials."""
     folders = (*_paths(trees, "credential_folders"), *_closed(trees))
-    found = Found(
+    found = MaskedPaths(
         credentials=tuple(_paths(trees, "credentials")),
         credential_folders=tuple(path for path in folders if path not in trees),  # a root was opened by its name
         sockets=tuple(_paths(trees, "sockets")),
@@ -126,25 +126,25 @@ def _gathered(trees: dict[str, KeptTree]) -> tuple[Found, tuple[str, ...]]:
     return found, tuple(_paths(trees, "links"))
 
 
-def _paths(trees: dict[str, KeptTree], kind: str) -> Iterator[str]:
+def _paths(trees: dict[str, FolderCache], kind: str) -> Iterator[str]:
     for root, tree in trees.items():
         for path, kept in tree.folders.items():
             for name in getattr(kept.entries, kind):
                 yield os.path.join(root, name) if path == "." else os.path.join(root, path, name)
 
 
-def _closed(trees: dict[str, KeptTree]) -> Iterator[str]:
+def _closed(trees: dict[str, FolderCache]) -> Iterator[str]:
     for root, tree in trees.items():
         yield from (os.path.join(root, path) for path, kept in tree.folders.items() if kept.entries.closed)
 
 
-def _with_targets(found: Found, links: tuple[str, ...], roots: list[str]) -> Found:
+def _with_targets(found: MaskedPaths, links: tuple[str, ...], roots: list[str]) -> MaskedPaths:
     """With what the links lead to in the roots: it is a credential, whatever it is called there."""
     targets = [target for target in dict.fromkeys(map(os.path.realpath, links)) if _may_be_hidden(target, roots)]
     kinds = {target: _kind(target) for target in targets}
     folders = {*found.credential_folders, *(path for path, kind in kinds.items() if kind == stat.S_IFDIR)}
     files = (*found.credentials, *(path for path, kind in kinds.items() if kind not in _NO_FILES))
-    return Found(
+    return MaskedPaths(
         credentials=tuple(path for path in dict.fromkeys(files) if not _is_in_any(path, folders)),
         credential_folders=tuple(sorted(path for path in folders if not _is_in_any(path, folders))),
         sockets=tuple(path for path in found.sockets if not _is_in_any(path, folders)),
@@ -153,7 +153,7 @@ def _with_targets(found: Found, links: tuple[str, ...], roots: list[str]) -> Fou
     )
 
 
-def _with_other_names(found: Found, roots: list[str]) -> Found:
+def _with_other_names(found: MaskedPaths, roots: list[str]) -> MaskedPaths:
     """With the other names (hard links) that credentials have in the roots. These are searched only if a file says that
     it has some. What came with a package is nobody's secret, and installers link very many such files."""
     walks = chain.from_iterable(map(os.walk, found.credential_folders))
@@ -163,7 +163,7 @@ def _with_other_names(found: Found, roots: list[str]) -> Found:
     shared = {(one.st_dev, one.st_ino): one.st_nlink for one in files if one.st_nlink > 1}
     if not shared:
         return found
-    names = (os.path.join(root, below) for root in roots for below, _ in other_names(root, shared))
+    names = (os.path.join(root, below) for root in roots for below, _ in list_hard_links(root, shared))
     credentials = (*found.credentials, *(name for name in names if not _is_in_any(name, found.credential_folders)))
     return msgspec.structs.replace(found, credentials=tuple(dict.fromkeys(credentials)))
 

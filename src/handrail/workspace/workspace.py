@@ -12,30 +12,30 @@ from typing import TYPE_CHECKING, Self
 import msgspec
 
 from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
-from handrail.kernel.openat2 import works as openat2_works
-from handrail.policy.names import may_be_in_repository, protection
+from handrail.kernel.openat2 import has_openat2 as openat2_works
+from handrail.policy.names import find_protection, list_possible_repositories
 from handrail.protocol.decision import Access, FileKind, PathFact
 from handrail.protocol.error import ToolError
-from handrail.workspace.errors import clipped, outside, tool_error
-from handrail.workspace.nearby import nearby
+from handrail.workspace.errors import build_outside_error, clip_path, to_tool_error
+from handrail.workspace.nearby import list_similar_names
 from handrail.workspace.new_folders import NewFolders
-from handrail.workspace.outside import Boundary, outside_fact
-from handrail.workspace.place import Place, innermost
-from handrail.workspace.repository import changes_repository
-from handrail.workspace.root import Root, path_of
-from handrail.workspace.roots import Roots
-from handrail.workspace.walk import Landing, is_link, walk
+from handrail.workspace.outside import Boundary, build_outside_fact
+from handrail.workspace.place import SpelledPath, find_innermost_root
+from handrail.workspace.repository import is_repository_change
+from handrail.workspace.root import Root, find_descriptor_path
+from handrail.workspace.roots import SessionRoots
+from handrail.workspace.walk import ResolvedParent, is_link, walk
 
 if TYPE_CHECKING:
-    from handrail.workspace.other_names import File
-    from handrail.workspace.withheld import Withheld
+    from handrail.workspace.other_names import FileId
+    from handrail.workspace.withheld import SensitivePaths
 
 _LOOK = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
-class Opened(msgspec.Struct, frozen=True):
+class OpenPath(msgspec.Struct, frozen=True):
     """A descriptor and what it really is."""
 
     descriptor: int
@@ -52,19 +52,19 @@ class Opened(msgspec.Struct, frozen=True):
         os.close(self.descriptor)
 
 
-class AtHand(threading.local):
+class OpenFileCache(threading.local):
     """The file a decision was made about, kept for the call that follows: one look instead of two, and no moment
     between them in which it could become another file."""
 
-    kept: tuple[str, Opened] | None = None
+    kept: tuple[str, OpenPath] | None = None
     """By the path that it was asked for by. One value: each look at what is a thread's own costs."""
 
-    def keep(self, path: str, opened: Opened) -> None:
+    def keep(self, path: str, opened: OpenPath) -> None:
         """Keeps one file, instead of the one before."""
         self.drop()
         self.kept = path, opened
 
-    def take(self, path: str) -> Opened | None:
+    def take(self, path: str) -> OpenPath | None:
         """Hands the file over, if it is the one."""
         kept = self.kept
         if kept is None or kept[0] != path:
@@ -85,11 +85,11 @@ class Workspace:
 
     def __init__(self, main: str, *extra: Root, kernel: bool | None = None) -> None:
         self.main = Root(main, main=True)
-        self.variable = Roots((self.main, *extra))
+        self.root_sets = SessionRoots((self.main, *extra))
         """The roots, some of which come and go."""
         self.boundary: Boundary | None = None
         """What is never opened, where a person may be asked about paths outside; None where nobody is."""
-        self._at_hand = AtHand()
+        self._at_hand = OpenFileCache()
         self.kernel = openat2_works() if kernel is None else kernel
         """Whether the kernel resolves paths (openat2) or we walk them."""
 
@@ -101,14 +101,14 @@ class Workspace:
 
     def close(self) -> None:
         """Gives every root's descriptor back."""
-        self.variable.close()
+        self.root_sets.close()
 
     @property
     def roots(self) -> tuple[Root, ...]:
         """The roots that there are now, for this thread."""
-        return self.variable.now.all
+        return self.root_sets.now.all
 
-    def open_file(self, path: str) -> Opened:
+    def open_file(self, path: str) -> OpenPath:
         """A regular file, open for reading; anything else is a ToolError."""
         opened = self._at_hand.take(path) or self._opened(path, _READ)
         try:
@@ -119,7 +119,7 @@ class Workspace:
             raise
         return opened
 
-    def open_folder(self, path: str) -> Opened:
+    def open_folder(self, path: str) -> OpenPath:
         """A folder, open for listing; anything else is a ToolError."""
         opened = self._opened(path, _FOLDER)
         try:
@@ -129,7 +129,7 @@ class Workspace:
             raise
         return opened
 
-    def land(self, path: str) -> tuple[Landing, str]:
+    def resolve_for_write(self, path: str) -> tuple[ResolvedParent, str]:
         """The parent of a file that is to be written, links resolved, and the path as results name it."""
         landing, root, real = self._landed(path)
         try:
@@ -140,31 +140,31 @@ class Workspace:
             raise
         return landing, real
 
-    def land_on_name(self, path: str) -> tuple[Landing, str]:
+    def resolve_for_removal(self, path: str) -> tuple[ResolvedParent, str]:
         """The folder of a name that is to be removed, and the path as results name it. Links on the way are followed;
         the name itself is not, if it is one."""
         where = self._place_of_name(path)
         if where is None:
-            raise tool_error(IsADirectoryError(errno.EISDIR, ""), path)
+            raise to_tool_error(IsADirectoryError(errno.EISDIR, ""), path)
         folder, name = where
         try:
             opened = self._open(self._place(folder), _FOLDER)
         except FileNotFoundError:
             raise self.not_found(path, "file") from None
         except OSError as error:
-            raise tool_error(error, path) from None
-        real = opened.root.shown(_joined(opened.relative, name))
+            raise to_tool_error(error, path) from None
+        real = opened.root.display_path(_joined(opened.relative, name))
         try:
             _refuse_read_only(opened.root, path)
             _refuse_protected(real, self._place(path).named, path)
         except ToolError:
             os.close(opened.descriptor)
             raise
-        return Landing(opened.descriptor, name, ()), real
+        return ResolvedParent(opened.descriptor, name, ()), real
 
     def append(self, path: str, data: bytes) -> None:
         """Adds bytes to the end of a file, all or none; it is created with its parents, for its owner only."""
-        landing, _ = self.land(path)
+        landing, _ = self.resolve_for_write(path)
         with landing:
             folders = NewFolders(landing.folder, landing.missing)
             try:
@@ -178,7 +178,7 @@ class Workspace:
                     os.close(descriptor)
                 folders.keep()
             except OSError as error:
-                raise tool_error(error, path) from None
+                raise to_tool_error(error, path) from None
             finally:
                 folders.close()
 
@@ -200,7 +200,7 @@ class Workspace:
             return self._fact_outside(fact)
         return fact if access == "read" else self._with_repository(fact, fact.real)
 
-    def look(self, path: str, access: Access, *, past_files: bool = False) -> PathFact:
+    def fact_for_command(self, path: str, access: Access, *, past_files: bool = False) -> PathFact:
         """The same about a path that a command names: no call follows that reads it, and nothing is opened for it. With
         `past_files`, a path below a file is missing: the command may put a folder in the file's place."""
         fact = self._fact_inside(path, "delete" if access == "delete" else "write", past_files=past_files)
@@ -214,14 +214,16 @@ class Workspace:
 
     def _fact_outside(self, fact: PathFact) -> PathFact:
         """Where a person may be asked: where it leads. A root that was opened for reading may be opened further."""
-        if self.boundary is None or (fact.real is not None and not self.variable.now.holding(fact.real).answered):
+        if self.boundary is None or (
+            fact.real is not None and not self.root_sets.now.holding(fact.real).opened_by_person
+        ):
             return fact
-        return outside_fact(self.main, self.roots, fact.path, fact.access, self.boundary)
+        return build_outside_fact(self.main, self.roots, fact.path, fact.access, self.boundary)
 
     def _with_repository(self, fact: PathFact, real: str) -> PathFact:
-        for folder, name in may_be_in_repository(real):
+        for folder, name in list_possible_repositories(real):
             with contextlib.suppress(OSError, ToolError), self._open(self._place(folder), _LOOK) as found:
-                if changes_repository(found.descriptor, name, adds=fact.access == "write"):
+                if is_repository_change(found.descriptor, name, adds=fact.access == "write"):
                     return msgspec.structs.replace(fact, repository=True)
         return fact
 
@@ -243,9 +245,9 @@ class Workspace:
         except OSError as error:
             if error.errno == errno.EXDEV:
                 return PathFact(path=path, access=access, kind="other", real=None)
-            raise tool_error(error, path) from None
+            raise to_tool_error(error, path) from None
 
-    def credential_files(self) -> "frozenset[File]":
+    def credential_files(self) -> "frozenset[FileId]":
         """The files that are credentials by any of their names in the roots; none where the roots have too many folders
         to be looked through. Only for files with several names (hard links): of others the name says it."""
         try:
@@ -253,7 +255,7 @@ class Workspace:
         except ToolError:
             return frozenset()
 
-    def _fact(self, where: Place, access: Access, found: Opened) -> PathFact:
+    def _fact(self, where: SpelledPath, access: Access, found: OpenPath) -> PathFact:
         kind, status = _kind(found.status), found.status
         shared = kind == "file" and status.st_nlink > 1
         return PathFact(
@@ -270,14 +272,14 @@ class Workspace:
         )
 
     @cached_property
-    def _withheld(self) -> "Withheld":
-        from handrail.workspace.withheld import Withheld  # noqa: PLC0415  few files have several names
+    def _withheld(self) -> "SensitivePaths":
+        from handrail.workspace.withheld import SensitivePaths  # noqa: PLC0415  few files have several names
 
-        return Withheld(kernel=self.kernel)
+        return SensitivePaths(kernel=self.kernel)
 
     def root_path(self, real: str) -> str:
         """The folder of the root that a path, as results name it, is in."""
-        return self.variable.now.holding(real).path
+        return self.root_sets.now.holding(real).path
 
     def shared_file(self, path: str) -> tuple[int, int] | None:
         """Which file a path is one of several names of; None when it is the only one, or there is none."""
@@ -295,18 +297,18 @@ class Workspace:
         target = ""
         try:
             with self._open(self._place(folder or ("/" if path.startswith("/") else ".")), _FOLDER) as opened:
-                names = nearby(name, opened.descriptor)
+                names = list_similar_names(name, opened.descriptor)
                 if name in names:
                     names.remove(name)
                     target = os.readlink(name, dir_fd=opened.descriptor)
         except (OSError, ToolError):
             names = []
         near = [f"{folder}/{found}" if folder else found for found in names]
-        link = f" It is a link to {clipped(target)}, which is missing." if target else ""
-        hint = f" Near: {', '.join(map(clipped, near))}." if near else ""
-        return ToolError("NOT_FOUND", f"No {kind} {clipped(path)}.{link}{hint}", details={"near": near})
+        link = f" It is a link to {clip_path(target)}, which is missing." if target else ""
+        hint = f" Near: {', '.join(map(clip_path, near))}." if near else ""
+        return ToolError("NOT_FOUND", f"No {kind} {clip_path(path)}.{link}{hint}", details={"near": near})
 
-    def let_go(self) -> None:
+    def drop_cached(self) -> None:
         """Closes what a decision left open: no call follows, or too much may happen before it."""
         self._at_hand.drop()
 
@@ -335,11 +337,11 @@ class Workspace:
             return None
         return folder or ("/" if path.startswith("/") else "."), name
 
-    def _fact_of_name(self, where: Place, folder: str, name: str) -> PathFact:
+    def _fact_of_name(self, where: SpelledPath, folder: str, name: str) -> PathFact:
         """The fact about a name that is to be removed: a link is a link, wherever it leads."""
         with self._open(self._place(folder), _LOOK) as opened:
             status = os.stat(name, dir_fd=opened.descriptor, follow_symlinks=False)
-            real = opened.root.shown(_joined(opened.relative, name))
+            real = opened.root.display_path(_joined(opened.relative, name))
         kind = _kind(status)
         return PathFact(
             path=where.spelled,
@@ -351,31 +353,31 @@ class Workspace:
             size=status.st_size if kind == "file" else None,
         )
 
-    def _place(self, path: str) -> Place:
-        return self.variable.now.place(path)
+    def _place(self, path: str) -> SpelledPath:
+        return self.root_sets.now.place(path)
 
-    def _landed(self, path: str, *, past_files: bool = False) -> tuple[Landing, Root, str]:
+    def _landed(self, path: str, *, past_files: bool = False) -> tuple[ResolvedParent, Root, str]:
         try:
             where = self._place(path)
             landing = walk(where.root.descriptor, where.parts, self._reroot, path, past_files=past_files)
         except OSError as error:
-            raise tool_error(error, path) from None
+            raise to_tool_error(error, path) from None
         try:
             root, folder = self._root_of(landing.folder, path)
         except OSError as error:
             os.close(landing.folder)
-            raise tool_error(error, path) from None
-        return landing, root, root.shown(_joined(folder, *landing.missing, landing.name))
+            raise to_tool_error(error, path) from None
+        return landing, root, root.display_path(_joined(folder, *landing.missing, landing.name))
 
-    def _opened(self, path: str, flags: int) -> Opened:
+    def _opened(self, path: str, flags: int) -> OpenPath:
         try:
             return self._open(self._place(path), flags)
         except FileNotFoundError:
             raise self.not_found(path, "folder" if flags == _FOLDER else "file") from None
         except OSError as error:
-            raise tool_error(error, path) from None
+            raise to_tool_error(error, path) from None
 
-    def _open(self, where: Place, flags: int) -> Opened:
+    def _open(self, where: SpelledPath, flags: int) -> OpenPath:
         if not self.kernel:
             return self._walked(where, flags)
         try:
@@ -387,10 +389,10 @@ class Workspace:
             return self._walked(where, flags)
         if where.straight is None or where.named is None:
             os.close(descriptor)
-            raise outside(where.spelled)
-        return Opened(descriptor, os.fstat(descriptor), where.owner, where.straight, where.named)
+            raise build_outside_error(where.spelled)
+        return OpenPath(descriptor, os.fstat(descriptor), where.owner, where.straight, where.named)
 
-    def _walked(self, where: Place, flags: int) -> Opened:
+    def _walked(self, where: SpelledPath, flags: int) -> OpenPath:
         with walk(where.root.descriptor, where.parts, self._reroot, where.spelled) as landing:
             descriptor = landing.open(flags)
         try:
@@ -400,39 +402,39 @@ class Workspace:
         except OSError:
             os.close(descriptor)
             raise
-        return Opened(descriptor, os.fstat(descriptor), root, relative, root.shown(relative))
+        return OpenPath(descriptor, os.fstat(descriptor), root, relative, root.display_path(relative))
 
     def _root_of(self, descriptor: int, spelled: str) -> tuple[Root, str]:
         """The root an open file lies in, innermost first, by where it is now."""
-        parts = tuple(part for part in path_of(descriptor).split("/") if part)
-        for root in self.variable.now.innermost_first:
-            own = tuple(part for part in path_of(root.descriptor).split("/") if part)
+        parts = tuple(part for part in find_descriptor_path(descriptor).split("/") if part)
+        for root in self.root_sets.now.innermost_first:
+            own = tuple(part for part in find_descriptor_path(root.descriptor).split("/") if part)
             if parts[: len(own)] == own:
                 return root, "/".join(parts[len(own) :]) or "."
-        raise outside(spelled)
+        raise build_outside_error(spelled)
 
     def _reroot(self, parts: tuple[str, ...], up: bool) -> tuple[int, tuple[str, ...]] | None:
-        found = innermost(parts, self.roots)
-        if found is None or (up and not found[0].answered):
+        found = find_innermost_root(parts, self.roots)
+        if found is None or (up and not found[0].opened_by_person):
             return None
         return found[0].descriptor, found[1]
 
 
-def refuse_special(opened: Opened, path: str) -> None:
+def refuse_special(opened: OpenPath, path: str) -> None:
     """Only regular files are read: a FIFO would hang, a device may never end."""
     if stat.S_ISREG(opened.status.st_mode):
         return
     if stat.S_ISDIR(opened.status.st_mode):
-        raise tool_error(IsADirectoryError(errno.EISDIR, ""), path)
-    raise tool_error(OSError(errno.ENXIO if not is_device(opened.status) else errno.ENODEV, ""), path)
+        raise to_tool_error(IsADirectoryError(errno.EISDIR, ""), path)
+    raise to_tool_error(OSError(errno.ENXIO if not is_device(opened.status) else errno.ENODEV, ""), path)
 
 
-def refuse_credential(opened: Opened, path: str) -> None:
+def refuse_credential(opened: OpenPath, path: str) -> None:
     """The name of what was really opened counts, whatever the path was when policy looked."""
-    if protection(opened.real) == "credential":
+    if find_protection(opened.real) == "credential":
         raise ToolError(
             "POLICY_DENIED",
-            f"Rule fs.secret forbids reading {clipped(path)}. Do not try another way; say what you need it for.",
+            f"Rule fs.secret forbids reading {clip_path(path)}. Do not try another way; say what you need it for.",
         )
 
 
@@ -453,13 +455,15 @@ def _append_all(descriptor: int, data: bytes, path: str) -> None:
 
 def _refuse_read_only(root: Root, path: str) -> None:
     if not root.writable:
-        raise ToolError("ACCESS_DENIED", f"{clipped(path)} is in a root that was opened for reading only.")
+        raise ToolError("ACCESS_DENIED", f"{clip_path(path)} is in a root that was opened for reading only.")
 
 
 def _refuse_protected(real: str, named: str | None, path: str) -> None:
     """A link may have been turned since policy looked: what asks before a change is changed under its own name only."""
-    if real != named and protection(real) == "protected":
-        message = f"{clipped(path)} leads to {clipped(real)}, which steers tools; name it by that path to change it."
+    if real != named and find_protection(real) == "protected":
+        message = (
+            f"{clip_path(path)} leads to {clip_path(real)}, which steers tools; name it by that path to change it."
+        )
         raise ToolError("POLICY_DENIED", message)
 
 

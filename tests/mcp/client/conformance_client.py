@@ -12,7 +12,7 @@ from typing import Any
 
 from serving import Place
 
-from handrail.runtime.foreign.naming import name_of
+from handrail.runtime.foreign.naming import build_tool_name
 from handrail.runtime.sources import ForeignTool
 
 
@@ -44,8 +44,8 @@ def main(url: str) -> int:
         found = place.found(f'[mcp.servers.suite]\nurl = "{url}"\ntimeout = "20s"\n')
         with place.opened(found) as rail:
             offered = {spec.name for spec in rail.specs()}  # not one whose schema would have to be fetched
-            tools = tuple(one for one in found.sources[0].listed() if name_of("suite", one.name) in offered)
-            results = [rail.call(name_of("suite", name), arguments) for name, arguments in calls(tools)]
+            tools = tuple(one for one in found.sources[0].listed() if build_tool_name("suite", one.name) in offered)
+            results = [rail.call(build_tool_name("suite", name), arguments) for name, arguments in calls(tools)]
             for result in results:
                 sys.stderr.write(f"{result.name}: {result.content}\n")
     return 0 if all(result.ok for result in results) else 1

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from handrail import Handrail
-from handrail.mcp.client.sources import FoundSources, found_sources
+from handrail.mcp.client.sources import ServerSources, find_sources
 from handrail.protocol.result import ToolResult
-from handrail.settings import Loaded, load
+from handrail.settings import LoadedSettings, load
 
 SERVERS = Path(__file__).parent.parent / "servers"
 PYTHON = os.path.realpath(sys.executable)
@@ -52,14 +52,14 @@ class Place:
             "HANDRAIL_CONFIG": str(folder / "config.toml"),
         }
 
-    def loaded(self, text: str, wait: str = WAIT) -> Loaded:
+    def loaded(self, text: str, wait: str = WAIT) -> LoadedSettings:
         """The settings, as a person's own file has them."""
         (self.folder / "config.toml").write_text(wait + self.head + text)
         return load(self.environ, {}, str(self.workspace))
 
-    def found(self, text: str, wait: str = WAIT, **environ: str) -> FoundSources:
+    def found(self, text: str, wait: str = WAIT, **environ: str) -> ServerSources:
         """The sources; who asks for them closes them."""
-        return found_sources(self.loaded(text, wait), str(self.workspace), {**self.environ, **environ})
+        return find_sources(self.loaded(text, wait), str(self.workspace), {**self.environ, **environ})
 
     @contextmanager
     def session(
@@ -69,7 +69,7 @@ class Place:
         with self.opened(self.found(text, wait, **(environ or {})), self.loaded(text, wait), mode=mode) as rail:
             yield rail
 
-    def opened(self, found: FoundSources, loaded: Loaded | None = None, mode: str = "full") -> Handrail:
+    def opened(self, found: ServerSources, loaded: LoadedSettings | None = None, mode: str = "full") -> Handrail:
         """A session with these sources."""
         state = self.folder / "state"
         settings = loaded or self.loaded("")

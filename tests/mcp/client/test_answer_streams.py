@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.mcp.client.pace import BYTES, Pace
-from handrail.mcp.client.streams import Answer, Events
+from handrail.mcp.client.pace import BYTE_RATE, RateLimiter
+from handrail.mcp.client.streams import AnswerStream, EventStream
 
 LONG = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"text": "x" * 100_000}}).encode()
 SHORT = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}}).encode()
@@ -32,26 +32,26 @@ class Pieces(httpx2.AsyncByteStream):
 
 def read(kind: Any, whole: bytes, size: int = 1 << 16) -> bytes:
     async def all_of_it() -> bytes:
-        return b"".join([piece async for piece in kind(Pieces(whole, size), Pace(*BYTES))])
+        return b"".join([piece async for piece in kind(Pieces(whole, size), RateLimiter(*BYTE_RATE))])
 
     return asyncio.run(all_of_it())
 
 
 @pytest.mark.parametrize("body", [LONG, SHORT, b"", b"<html>not here</html>"])
 def test_a_message_and_whatever_is_short_is_passed_on_as_it_is(body: bytes) -> None:
-    assert read(Answer, body) == body
+    assert read(AnswerStream, body) == body
 
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("data", [LONG, SHORT, b"ping"])
 def test_events_are_passed_on_as_they_are(data: bytes, end: bytes) -> None:
     whole = end.join([b": hello", b"id: 1", b"data: " + data, b"", b"data: " + data, b"", b""])
-    assert read(Events, whole) == whole
+    assert read(EventStream, whole) == whole
 
 
 def test_what_is_long_and_no_message_is_refused() -> None:
     with pytest.raises(httpx2.StreamError, match="no message"):
-        read(Answer, NONSENSE)
+        read(AnswerStream, NONSENSE)
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -59,7 +59,7 @@ def test_what_is_long_and_no_message_is_refused() -> None:
 def test_no_event_is_passed_on_that_is_long_and_no_message(end: bytes, size: int) -> None:
     whole = end.join([b"data: " + SHORT, b"", b"data: " + NONSENSE, b"", b""])
     with pytest.raises(httpx2.StreamError, match="no message"):
-        read(Events, whole, size)
+        read(EventStream, whole, size)
 
 
 @pytest.mark.parametrize("end", ENDS)
@@ -67,11 +67,11 @@ def test_no_event_is_passed_on_that_is_long_and_no_message(end: bytes, size: int
 def test_nor_one_that_comes_in_many_lines(end: bytes, size: int) -> None:
     lines = [b"data: " + NONSENSE[at : at + 993] for at in range(0, len(NONSENSE), 993)]
     with pytest.raises(httpx2.StreamError, match="no message"):
-        read(Events, end.join([*lines, b"", b""]), size)
+        read(EventStream, end.join([*lines, b"", b""]), size)
 
 
 def test_an_answer_has_an_end() -> None:
     with pytest.raises(httpx2.StreamError, match="more than 8,388,608 bytes"):
-        read(Answer, b" " * (9 << 20))
+        read(AnswerStream, b" " * (9 << 20))
     with pytest.raises(httpx2.StreamError, match="more than 8,388,608 bytes"):
-        read(Events, b"x" * (18 << 20))
+        read(EventStream, b"x" * (18 << 20))

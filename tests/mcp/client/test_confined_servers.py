@@ -13,7 +13,7 @@ import pytest
 from serving import PYTHON, SERVERS, Place, code_of, comes_true, hostile, plain, table
 
 from handrail.protocol.event import Network, ToolCallUpdate
-from handrail.runtime.server_programs import ServerProgram, ServerPrograms, Wanted
+from handrail.runtime.server_programs import ServerProgram, ServerPrograms, ServerProgramSpec
 
 
 class _Page(http.server.BaseHTTPRequestHandler):
@@ -165,7 +165,7 @@ def test_a_program_that_is_there_only_after_its_session_was_closed_is_ended(
 ) -> None:
     begun, go_on, start = threading.Event(), threading.Event(), ServerPrograms.start
 
-    def slowly(programs: ServerPrograms, wanted: Wanted) -> ServerProgram:
+    def slowly(programs: ServerPrograms, wanted: ServerProgramSpec) -> ServerProgram:
         begun.set()
         assert go_on.wait(60)
         return start(programs, wanted)

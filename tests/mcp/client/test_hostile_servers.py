@@ -54,10 +54,10 @@ def test_a_cancelled_call_ends_at_once_and_the_server_is_told(place: Place) -> N
         call_id = rail.new_call_id()
         with ThreadPoolExecutor() as pool:
             calling = pool.submit(rail.call, "mcp__other__echo", {"text": "hello"}, tool_call_id=call_id)
-            assert comes_true(lambda: "called" in program.said)
+            assert comes_true(lambda: "called" in program.stderr_tail)
             assert rail.cancel_call(call_id)
             result = calling.result(30)
-        assert comes_true(lambda: "told notifications/cancelled" in program.said)
+        assert comes_true(lambda: "told notifications/cancelled" in program.stderr_tail)
     assert code_of(result) == "CANCELLED"
 
 
@@ -90,7 +90,7 @@ def test_a_flood_of_errors_is_read_and_only_its_end_is_kept(place: Place) -> Non
     found = place.found(hostile("EndlessErrors"))
     with place.opened(found) as rail:
         result = rail.call("mcp__other__echo", {"text": "hello"})
-        assert len(found.sources[0]._keeper.program.said) < 100_000  # pyright: ignore
+        assert len(found.sources[0]._keeper.program.stderr_tail) < 100_000  # pyright: ignore
     assert result.content == "hello"
 
 
@@ -251,7 +251,7 @@ def test_one_that_changes_its_list_with_every_call_is_asked_now_and_then(place: 
             seen.append((time.monotonic(), source.revision))
         assert comes_true(lambda: "mcp__other__call_20" in [spec.name for spec in rail.specs()])
     for (began, before), (ended, after) in (*pairwise(seen), (seen[0], seen[-1])):
-        assert after - before <= 1 + (ended - began) / keeping._BETWEEN_LISTINGS  # however long the calls took
+        assert after - before <= 1 + (ended - began) / keeping._LISTING_PAUSE_SECONDS  # however long the calls took
 
 
 def test_the_children_of_a_server_end_with_it(place: Place) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import JSONRPCResponse
 
-from handrail.mcp.client.reading import message_of
+from handrail.mcp.client.reading import parse_message
 
 HEAD, END = b'{"jsonrpc":"2.0","id":1,"result":{"text":"', b'"}}'
 
@@ -24,7 +24,7 @@ HEAD, END = b'{"jsonrpc":"2.0","id":1,"result":{"text":"', b'"}}'
     ],
 )
 def test_a_text_that_was_cut_in_a_character_is_read_with_a_mark_there(written: bytes, read: str) -> None:
-    message = message_of(HEAD + written + END)
+    message = parse_message(HEAD + written + END)
     assert isinstance(message, JSONRPCResponse)
     assert (message.id, message.result) == (1, {"text": read})
 
@@ -41,16 +41,16 @@ def test_a_text_that_was_cut_in_a_character_is_read_with_a_mark_there(written: b
     ],
 )
 def test_what_is_no_message_is_none(line: bytes) -> None:
-    assert message_of(line) is None
+    assert parse_message(line) is None
 
 
 def test_a_mark_at_the_beginning_is_no_part_of_it() -> None:
-    assert message_of(b"\xef\xbb\xbf" + HEAD + END + b"\r") is not None
+    assert parse_message(b"\xef\xbb\xbf" + HEAD + END + b"\r") is not None
 
 
 @given(st.dictionaries(st.text(), st.none() | st.booleans() | st.text() | st.integers(-(2**63), 2**63), max_size=5))
 def test_every_message_is_read_as_it_was_written(result: dict[str, Any]) -> None:
     line = json.dumps({"jsonrpc": "2.0", "id": "x", "result": result}).encode()
-    message = message_of(line)
+    message = parse_message(line)
     assert isinstance(message, JSONRPCResponse)
     assert message.result == result

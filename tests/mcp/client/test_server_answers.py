@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from mcp_types import CallToolResult
 from serving import Place, hostile
 
-from handrail.mcp.client.answers import output_of
-from handrail.mcp.client.pace import Pace
+from handrail.mcp.client.answers import build_output
+from handrail.mcp.client.pace import RateLimiter
 from handrail.mcp.client.secrets import Secrets
-from handrail.mcp.client.sources import found_sources
-from handrail.settings.project_servers import Server
+from handrail.mcp.client.sources import find_sources
+from handrail.settings.project_servers import ConfiguredServer
 from handrail.settings.servers import ServerTable
 
-NO_SECRETS = Secrets(Server(name="a", table=ServerTable()))
+NO_SECRETS = Secrets(ConfiguredServer(name="a", table=ServerTable()))
 
 
 def test_what_is_no_text_is_attached_or_named(place: Place) -> None:
@@ -47,14 +47,14 @@ def test_how_a_call_goes_on_is_told_to_live_views(place: Place) -> None:
 def test_pictures_that_are_too_large_are_named(size: int) -> None:
     block = {"type": "image", "data": "A" * size, "mimeType": "image/png"}
     answer = CallToolResult.model_validate({"content": [block]})
-    output = output_of(answer, None, NO_SECRETS)
+    output = build_output(answer, None, NO_SECRETS)
     assert bool(output.attachments) == (size < 1_000)
     assert ("left out" in output.content) == (size > 1_000)
 
 
 def test_structured_content_alone_is_text_too() -> None:
     answer = CallToolResult.model_validate({"content": [], "structuredContent": {"a": 1}})
-    output = output_of(answer, None, NO_SECRETS)
+    output = build_output(answer, None, NO_SECRETS)
     assert output.content == '{\n  "a": 1\n}'
     assert output.data == {"a": 1}
 
@@ -68,14 +68,14 @@ json_values = st.recursive(
 
 @given(json_values, st.text("abcdefgh123", min_size=6, max_size=20))
 def test_a_secret_is_in_no_value_wherever_it_stood(value: Any, secret: str) -> None:
-    secrets = Secrets(Server(name="a", table=ServerTable(), variables=(("API_KEY", secret),)))
+    secrets = Secrets(ConfiguredServer(name="a", table=ServerTable(), variables=(("API_KEY", secret),)))
     around = {secret: [value, f"it is {secret}!", {"deep": (f"{secret}{secret}")}]}
-    assert secret not in repr(secrets.hidden_in(around)).replace("[API_KEY]", "")
+    assert secret not in repr(secrets.redact_value(around)).replace("[API_KEY]", "")
 
 
 @given(st.lists(st.floats(0, 2), max_size=200), st.integers(1, 50), st.floats(0.5, 100))
 def test_nobody_talks_faster_than_the_pace(gaps: list[float], at_once: int, a_second: float) -> None:
-    pace, now, sent = Pace(at_once, a_second), 1.0, []
+    pace, now, sent = RateLimiter(at_once, a_second), 1.0, []
     for gap in gaps:
         now += gap
         now += pace.wait(now)
@@ -87,7 +87,7 @@ def test_nobody_talks_faster_than_the_pace(gaps: list[float], at_once: int, a_se
 
 @given(st.lists(st.integers(1, 100), max_size=50), st.integers(1, 500), st.floats(1, 1_000))
 def test_nobody_says_more_than_the_pace_either(sizes: list[int], at_once: int, a_second: float) -> None:
-    pace, now, said = Pace(at_once, a_second), 1.0, 0
+    pace, now, said = RateLimiter(at_once, a_second), 1.0, 0
     for size in sizes:
         now += pace.wait(now, size)
         said += size
@@ -96,6 +96,6 @@ def test_nobody_says_more_than_the_pace_either(sizes: list[int], at_once: int, a
 
 def test_the_restricted_profile_has_no_servers(place: Place) -> None:
     loaded = place.loaded('[mcp.servers.a]\ncommand = "b"\n', wait='profile = "restricted"\n')
-    found = found_sources(loaded, str(place.workspace), place.environ)
+    found = find_sources(loaded, str(place.workspace), place.environ)
     assert found.sources == ()
     assert found.notes == ("The restricted profile has no other MCP servers.",)

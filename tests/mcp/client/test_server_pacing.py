@@ -12,7 +12,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest
 
 from handrail.mcp.client import pacing
-from handrail.mcp.client.ends import End
+from handrail.mcp.client.ends import CloseReason
 
 
 @asynccontextmanager
@@ -28,7 +28,7 @@ async def _says(messages: list[Any]) -> AsyncIterator[TransportStreams]:
 
 
 async def _passed_on(messages: list[Any]) -> int:
-    async with pacing.paced(_says(messages), End()) as (source, _):
+    async with pacing.limit_rate(_says(messages), CloseReason()) as (source, _):
         return len([one async for one in source])
 
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from mcp import MCPError
 
-from handrail.mcp.client.ends import End
-from handrail.mcp.client.failures import failure_of
+from handrail.mcp.client.ends import CloseReason
+from handrail.mcp.client.failures import convert_failure
 from handrail.mcp.client.secrets import Secrets
-from handrail.mcp.client.words import ending_words, told_in_passing, wrong_words
-from handrail.settings.project_servers import Server
+from handrail.mcp.client.words import describe_close_reason, describe_failure, render_progress_text
+from handrail.settings.project_servers import ConfiguredServer
 from handrail.settings.servers import ServerTable
 
 KEY = "k3y-of-a-server"
@@ -30,25 +30,25 @@ GIVEN: list[tuple[dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("given", "secret", "shown"), GIVEN)
 def test_a_secret_is_known_wherever_it_was_given(given: dict[str, Any], secret: str, shown: str) -> None:
-    assert _secrets(**given).hidden(f"it is {secret}!") == f"it is {shown}!"
+    assert _secrets(**given).redact(f"it is {secret}!") == f"it is {shown}!"
 
 
 @pytest.mark.parametrize("text", ["/srv/a1b2c3d4e5f6g7h8i9j0k1l2m3/project", "stdio", "--verbose"])
 def test_what_else_stands_in_a_command_is_told_as_it_is(text: str) -> None:
-    assert _secrets(words=("server", text, "--port", "8080")).hidden(f"in {text}: 8080") == f"in {text}: 8080"
+    assert _secrets(words=("server", text, "--port", "8080")).redact(f"in {text}: 8080") == f"in {text}: 8080"
 
 
 @pytest.mark.parametrize("before", range(280, 300))
 def test_half_of_a_secret_is_no_more_told_than_all_of_it(before: int) -> None:
-    secrets, end = _secrets(variables=(("API_KEY", KEY),)), End()
+    secrets, end = _secrets(variables=(("API_KEY", KEY),)), CloseReason()
     text = "x" * before + KEY
     end.note("it ended")
-    failure = failure_of(MCPError(-32603, "y" * 1_700 + text), SERVER, "tool", secrets)
+    failure = convert_failure(MCPError(-32603, "y" * 1_700 + text), SERVER, "tool", secrets)
     assert failure is not None
     for told in (
-        wrong_words(RuntimeError(text), secrets),
-        ending_words(end, _Said(text), secrets),  # pyright: ignore[reportArgumentType]
-        told_in_passing("y" * 200 + text, secrets),
+        describe_failure(RuntimeError(text), secrets),
+        describe_close_reason(end, _Said(text), secrets),  # pyright: ignore[reportArgumentType]
+        render_progress_text("y" * 200 + text, secrets),
         failure.message,
     ):
         assert KEY[:3] not in told
@@ -59,12 +59,12 @@ class _Said:
 
     how_it_ended = None
 
-    def __init__(self, said: str) -> None:
-        self.said = said
+    def __init__(self, stderr_tail: str) -> None:
+        self.stderr_tail = stderr_tail
 
 
-SERVER = Server(name="a", table=ServerTable())
+SERVER = ConfiguredServer(name="a", table=ServerTable())
 
 
 def _secrets(**given: Any) -> Secrets:
-    return Secrets(Server(name="a", table=ServerTable(), **given))
+    return Secrets(ConfiguredServer(name="a", table=ServerTable(), **given))

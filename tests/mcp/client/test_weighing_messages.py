@@ -9,18 +9,18 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from serving import Place, code_of, hostile
 
-from handrail.mcp.client.ends import End
+from handrail.mcp.client.ends import CloseReason
 from handrail.mcp.client.secrets import Secrets
-from handrail.mcp.client.weighing import has_too_many_parts, weighed
-from handrail.mcp.client.words import ending_words
-from handrail.settings.project_servers import Server
+from handrail.mcp.client.weighing import has_too_many_parts, limit_message_size
+from handrail.mcp.client.words import describe_close_reason
+from handrail.settings.project_servers import ConfiguredServer
 from handrail.settings.servers import ServerTable
 
 MANY: list[Any] = [{"type": "nonsense"}] * 20_000
 
 
 def passed_on(message: Any) -> Any:
-    one = weighed(SessionMessage(message))
+    one = limit_message_size(SessionMessage(message))
     return None if one is None else one.message
 
 
@@ -81,12 +81,12 @@ def test_a_server_that_answers_nonsense_by_the_hundred_thousand_holds_nobody_up(
 
 @pytest.mark.parametrize(("sure", "told"), [(True, "it sent too much"), (False, "it ended with exit code 0")])
 def test_why_it_was_ended_from_here_is_told_and_not_how_it_took_that(sure: bool, told: str) -> None:
-    end = End()
+    end = CloseReason()
     end.note("it sent too much", sure=sure)
-    secrets = Secrets(Server(name="a", table=ServerTable()))
-    assert ending_words(end, _Ended(), secrets) == told  # pyright: ignore[reportArgumentType]
+    secrets = Secrets(ConfiguredServer(name="a", table=ServerTable()))
+    assert describe_close_reason(end, _Ended(), secrets) == told  # pyright: ignore[reportArgumentType]
 
 
 class _Ended:
     how_it_ended = "it ended with exit code 0"
-    said = ""
+    stderr_tail = ""

@@ -7,14 +7,14 @@ from pathlib import Path
 from handrail import Handrail
 from handrail.changes.layered.committing import commit
 from handrail.changes.layered.examining import examine
-from handrail.changes.layered.sealing import drop, seal, unseal
-from handrail.changes.layered.trial import Trial
-from handrail.process.ran import Ran
+from handrail.changes.layered.sealing import delete_preview, load_preview, save_preview
+from handrail.changes.layered.trial import CommandPreview
+from handrail.process.ran import CommandResult
 from handrail.process.running import run_launch
 from handrail.protocol.decision import Mode
 from handrail.protocol.result import SandboxUsed
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.layer.layer import Layer
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.layer.layer import Overlay
 from handrail.settings import Settings
 
 MODES: tuple[Mode, ...] = ("full", "auto", "ask")
@@ -58,7 +58,7 @@ class Ground:
         empty(self.workspace)
         subprocess.run(["cp", "-a", "--", f"{start}/.", str(self.workspace)], check=True)
 
-    def directly(self) -> Ran:
+    def directly(self) -> CommandResult:
         """In the same sandbox, with nothing between the script and the tree."""
         return self._run(None)
 
@@ -69,17 +69,17 @@ class Ground:
         recorder, workspace = session.recorder, session.workspace
         self._calls += 1
         call = f"call-{self._calls}"
-        with session.commands.sandbox.new_layer((self._path,)) as layer:
+        with session.commands.sandbox.create_overlay((self._path,)) as layer:
             ran = self._run(layer)
-            trial = Trial(ran=ran, examined=examine(workspace, layer), sandbox=_IN_A_LAYER)
-            name = seal(workspace, recorder.history, trial, layer) if sealed else ""
+            trial = CommandPreview(ran=ran, examined=examine(workspace, layer), sandbox=_IN_A_LAYER)
+            name = save_preview(workspace, recorder.history, trial, layer) if sealed else ""
             if trial.examined.steps and not sealed:
                 commit(workspace, recorder, trial.examined, layer, session_id="full", call_id=call, summary="script")
         if name:
-            trial = unseal(recorder.history, name)
+            trial = load_preview(recorder.history, name)
             if trial.examined.steps:
                 commit(workspace, recorder, trial.examined, None, session_id="full", call_id=call, summary="script")
-            drop(recorder.history, name)
+            delete_preview(recorder.history, name)
         return bool(trial.examined.steps)
 
     def called(self, mode: Mode) -> bool:
@@ -94,9 +94,9 @@ class Ground:
         result = self.rails[mode].undo()
         assert result.ok, result.error
 
-    def _run(self, layer: Layer | None) -> Ran:
+    def _run(self, layer: Overlay | None) -> CommandResult:
         commands = self._session.commands
-        confinement = Confinement(trust="unasked", cwd=self._path, read_only=(), writable=(self._path,))
+        confinement = SandboxProfile(origin="unasked", cwd=self._path, read_only=(), writable=(self._path,))
         ran = run_launch(
             commands.sandbox.launch(confinement, COMMAND, layer),
             limits=confinement.limits,

@@ -4,11 +4,11 @@ import shlex
 
 import pytest
 
-from handrail.policy.commands.denies import FORK_BOMB, never_done
+from handrail.policy.commands.denies import FORK_BOMB, find_builtin_deny
 
 
 def rule(command: str, *writes: str, literal: bool = False) -> str | None:
-    found = never_done(tuple(shlex.split(command)), writes, literal=literal)
+    found = find_builtin_deny(tuple(shlex.split(command)), writes, literal=literal)
     return found and found.rule
 
 
@@ -82,7 +82,7 @@ def test_devices_are_not_written_to(command: str) -> None:
 @pytest.mark.parametrize("path", ["/dev/sda", "/dev/tcp/host/80", "/dev/fd/1", "/dev/mem", "/x/../dev/sda"])
 def test_nor_is_output_redirected_to_one(path: str) -> None:
     assert rule("echo x", path) == "deny.device"
-    assert never_done((), (path,)) is not None
+    assert find_builtin_deny((), (path,)) is not None
 
 
 def test_output_redirected_to_a_home_folder_is_outside() -> None:
@@ -126,7 +126,7 @@ def test_the_machine_is_not_stopped(command: str) -> None:
     ],
 )  # fmt: skip
 def test_fork_bombs_are_not_started(command: str) -> None:
-    found = never_done(tuple(shlex.split(command)))
+    found = find_builtin_deny(tuple(shlex.split(command)))
     assert found == FORK_BOMB
     assert FORK_BOMB.rule == "deny.fork-bomb"
     assert FORK_BOMB.rule == "deny.fork-bomb"
@@ -177,7 +177,7 @@ def test_only_null_stdout_and_stderr_are_written_to() -> None:
 
 
 def test_nothing_is_nothing() -> None:
-    assert never_done(()) is None
+    assert find_builtin_deny(()) is None
 
 
 @pytest.mark.parametrize("command", ["rm -rf '~'", "rm '$HOME'", "rm -rf '$PWD'", "cp a '~/x'"])
@@ -187,7 +187,7 @@ def test_where_nothing_is_left_to_expand_these_are_names(command: str) -> None:
 
 
 def test_unless_it_is_said_otherwise_something_is_left_to_expand() -> None:
-    assert never_done(("rm", "-rf", "~")) is not None
+    assert find_builtin_deny(("rm", "-rf", "~")) is not None
 
 
 @pytest.mark.parametrize("command", ["rm /dev/sda", "chmod 666 /dev/sda", "mv /dev/sda a"])
@@ -196,12 +196,12 @@ def test_a_device_is_there_to_be_written_to_and_other_harm_is_outside_anyway(com
 
 
 def test_the_reason_says_no_more_of_a_path_than_can_be_read() -> None:
-    found = never_done(("rm", "-rf", "/" * 90))
+    found = find_builtin_deny(("rm", "-rf", "/" * 90))
     assert found is not None
     assert found.reason == f"deletes the root of the file system ({'/' * 80})"
 
 
 def test_the_reason_says_what_would_happen_and_to_what() -> None:
-    found = never_done(("chmod", "-R", "777", "/usr/.."))
+    found = find_builtin_deny(("chmod", "-R", "777", "/usr/.."))
     assert found is not None
     assert found.reason == "changes the rights of the root of the file system (/usr/..)"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.commands.denies import never_done
-from handrail.policy.commands.wrapped import MOST_COMMANDS, contents, inner_commands
+from handrail.policy.commands.denies import find_builtin_deny
+from handrail.policy.commands.wrapped import MAX_INNER_COMMANDS, list_inner_commands, unwrap
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ def words(text: str) -> tuple[str, ...]:
     ],
 )  # fmt: skip
 def test_the_command_inside_is_found(command: str) -> None:
-    assert ("rm", "x") in inner_commands(words(command))
+    assert ("rm", "x") in list_inner_commands(words(command))
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_the_command_inside_is_found(command: str) -> None:
     ],
 )  # fmt: skip
 def test_where_the_words_tell_of_none_there_is_none(command: str) -> None:
-    assert ("rm", "x") not in inner_commands(words(command))
-    assert not any(inner[0] == "rm" for inner in inner_commands(words(command)))
+    assert ("rm", "x") not in list_inner_commands(words(command))
+    assert not any(inner[0] == "rm" for inner in list_inner_commands(words(command)))
 
 
 def test_all_that_runs_one_after_the_other_is_found() -> None:
-    found = inner_commands(words("find . -exec rm a ; -exec sh -c 'rm b && rm c | rm d' ;"))
+    found = list_inner_commands(words("find . -exec rm a ; -exec sh -c 'rm b && rm c | rm d' ;"))
     assert {("rm", letter) for letter in "abcd"} <= set(found)
 
 
@@ -87,7 +87,7 @@ def test_all_that_runs_one_after_the_other_is_found() -> None:
     ],
 )
 def test_git_is_given_with_its_sub_command_first(command: str, inner: tuple[str, ...]) -> None:
-    assert inner_commands(words(command)) == (inner,)
+    assert list_inner_commands(words(command)) == (inner,)
 
 
 @pytest.mark.parametrize(
@@ -116,28 +116,28 @@ def test_git_is_given_with_its_sub_command_first(command: str, inner: tuple[str,
     ],
 )
 def test_the_script_of_a_shell_and_the_aliases_of_git_are_commands(command: str, inner: list[tuple[str, ...]]) -> None:
-    assert list(inner_commands(words(command))) == inner
+    assert list(list_inner_commands(words(command))) == inner
 
 
 @pytest.mark.parametrize("command", ["git", "git push", "git -C", "git -C x", "git -p", "find -exec", "find . -exec"])
 def test_nothing_is_found_where_nothing_is_inside(command: str) -> None:
-    found = contents(words(command))
+    found = unwrap(words(command))
     assert (found.commands, found.texts, found.writes, found.complete) == ((), (), (), True)
 
 
 def test_a_setting_of_git_is_no_command() -> None:
-    assert contents(words("git -c a=b -c x.y=!ls log")).texts == ("ls",)
+    assert unwrap(words("git -c a=b -c x.y=!ls log")).texts == ("ls",)
 
 
 def test_files_that_commands_in_strings_write_to_are_told() -> None:
-    found = contents(words("sudo sh -c 'cat < in > a 2>> b; echo c >&2'"))
+    found = unwrap(words("sudo sh -c 'cat < in > a 2>> b; echo c >&2'"))
     assert found.writes == ("a", "b")
     assert found.texts == ("cat < in > a 2>> b; echo c >&2",)
-    assert never_done(("sh",), contents(words("sh -c 'echo x > /dev/sda'")).writes) is not None
+    assert find_builtin_deny(("sh",), unwrap(words("sh -c 'echo x > /dev/sda'")).writes) is not None
 
 
 def test_a_string_that_nobody_can_read_is_told_as_it_is() -> None:
-    found = contents(words("bash -c 'rm -rf $X'"))
+    found = unwrap(words("bash -c 'rm -rf $X'"))
     assert (found.commands, found.texts, found.complete) == ((), ("rm -rf $X",), True)
 
 
@@ -153,20 +153,20 @@ def test_a_string_that_nobody_can_read_is_told_as_it_is() -> None:
     ids=["env", "eval", "watch", "find", "long"],
 )
 def test_what_is_too_deep_says_so(deep: tuple[str, ...]) -> None:
-    found = contents((*deep, "rm", "x"))
+    found = unwrap((*deep, "rm", "x"))
     assert not found.complete
-    assert len(found.commands) <= MOST_COMMANDS + 1
+    assert len(found.commands) <= MAX_INNER_COMMANDS + 1
 
 
 def test_as_much_as_fits_is_complete() -> None:
-    found = contents((*("env",) * 100, "rm", "x"))
+    found = unwrap((*("env",) * 100, "rm", "x"))
     assert (found.complete, len(found.commands)) == (True, 100)
     assert ("rm", "x") in found.commands
-    assert not contents((*("env",) * 101, "rm", "x")).complete
+    assert not unwrap((*("env",) * 101, "rm", "x")).complete
 
 
 def test_what_was_too_large_once_stays_so_whatever_comes_behind_it() -> None:
-    found = contents(("find", "-exec", "sh", "-c", "ls " * 5000, ";", "-exec", "sh", "-c", "rm x", ";"))
+    found = unwrap(("find", "-exec", "sh", "-c", "ls " * 5000, ";", "-exec", "sh", "-c", "rm x", ";"))
     assert not found.complete
     assert ("rm", "x") in found.commands
 
@@ -184,7 +184,7 @@ def test_no_wrapping_hides_a_command(layers: list[tuple[str, ...]]) -> None:
     for layer in layers:
         takes_a_string = layer[0] in {"sh", "bash", "eval"}
         command = (*layer, shlex.join(command)) if takes_a_string else (*layer, *command)
-    found = contents(command)
+    found = unwrap(command)
     assert not found.complete or ("rm", "x") in (command, *found.commands)
 
 
@@ -232,7 +232,7 @@ _PROGRAMS = [
 
 @given(st.lists(st.sampled_from(_ODD + _PROGRAMS) | st.text(max_size=6), max_size=8).map(tuple))
 def test_any_words_can_be_looked_into(odd: tuple[str, ...]) -> None:
-    for command in (odd, *contents(odd).commands):
+    for command in (odd, *unwrap(odd).commands):
         assert command == odd or command
-        found = never_done(command, odd)
+        found = find_builtin_deny(command, odd)
         assert found is None or found.rule.startswith("deny.")

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from handrail.policy.tables.form import Table
-from handrail.policy.tables.load import registry
+from handrail.policy.tables.form import ProgramSpec
+from handrail.policy.tables.load import build_registry
 
 from .records import attacks, everyday
 from .sandbox import Sandbox
@@ -50,7 +50,7 @@ class Options(msgspec.Struct, frozen=True):
 
 def gather(box: Sandbox) -> tuple[Options, ...]:
     """The options of every program that has a table, but for those that may only be asked for their version."""
-    tables = {name: table for name, table in registry().tables.items() if not _QUESTIONS & {*name[1:]}}
+    tables = {name: table for name, table in build_registry().tables.items() if not _QUESTIONS & {*name[1:]}}
     said = _said(box, [" ".join(name) for name in tables])
     return tuple(
         Options(name, _known(table), options) for (name, options), table in zip(said, tables.values(), strict=True)
@@ -69,7 +69,7 @@ def generators(options: Sequence[Options]) -> Mapping[str, Callable[[random.Rand
     }
 
 
-def _known(table: Table) -> tuple[str, ...]:
+def _known(table: ProgramSpec) -> tuple[str, ...]:
     short = [f"-{letter}" for letter in table.flags + table.values]
     long = [f"--{name}" for name in (table.long_flags + " " + table.long_values).split()]
     return (*short, *long, *table.paths)

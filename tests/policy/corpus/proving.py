@@ -1,20 +1,20 @@
 """Whether a command goes unasked: asked in the way in which a call of the exec tool is judged."""
 
-from handrail.policy.confinement import runnable
+from handrail.policy.confinement import build_runnable
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Outside
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.shell.script import Unparsed
+from handrail.policy.verdict import PolicyConfig, decide
 from handrail.protocol.decision import Decision
-from handrail.runtime.command_facts import command_facts
+from handrail.runtime.command_facts import collect_command_facts
 from handrail.tools.exec import EXEC
 from handrail.workspace.workspace import Workspace
 
-_RULES = Rules(mode="plan")
+_RULES = PolicyConfig(mode="plan")
 
 
 def decision(place: Workspace, text: str) -> Decision:
     """What policy says in plan mode, which runs nothing but what is proven."""
-    return decide(EXEC, None, command_facts(place, text, tier=2), _RULES)
+    return decide(EXEC, None, collect_command_facts(place, text, tier=2), _RULES)
 
 
 def is_proven(place: Workspace, text: str) -> bool:
@@ -24,5 +24,5 @@ def is_proven(place: Workspace, text: str) -> bool:
 
 def as_run(text: str) -> str:
     """What bash is given for a proven text: never the text itself, but what was read in it, written anew."""
-    assert not isinstance(lex(text), Outside), "what cannot be read is not proven"
-    return runnable(text, ".").text
+    assert not isinstance(lex(text), Unparsed), "what cannot be read is not proven"
+    return build_runnable(text, ".").bash_text

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Outside
+from handrail.policy.shell.script import Unparsed
 from handrail.workspace.workspace import Workspace
 
 from .generating import gather, generators
@@ -58,14 +58,14 @@ def _faults(ground: Ground, texts: Sequence[str]) -> list[str]:
 def _forms(text: str) -> list[str]:
     """What bash is to be given, and the text as it is, unless a pattern in it is safe only as it is written anew."""
     script = lex(text)
-    assert not isinstance(script, Outside)
+    assert not isinstance(script, Unparsed)
     has_pattern = any(word.globs for command in script.commands for word in command.words)
     return [as_run(text)] if has_pattern else [as_run(text), text]
 
 
 def _fault(text: str, seen: Seen) -> str | None:
     script = lex(text)
-    assert not isinstance(script, Outside)
+    assert not isinstance(script, Unparsed)
     named = {command.words[0].text.rsplit("/", 1)[-1] for command in script.commands}
     named |= {name for program in named for name in _STARTS_ITSELF.get(program, ())}
     # timeout and the shell itself come first

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from handrail.policy.commands.reading import Use
-from handrail.policy.configuration import Restriction
-from handrail.policy.judging.case import Case, case_of
-from handrail.policy.rules.book import book_of
-from handrail.policy.verdict import Rules
+from handrail.policy.commands.reading import PathUse
+from handrail.policy.configuration import RestrictedProfile
+from handrail.policy.judging.case import PolicyContext, build_context
+from handrail.policy.rules.book import build_rulebook
+from handrail.policy.verdict import PolicyConfig
 from handrail.protocol.decision import CommandFact, Facts, PathFact
 
 
@@ -16,43 +16,45 @@ def fact(path: str, access: str = "read", **more: Any) -> PathFact:
     return PathFact(path=path, access=access, kind="file", **{"real": path, **more})  # type: ignore[arg-type]
 
 
-def case(*facts: PathFact, restriction: Restriction | None = None, **command: Any) -> Case:
-    rules = Rules("ask", restriction=restriction)
-    return case_of(CommandFact(text="", **command), Facts(paths=facts), rules, book_of(()))
+def case(*facts: PathFact, restriction: RestrictedProfile | None = None, **command: Any) -> PolicyContext:
+    rules = PolicyConfig("ask", restriction=restriction)
+    return build_context(CommandFact(text="", **command), Facts(paths=facts), rules, build_rulebook(()))
 
 
 @pytest.mark.parametrize(
     ("use", "known", "only_reads"),
     [
-        (Use("a", "read"), fact("a"), True),
-        (Use("./a", "read"), fact("./a", real="a"), True),
-        (Use(".git/config", "read"), fact(".git/config"), True),
-        (Use("./.git/config", "read"), fact("./.git/config", real=".git/config"), True),
-        (Use("a", "read"), fact("b"), False),
-        (Use("a", "read"), fact("a", "write"), False),
-        (Use("a", "write"), fact("a"), False),
-        (Use("a", "delete"), fact("a"), False),
-        (Use("a*", "read", is_glob=True), fact("a*"), False),
-        (Use("a", "read"), fact("a", real=None), False),
-        (Use("a", "read"), fact("a", real="b", named="a"), False),
-        (Use("a", "read"), fact("a", real=".env"), False),
-        (Use(".env", "read"), fact(".env", real="a"), False),
-        (Use(".env", "read"), fact(".env"), False),
-        (Use("a", "read"), fact("a", shared=True), True),
-        (Use("a", "read"), fact("a", shared=True, credential=True), False),
+        (PathUse("a", "read"), fact("a"), True),
+        (PathUse("./a", "read"), fact("./a", real="a"), True),
+        (PathUse(".git/config", "read"), fact(".git/config"), True),
+        (PathUse("./.git/config", "read"), fact("./.git/config", real=".git/config"), True),
+        (PathUse("a", "read"), fact("b"), False),
+        (PathUse("a", "read"), fact("a", "write"), False),
+        (PathUse("a", "write"), fact("a"), False),
+        (PathUse("a", "delete"), fact("a"), False),
+        (PathUse("a*", "read", is_glob=True), fact("a*"), False),
+        (PathUse("a", "read"), fact("a", real=None), False),
+        (PathUse("a", "read"), fact("a", real="b", named="a"), False),
+        (PathUse("a", "read"), fact("a", real=".env"), False),
+        (PathUse(".env", "read"), fact(".env", real="a"), False),
+        (PathUse(".env", "read"), fact(".env"), False),
+        (PathUse("a", "read"), fact("a", shared=True), True),
+        (PathUse("a", "read"), fact("a", shared=True, credential=True), False),
     ],
 )
-def test_reading_a_plain_path_inside_needs_no_verdict_of_its_own(use: Use, known: PathFact, only_reads: bool) -> None:
-    assert case(known).only_reads(use) is only_reads
-    assert not case(known, restriction=Restriction((), ())).only_reads(use)
+def test_reading_a_plain_path_inside_needs_no_verdict_of_its_own(
+    use: PathUse, known: PathFact, only_reads: bool
+) -> None:
+    assert case(known).is_plain_read(use) is only_reads
+    assert not case(known, restriction=RestrictedProfile((), ())).is_plain_read(use)
 
 
 def test_of_a_glob_the_folder_that_it_starts_from_is_known() -> None:
     known = case(fact("a"), fact("a/*.py", real="x"), fact("a", "delete"))
-    assert known.fact_of(Use("a/*.py", "read", is_glob=True)) == fact("a")
-    assert known.fact_of(Use("a/*.py", "read")) == fact("a/*.py", real="x")
-    assert known.fact_of(Use("a", "delete")) == fact("a", "delete")
-    assert known.fact_of(Use("a", "write")) is None
+    assert known.find_fact(PathUse("a/*.py", "read", is_glob=True)) == fact("a")
+    assert known.find_fact(PathUse("a/*.py", "read")) == fact("a/*.py", real="x")
+    assert known.find_fact(PathUse("a", "delete")) == fact("a", "delete")
+    assert known.find_fact(PathUse("a", "write")) is None
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 import pytest
 from tests.policy.deciding import EXEC, ROOT, decided
 
-from handrail.code.shell_commands import seen_commands
-from handrail.policy.configuration import Restriction
+from handrail.code.shell_commands import find_shell_commands
+from handrail.policy.configuration import RestrictedProfile
 from handrail.policy.rules.grant import Grant
 from handrail.policy.rules.rule import Rule
-from handrail.policy.script import command_uses, named, needs_display
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.script import list_command_uses, list_word_paths, needs_display
+from handrail.policy.verdict import PolicyConfig, decide
 from handrail.protocol.decision import MODES, CommandFact, Facts
 
 
@@ -177,7 +177,7 @@ def test_the_strictest_part_of_a_chain_decides_and_every_part_is_shown(command: 
     ],
 )
 def test_cd_is_followed_into_every_folder_that_it_may_lead_to(command: str, path: str) -> None:
-    assert path in {use.path for use in command_uses(command, ".")}
+    assert path in {use.path for use in list_command_uses(command, ".")}
 
 
 def test_a_command_that_changes_folders_without_end_is_refused() -> None:
@@ -290,7 +290,7 @@ def test_nobody_to_ask_means_no() -> None:
     assert decided("pytest", unattended=True).code == "PERMISSION_DENIED"
 
 
-RESTRICTED = Restriction(("ls", "cat", "git status", "git log --oneline", "node -v"), (".minds", ".tasklogs"))
+RESTRICTED = RestrictedProfile(("ls", "cat", "git status", "git log --oneline", "node -v"), (".minds", ".tasklogs"))
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_no_length_turns_a_no_into_a_question(last: str) -> None:
 
 def test_a_path_that_nothing_is_known_about_is_refused() -> None:
     fact = CommandFact(text="cat a.py")
-    assert decide(EXEC, None, Facts(command=fact), Rules("full")).rule == "fs.unknown"
+    assert decide(EXEC, None, Facts(command=fact), PolicyConfig("full")).rule == "fs.unknown"
 
 
 def test_a_command_opens_no_folder_outside_though_file_tools_may_ask_for_one() -> None:
@@ -369,7 +369,7 @@ def test_a_quoted_tilde_is_a_name_like_any_other() -> None:
 
 
 def test_the_restricted_profile_leaves_nothing_running() -> None:
-    found = decided("ls", background=True, restriction=Restriction(("ls",), (".minds",)))
+    found = decided("ls", background=True, restriction=RestrictedProfile(("ls",), (".minds",)))
     assert (found.decision, found.rule) == ("deny", "restricted.command")
     assert "leaves nothing running" in found.reason
 
@@ -384,5 +384,5 @@ def test_the_restricted_profile_leaves_nothing_running() -> None:
     ],
 )
 def test_every_word_of_a_command_is_a_path_that_it_may_be(command: str, paths: tuple[str, ...]) -> None:
-    seen = seen_commands(command) if needs_display(command) else None
-    assert set(named(command, ".", seen)) == set(paths)
+    seen = find_shell_commands(command) if needs_display(command) else None
+    assert set(list_word_paths(command, ".", seen)) == set(paths)

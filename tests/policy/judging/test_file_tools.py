@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from handrail.policy.configuration import Restriction
+from handrail.policy.configuration import RestrictedProfile
 from handrail.policy.rules.rule import Rule
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.verdict import PolicyConfig, decide
 from handrail.protocol.decision import MODES, CommandFact, Decision, Facts, PathFact
 from handrail.protocol.tool import Arguments, ToolSpec
 
@@ -21,7 +21,7 @@ def path(name: str, access: str = "write", **more: Any) -> PathFact:
 
 
 def decided(*paths: PathFact, mode: str = "ask", spec: ToolSpec | None = None, **rules: Any) -> Decision:
-    return decide(spec or tool("fs.write"), None, Facts(paths=paths), Rules(mode, **rules))  # type: ignore[arg-type]
+    return decide(spec or tool("fs.write"), None, Facts(paths=paths), PolicyConfig(mode, **rules))  # type: ignore[arg-type]
 
 
 def verdicts(*paths: PathFact, **more: Any) -> str:
@@ -177,13 +177,13 @@ def test_a_rule_about_paths_speaks_for_a_custom_tool_as_it_does_for_ours() -> No
 def test_a_rule_about_paths_says_nothing_of_a_command() -> None:
     spec, facts = tool("proc.exec", name="exec"), Facts(command=CommandFact(text="ls"))
     rules = (rule("deny", "**", "*"), rule("allow", "**", "write"))
-    assert decide(spec, None, facts, Rules("ask", rules=rules)).rule == "exec.read-only"
+    assert decide(spec, None, facts, PolicyConfig("ask", rules=rules)).rule == "exec.read-only"
 
 
 def test_a_command_speaks_for_what_its_tool_needs_but_for_the_network() -> None:
     facts = Facts(command=CommandFact(text="ls"))
-    assert decide(tool("proc.exec", "fs.write"), None, facts, Rules("plan")).decision == "allow"
-    asked = decide(tool("proc.exec", "net.connect"), None, facts, Rules("ask"))
+    assert decide(tool("proc.exec", "fs.write"), None, facts, PolicyConfig("plan")).decision == "allow"
+    asked = decide(tool("proc.exec", "net.connect"), None, facts, PolicyConfig("ask"))
     assert (asked.decision, asked.rule, asked.subject) == ("confirm", "tool.net.connect", "net.connect")
 
 
@@ -246,18 +246,18 @@ def test_a_custom_tool_that_only_looks_and_may_run_by_itself_says_so() -> None:
 
 def test_a_call_that_asks_for_all_it_needs_is_judged_as_any_other() -> None:
     spec = tool("fs.read", "fs.write")
-    found = decide(spec, ("fs.write", "fs.read"), Facts(paths=(path("a"),)), Rules("ask"))
+    found = decide(spec, ("fs.write", "fs.read"), Facts(paths=(path("a"),)), PolicyConfig("ask"))
     assert (found.decision, found.rule) == ("confirm", "fs.write")
     assert [(part.rule, part.decision) for part in found.parts] == [("call.narrowed", "allow"), ("fs.write", "confirm")]
 
 
 def test_a_call_that_leaves_out_what_it_needs_is_told_all_of_it() -> None:
-    found = decide(tool("fs.read", "fs.write", "fs.delete"), ("fs.write",), Facts(), Rules("full"))
+    found = decide(tool("fs.read", "fs.write", "fs.delete"), ("fs.write",), Facts(), PolicyConfig("full"))
     assert (found.decision, found.subject) == ("deny", "call")
     assert found.reason == "the call's requested_permissions leave out fs.read, fs.delete"
 
 
-RESTRICTED = Restriction(("ls",), (".minds", "logs/agent/", "BOX/"))
+RESTRICTED = RestrictedProfile(("ls",), (".minds", "logs/agent/", "BOX/"))
 
 
 @pytest.mark.parametrize(

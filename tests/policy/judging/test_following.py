@@ -3,19 +3,27 @@
 import pytest
 from tests.policy.deciding import decided
 
-from handrail.policy.commands.reading import Use
-from handrail.policy.script import command_uses, followed, looked_at, needs_display, read_script, seen_uses, start_of
-from handrail.policy.shell.script import Outside
-from handrail.protocol.decision import SeenCommand
+from handrail.policy.commands.reading import PathUse
+from handrail.policy.script import (
+    find_start_folder,
+    list_cd_targets,
+    list_command_uses,
+    list_displayed_uses,
+    needs_display,
+    parse_steps,
+    to_fact_use,
+)
+from handrail.policy.shell.script import Unparsed
+from handrail.protocol.decision import DisplayedCommand
 
 
 def uses(command: str, cwd: str = ".") -> list[tuple[str, str]]:
-    return [(use.path, use.access) for use in command_uses(command, cwd)]
+    return [(use.path, use.access) for use in list_command_uses(command, cwd)]
 
 
 def steps(command: str, cwd: str = ".") -> tuple:
-    found = read_script(command, cwd)
-    assert not isinstance(found, Outside)
+    found = parse_steps(command, cwd)
+    assert not isinstance(found, Unparsed)
     return found
 
 
@@ -81,8 +89,8 @@ def test_a_command_runs_in_every_folder_that_the_shell_may_be_in(command: str, f
     ],
 )
 def test_a_cd_to_a_folder_that_is_there_succeeds_where_it_runs_for_certain(command: str, folders: list[str]) -> None:
-    found = read_script(command, ".", ("a", "a/c", "/d"))
-    assert not isinstance(found, Outside)
+    found = parse_steps(command, ".", ("a", "a/c", "/d"))
+    assert not isinstance(found, Unparsed)
     assert [" ".join(step.folders) for step in found] == folders
 
 
@@ -96,7 +104,7 @@ def test_a_cd_to_a_folder_that_is_there_succeeds_where_it_runs_for_certain(comma
     ],
 )
 def test_the_folders_that_somebody_has_to_look_for(command: str, places: tuple[str, ...]) -> None:
-    assert followed(command, ".") == places
+    assert list_cd_targets(command, ".") == places
 
 
 def test_a_script_that_starts_elsewhere_is_followed_from_there() -> None:
@@ -106,14 +114,14 @@ def test_a_script_that_starts_elsewhere_is_followed_from_there() -> None:
 
 def test_a_folder_that_a_command_goes_to_is_read_and_told() -> None:
     step = steps("cd a && cd b")[1]
-    assert (step.words, step.shown, step.uses) == (("cd", "b"), "cd b", (Use("a/b", "read"),))
+    assert (step.words, step.shown, step.uses) == (("cd", "b"), "cd b", (PathUse("a/b", "read"),))
     assert (step.reading.rule, step.reading.reason) == ("exec.cd", "followed, the folder is a/b")
 
 
 def test_up_to_sixteen_folders_are_followed() -> None:
     assert len(steps(" && ".join(["cd a"] * 15 + ["ls"]))) == 16
-    found = read_script(" && ".join(["cd a"] * 16), ".")
-    assert isinstance(found, Outside)
+    found = parse_steps(" && ".join(["cd a"] * 16), ".")
+    assert isinstance(found, Unparsed)
     assert (found.at, found.too_large) == (0, True)
 
 
@@ -153,14 +161,14 @@ def test_the_paths_that_a_command_names_from_where_it_may_run(command: str, name
     ],
 )  # fmt: skip
 def test_a_glob_starts_from_the_names_before_its_first_wildcard(pattern: str, folder: str) -> None:
-    assert looked_at(Use(pattern, "read", is_glob=True)).path == folder
+    assert to_fact_use(PathUse(pattern, "read", is_glob=True)).path == folder
 
 
 @pytest.mark.parametrize("program", ["cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"])
 def test_where_a_seen_command_may_move_the_shell_nobody_knows_the_folder(program: str) -> None:
-    still, moving = SeenCommand(words=("ls", "cd")), SeenCommand(words=(program, "x"))
-    assert start_of((still, SeenCommand(words=())), "a") == "a"
-    assert start_of((still, moving, still), "a") is None
+    still, moving = DisplayedCommand(words=("ls", "cd")), DisplayedCommand(words=(program, "x"))
+    assert find_start_folder((still, DisplayedCommand(words=())), "a") == "a"
+    assert find_start_folder((still, moving, still), "a") is None
 
 
 @pytest.mark.parametrize(
@@ -185,14 +193,14 @@ def test_where_a_seen_command_may_move_the_shell_nobody_knows_the_folder(program
 def test_what_a_seen_command_would_change_for_certain(
     words: tuple[str, ...], writes: tuple[str, ...], folder: str | None, found: list[tuple[str, str]]
 ) -> None:
-    seen = SeenCommand(words=words, writes=writes)
-    assert [(use.path, use.access) for use in seen_uses(seen, folder)] == found
+    seen = DisplayedCommand(words=words, writes=writes)
+    assert [(use.path, use.access) for use in list_displayed_uses(seen, folder)] == found
 
 
 @pytest.mark.parametrize("sign", "$`*?[{")
 def test_a_path_that_bash_may_expand_is_anything_in_the_folder_it_is_fixed_to(sign: str) -> None:
-    seen = SeenCommand(words=("rm", f"../a{sign}b"), writes=(f"../{sign}", f"a{sign}"))
-    assert [(use.path, use.access, use.is_glob) for use in seen_uses(seen, ".")] == [
+    seen = DisplayedCommand(words=("rm", f"../a{sign}b"), writes=(f"../{sign}", f"a{sign}"))
+    assert [(use.path, use.access, use.is_glob) for use in list_displayed_uses(seen, ".")] == [
         ("../*", "delete", True),
         ("../*", "write", True),
     ]
@@ -223,25 +231,27 @@ def test_only_what_may_start_others_is_looked_into(command: str, inner: list[tup
 @pytest.mark.parametrize(
     ("command", "changed"),
     [
-        ("sed -i s/a/b/ x", [Use("x", "write")]),
-        ("sed -i s/a/b/ src/*.py", [Use("src/*.py", "write", is_glob=True)]),
-        ("sed -i s/a/b/ 'src/*.py'", [Use("src/*.py", "write")]),
-        ("shred x", [Use("x", "delete")]),
-        ("setfacl -m x a", [Use("x", "write"), Use("a", "write")]),
-        ("find src/ -delete", [Use("src/*", "delete", is_glob=True)]),
+        ("sed -i s/a/b/ x", [PathUse("x", "write")]),
+        ("sed -i s/a/b/ src/*.py", [PathUse("src/*.py", "write", is_glob=True)]),
+        ("sed -i s/a/b/ 'src/*.py'", [PathUse("src/*.py", "write")]),
+        ("shred x", [PathUse("x", "delete")]),
+        ("setfacl -m x a", [PathUse("x", "write"), PathUse("a", "write")]),
+        ("find src/ -delete", [PathUse("src/*", "delete", is_glob=True)]),
         ("frobnicate x", []),
     ],
 )
-def test_what_a_command_seems_to_change_is_judged_though_no_table_tells_it(command: str, changed: list[Use]) -> None:
+def test_what_a_command_seems_to_change_is_judged_though_no_table_tells_it(
+    command: str, changed: list[PathUse]
+) -> None:
     (step,) = steps(command)
-    assert [use for use in step.uses if use.certain and use.access != "read"] == changed
+    assert [use for use in step.uses if use.is_certainly_path and use.access != "read"] == changed
     assert step.reading.effect == "unproven"
     assert decided(command).rule == step.reading.rule
 
 
 def test_what_is_fixed_of_a_path_tells_the_folder_that_it_is_in() -> None:
-    found = seen_uses(SeenCommand(words=("rm", "/a/$X/b", "c/d$Y")), ".")
-    assert found == (Use("/a/*", "delete", is_glob=True), Use("c/*", "delete", is_glob=True))
+    found = list_displayed_uses(DisplayedCommand(words=("rm", "/a/$X/b", "c/d$Y")), ".")
+    assert found == (PathUse("/a/*", "delete", is_glob=True), PathUse("c/*", "delete", is_glob=True))
 
 
 @pytest.mark.parametrize(
@@ -285,6 +295,6 @@ def test_output_that_is_redirected_to_a_device_is_never_let_through() -> None:
     ],
 )
 def test_a_cd_to_a_folder_that_is_there_succeeds(command: str, folders: list[str]) -> None:
-    found = read_script(command, ".", ("a", "a/b", ".", "a/.."))
-    assert not isinstance(found, Outside)
+    found = parse_steps(command, ".", ("a", "a/b", ".", "a/.."))
+    assert not isinstance(found, Unparsed)
     assert [" ".join(step.folders) for step in found] == folders

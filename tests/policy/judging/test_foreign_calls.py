@@ -5,11 +5,11 @@ import itertools
 import pytest
 from tests.policy.deciding import decided
 
-from handrail.policy.configuration import Restriction, Vouching
+from handrail.policy.configuration import RestrictedProfile, TrustedServer
 from handrail.policy.rules.grant import Grant
 from handrail.policy.rules.review import review
 from handrail.policy.rules.rule import Rule
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.verdict import PolicyConfig, decide
 from handrail.protocol.decision import MODES, Decision, Facts, ForeignFact
 from handrail.protocol.tool import Arguments, ToolSpec
 
@@ -23,7 +23,7 @@ GRANT = Grant(id="g-1", command=NAME)
 
 def judged(mode: str = "ask", *, read_only: bool = False, changed: bool = False, **rules: object) -> Decision:
     fact = ForeignFact(server="github", tool="get_issue", read_only=read_only, changed=changed)
-    return decide(SPEC, None, Facts(foreign=fact), Rules(mode, **rules))  # type: ignore[arg-type]
+    return decide(SPEC, None, Facts(foreign=fact), PolicyConfig(mode, **rules))  # type: ignore[arg-type]
 
 
 def rule(verdict: str, tool: str = NAME, pattern: str = "**") -> Rule:
@@ -46,7 +46,7 @@ def test_the_reason_names_the_server_and_that_undo_does_not_cover_it() -> None:
 
 
 def test_of_a_tool_without_a_fact_the_spec_tells_whose_it_is() -> None:
-    decision = decide(SPEC, None, Facts(), Rules("ask"))
+    decision = decide(SPEC, None, Facts(), PolicyConfig("ask"))
     assert (decision.rule, decision.subject) == ("tool.mcp", f"{NAME} (github)")
 
 
@@ -54,25 +54,27 @@ def test_of_a_tool_without_a_fact_the_spec_tells_whose_it_is() -> None:
 @pytest.mark.parametrize(
     ("vouching", "read_only", "counts"),
     [
-        (Vouching("github", read_only=("get_*",)), False, True),
-        (Vouching("github", read_only=("list_*", "get_issue")), False, True),
-        (Vouching("github", read_only=("GET_*",)), False, False),
-        (Vouching("github", read_only=("issue",)), False, False),
-        (Vouching("github", hints=True), True, True),
-        (Vouching("github", hints=True), False, False),
-        (Vouching("github"), True, False),
-        (Vouching("gitlab", read_only=("*",), hints=True), True, False),
+        (TrustedServer("github", read_only=("get_*",)), False, True),
+        (TrustedServer("github", read_only=("list_*", "get_issue")), False, True),
+        (TrustedServer("github", read_only=("GET_*",)), False, False),
+        (TrustedServer("github", read_only=("issue",)), False, False),
+        (TrustedServer("github", hints=True), True, True),
+        (TrustedServer("github", hints=True), False, False),
+        (TrustedServer("github"), True, False),
+        (TrustedServer("gitlab", read_only=("*",), hints=True), True, False),
     ],
 )
-def test_what_the_settings_vouch_for_only_looks(mode: str, vouching: Vouching, read_only: bool, counts: bool) -> None:
+def test_what_the_settings_vouch_for_only_looks(
+    mode: str, vouching: TrustedServer, read_only: bool, counts: bool
+) -> None:
     decision = judged(mode, read_only=read_only, servers=(vouching,))
     assert (decision.rule == "tool.vouched") == counts
     assert decision.decision == ("allow" if counts else judged(mode).decision)
 
 
-@pytest.mark.parametrize("vouching", [(), (Vouching("github", read_only=("*",)),)])
-def test_the_restricted_profile_calls_no_server(vouching: tuple[Vouching, ...]) -> None:
-    decision = judged("full", restriction=Restriction((), (".",)), servers=vouching, rules=(rule("allow"),))
+@pytest.mark.parametrize("vouching", [(), (TrustedServer("github", read_only=("*",)),)])
+def test_the_restricted_profile_calls_no_server(vouching: tuple[TrustedServer, ...]) -> None:
+    decision = judged("full", restriction=RestrictedProfile((), (".",)), servers=vouching, rules=(rule("allow"),))
     assert (decision.decision, decision.rule) == ("deny", "restricted.tool")
 
 
@@ -101,8 +103,8 @@ CHANGED_ANYWAY = [
     {"mode": "full"},
     {"grants": (GRANT,)},
     {"rules": (rule("allow"),)},
-    {"servers": (Vouching("github", read_only=("*",)),)},
-    {"mode": "plan", "servers": (Vouching("github", read_only=("*",)),)},
+    {"servers": (TrustedServer("github", read_only=("*",)),)},
+    {"mode": "plan", "servers": (TrustedServer("github", read_only=("*",)),)},
 ]
 
 

@@ -4,41 +4,41 @@ from typing import Any
 
 import pytest
 
-from handrail.policy.judging.judged import Judged, allowed, confirmed, denied, moded, ruled, strictest
-from handrail.policy.modes import REASONS, Subject, by_mode
+from handrail.policy.judging.judged import PartVerdict, allow, ask, deny, judge_by_mode, judge_by_rule, pick_strictest
+from handrail.policy.modes import REASONS, Subject, apply_mode
 from handrail.policy.rules.rule import Rule
 from handrail.protocol.decision import DecisionPart, Mode
 
 
 def test_what_is_built_in_or_said_by_a_rule_is_firm_and_what_the_mode_says_is_not() -> None:
     rule = Rule(id="r", verdict="allow", pattern="x")
-    assert [one.firm for one in (denied("", "", ""), confirmed("", "", ""), ruled("", rule))] == [True] * 3
-    assert not allowed("", "", "").firm
-    assert not Judged(DecisionPart(subject="", decision="allow", rule="", reason="")).firm
+    assert [one.final for one in (deny("", "", ""), ask("", "", ""), judge_by_rule("", rule))] == [True] * 3
+    assert not allow("", "", "").final
+    assert not PartVerdict(DecisionPart(subject="", decision="allow", rule="", reason="")).final
 
 
 @pytest.mark.parametrize("kind", ["unproven", "write", "delete", "network", "process", "bulk", "protected"])
 def test_a_question_about_steering_or_very_many_files_is_firm(kind: Subject) -> None:
-    asked = moded("s", "r", kind, "ask", undo=True)
-    assert (asked.part.decision, asked.firm) == ("confirm", kind in {"bulk", "protected"})
-    assert not moded("s", "r", kind, "full", undo=True).firm
-    assert moded("s", "r", kind, "plan", undo=True).firm
+    asked = judge_by_mode("s", "r", kind, "ask", undo=True)
+    assert (asked.part.decision, asked.final) == ("confirm", kind in {"bulk", "protected"})
+    assert not judge_by_mode("s", "r", kind, "full", undo=True).final
+    assert judge_by_mode("s", "r", kind, "plan", undo=True).final
 
 
 def test_what_a_mode_refuses_has_its_code_and_both_reasons() -> None:
-    plain = moded("s", "r", "write", "plan", undo=True)
+    plain = judge_by_mode("s", "r", "write", "plan", undo=True)
     assert (plain.code, plain.part.reason) == ("POLICY_DENIED", "plan mode changes nothing")
-    assert moded("s", "r", "write", "plan", undo=True, why="it writes").part.reason == (
+    assert judge_by_mode("s", "r", "write", "plan", undo=True, why="it writes").part.reason == (
         "it writes; plan mode changes nothing"
     )
-    assert moded("s", "r", "outside", "full", undo=True).code == "OUTSIDE_WORKSPACE"
-    assert moded("s", "r", "write", "ask", undo=True, why="it writes").part.reason == "it writes"
-    assert moded("s", "r", "write", "ask", undo=True).code is None
+    assert judge_by_mode("s", "r", "outside", "full", undo=True).code == "OUTSIDE_WORKSPACE"
+    assert judge_by_mode("s", "r", "write", "ask", undo=True, why="it writes").part.reason == "it writes"
+    assert judge_by_mode("s", "r", "write", "ask", undo=True).code is None
 
 
 def test_the_mode_says_why_it_allows_or_asks_where_what_is_done_does_not() -> None:
     def reason(kind: Subject, mode: Mode) -> str:
-        return moded("s", "r", kind, mode, undo=False, why="it does").part.reason
+        return judge_by_mode("s", "r", kind, mode, undo=False, why="it does").part.reason
 
     assert reason("write", "auto") == "it does; undo would not cover it, so it asks"
     assert reason("write", "full") == "it does; full mode allows it"
@@ -49,28 +49,28 @@ def test_the_mode_says_why_it_allows_or_asks_where_what_is_done_does_not() -> No
 @pytest.mark.parametrize(("subject", "verdict"), sorted(REASONS))
 def test_a_mode_gives_the_reason_of_its_cell(subject: Subject, verdict: str) -> None:
     mode: Mode = "ask" if verdict == "confirm" else "plan"
-    assert by_mode(subject, mode, undo=False) == (verdict, REASONS[subject, verdict])  # type: ignore[index]
+    assert apply_mode(subject, mode, undo=False) == (verdict, REASONS[subject, verdict])  # type: ignore[index]
 
 
 def test_where_undo_does_not_cover_it_that_is_the_reason() -> None:
-    assert by_mode("write", "auto", undo=False) == ("confirm", "undo would not cover it, so it asks")
-    assert by_mode("write", "auto", undo=True) == ("allow", "auto mode allows what undo covers")
-    assert by_mode("write", "full", undo=False) == ("allow", "full mode allows it")
+    assert apply_mode("write", "auto", undo=False) == ("confirm", "undo would not cover it, so it asks")
+    assert apply_mode("write", "auto", undo=True) == ("allow", "auto mode allows what undo covers")
+    assert apply_mode("write", "full", undo=False) == ("allow", "full mode allows it")
 
 
 def test_what_only_reads_is_allowed_for_that() -> None:
-    assert by_mode("proven", "plan", undo=False) == ("allow", "it only reads")
+    assert apply_mode("proven", "plan", undo=False) == ("allow", "it only reads")
 
 
 def test_a_path_is_named_where_the_answer_is_no_plain_yes() -> None:
-    assert denied("s", "r", "never").about("a").part.reason == "never: a"
-    assert confirmed("s", "r", "asks").about("a") == confirmed("s", "r", "asks: a")
-    assert denied("s", "r", "never", "OUTSIDE_WORKSPACE").about("a").code == "OUTSIDE_WORKSPACE"
-    assert allowed("s", "r", "fine").about("a") == allowed("s", "r", "fine")
+    assert deny("s", "r", "never").with_path("a").part.reason == "never: a"
+    assert ask("s", "r", "asks").with_path("a") == ask("s", "r", "asks: a")
+    assert deny("s", "r", "never", "OUTSIDE_WORKSPACE").with_path("a").code == "OUTSIDE_WORKSPACE"
+    assert allow("s", "r", "fine").with_path("a") == allow("s", "r", "fine")
 
 
-def part(decision: str, name: str, *, firm: bool = False) -> Judged:
-    return Judged(DecisionPart(subject="", decision=decision, rule=name, reason=""), firm=firm)  # type: ignore[arg-type]
+def part(decision: str, name: str, *, firm: bool = False) -> PartVerdict:
+    return PartVerdict(DecisionPart(subject="", decision=decision, rule=name, reason=""), final=firm)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -85,4 +85,4 @@ def part(decision: str, name: str, *, firm: bool = False) -> Judged:
     ],
 )
 def test_the_strictest_decides_and_among_equals_the_first_that_is_firm(parts: list[Any], deciding: str) -> None:
-    assert strictest(parts).part.rule == deciding
+    assert pick_strictest(parts).part.rule == deciding

@@ -2,20 +2,20 @@
 
 import pytest
 
-from handrail.policy.configuration import Restriction
+from handrail.policy.configuration import RestrictedProfile
 from handrail.policy.rules.rule import Rule
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.verdict import PolicyConfig, decide
 from handrail.protocol.decision import MODES, Decision, Facts, MemoryFact, Mode, Verdict
 from handrail.tools.companions.memory import MEMORY
 
 
-def decided(action: str, rules: Rules) -> Decision:
+def decided(action: str, rules: PolicyConfig) -> Decision:
     return decide(MEMORY, None, Facts(memory=MemoryFact(action=action, note="m-12345")), rules)
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_reading_notes_is_allowed_in_every_mode(mode: Mode) -> None:
-    decision = decided("list", Rules(mode, unattended=True))
+    decision = decided("list", PolicyConfig(mode, unattended=True))
     assert (decision.decision, decision.rule) == ("allow", "memory.read")
 
 
@@ -24,23 +24,23 @@ def test_reading_notes_is_allowed_in_every_mode(mode: Mode) -> None:
     ("mode", "verdict"), [("plan", "deny"), ("ask", "confirm"), ("auto", "confirm"), ("full", "allow")]
 )
 def test_a_note_is_written_only_after_a_yes_or_in_full_mode(action: str, mode: Mode, verdict: Verdict) -> None:
-    decision = decided(action, Rules(mode))
+    decision = decided(action, PolicyConfig(mode))
     assert (decision.decision, decision.rule) == (verdict, "memory.write")
     assert decision.grants == ()
 
 
 def test_nobody_to_ask_is_a_no() -> None:
-    decision = decided("create", Rules("auto", unattended=True))
+    decision = decided("create", PolicyConfig("auto", unattended=True))
     assert (decision.decision, decision.code) == ("deny", "PERMISSION_DENIED")
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_restricted_profile_notes_nothing_and_may_read(mode: Mode) -> None:
-    rules = Rules(mode, restriction=Restriction(commands=(), folders=()))
+    rules = PolicyConfig(mode, restriction=RestrictedProfile(commands=(), folders=()))
     assert decided("create", rules).rule == "restricted.tool"
     assert decided("list", rules).decision == "allow"
 
 
 def test_a_rule_about_the_tool_may_allow_it() -> None:
-    rules = Rules("ask", rules=(Rule(id="r", verdict="allow", tool="memory", pattern="**"),))
+    rules = PolicyConfig("ask", rules=(Rule(id="r", verdict="allow", tool="memory", pattern="**"),))
     assert decided("create", rules).decision == "allow"

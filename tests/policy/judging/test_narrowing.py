@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.policy.corpus.records import HALVES, attacks, everyday
 from tests.policy.deciding import EXEC, facts_of
 
-from handrail.policy.verdict import Restriction, Rules, decide
+from handrail.policy.verdict import PolicyConfig, RestrictedProfile, decide
 from handrail.protocol.decision import MODES, Decision, Facts, Mode, Narrowing, PathFact, ProcessFact
 from handrail.protocol.tool import Arguments, Category, ToolSpec
 from handrail.tools.find import FIND
@@ -21,7 +21,7 @@ STRICTNESS = ("deny", "confirm", "allow")
 
 def narrowed(command: str, *patterns: str, mode: Mode = "full", skills: tuple[str, ...] = ("commit",)) -> Decision:
     facts = replace(facts_of(command), narrowed=Narrowing(skills=skills, patterns=patterns))
-    return decide(EXEC, None, facts, Rules(mode))
+    return decide(EXEC, None, facts, PolicyConfig(mode))
 
 
 def is_refused(decision: Decision) -> bool:
@@ -46,7 +46,7 @@ def is_refused(decision: Decision) -> bool:
 )
 def test_a_command_that_the_skill_names_is_judged_as_without_it(command: str, pattern: str) -> None:
     for mode in MODES:
-        assert narrowed(command, pattern, mode=mode) == decide(EXEC, None, facts_of(command), Rules(mode))
+        assert narrowed(command, pattern, mode=mode) == decide(EXEC, None, facts_of(command), PolicyConfig(mode))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_built_in_no_is_told_before_the_skills() -> None:
 
 def of_path(spec: ToolSpec, fact: PathFact, *patterns: str) -> Decision:
     narrowing = Narrowing(skills=("commit",), patterns=patterns)
-    return decide(spec, None, Facts(paths=(fact,), narrowed=narrowing), Rules("full"))
+    return decide(spec, None, Facts(paths=(fact,), narrowed=narrowing), PolicyConfig("full"))
 
 
 def at(path: str, kind: str = "file", **more: Any) -> PathFact:
@@ -171,14 +171,14 @@ def test_a_folder_is_searched_where_all_in_it_may_be_read(folder: str, pattern: 
 def test_what_a_program_is_sent_is_named_by_no_pattern(action: str, refused: bool) -> None:
     fact = ProcessFact(action=action, id="p-abc", command="python3 -i")
     narrowing = Narrowing(skills=("commit",), patterns=("python3:*",))
-    assert is_refused(decide(PROCESS, None, Facts(process=fact, narrowed=narrowing), Rules("full"))) is refused
+    assert is_refused(decide(PROCESS, None, Facts(process=fact, narrowed=narrowing), PolicyConfig("full"))) is refused
 
 
 @pytest.mark.parametrize(("category", "refused"), [("builtin", False), ("custom", True)])
 def test_a_tool_that_names_no_path_cannot_be_compared_with_any(category: Category, refused: bool) -> None:
     spec = ToolSpec(name="fetch", title="", description="", arguments=Arguments, data=Arguments, category=category)
     facts = Facts(narrowed=Narrowing(skills=("commit",), patterns=("domain:example.org",)))
-    assert is_refused(decide(spec, None, facts, Rules("full"))) is refused
+    assert is_refused(decide(spec, None, facts, PolicyConfig("full"))) is refused
 
 
 PATTERNS = st.lists(
@@ -186,14 +186,14 @@ PATTERNS = st.lists(
     max_size=4,
 )
 COMMANDS = [one.text for half in HALVES for one in (*attacks(half), *everyday(half))]
-RESTRICTION = Restriction(commands=("ls", "git status"), folders=(".minds",))
+RESTRICTION = RestrictedProfile(commands=("ls", "git status"), folders=(".minds",))
 
 
 @given(st.sampled_from(COMMANDS), PATTERNS, st.sampled_from(MODES), st.booleans(), st.booleans())
 def test_no_skill_makes_a_decision_about_a_command_any_looser(
     command: str, patterns: list[str], mode: Mode, unattended: bool, restricted: bool
 ) -> None:
-    rules = Rules(mode, unattended=unattended, restriction=RESTRICTION if restricted else None)
+    rules = PolicyConfig(mode, unattended=unattended, restriction=RESTRICTION if restricted else None)
     facts = facts_of(command)
     plain = decide(EXEC, None, facts, rules)
     narrowing = Narrowing(skills=("commit",), patterns=tuple(patterns))

@@ -4,8 +4,8 @@ import pytest
 from tests.policy.deciding import EXEC, ROOT, decided, facts_of
 
 from handrail.policy.rules.rule import Rule
-from handrail.policy.verdict import Rules, decide
-from handrail.protocol.decision import MODES, CommandFact, Decision, Facts, SeenCommand
+from handrail.policy.verdict import PolicyConfig, decide
+from handrail.protocol.decision import MODES, CommandFact, Decision, DisplayedCommand, Facts
 
 
 def verdicts(command: str, **more: object) -> str:
@@ -114,15 +114,15 @@ def test_every_command_that_was_seen_is_a_part_as_it_stands_in_the_text() -> Non
 
 
 def test_what_was_seen_without_its_text_is_shown_by_its_words() -> None:
-    seen = (SeenCommand(words=("ls", "-la")),)
+    seen = (DisplayedCommand(words=("ls", "-la")),)
     fact = CommandFact(text="ls $X", seen=seen)
-    found = decide(EXEC, None, Facts(command=fact), Rules("ask"))
+    found = decide(EXEC, None, Facts(command=fact), PolicyConfig("ask"))
     assert [part.subject for part in found.parts] == ["ls $X", "ls -la"]
 
 
 def test_what_the_display_parser_could_not_see_is_refused() -> None:
     for text in ("echo $X", "bash -c 'echo $X'"):
-        found = decide(EXEC, None, Facts(command=CommandFact(text=text)), Rules("full"))
+        found = decide(EXEC, None, Facts(command=CommandFact(text=text)), PolicyConfig("full"))
         assert (found.decision, found.rule, found.code) == ("deny", "exec.limit", "POLICY_DENIED")
     assert found.reason == "it starts a command that cannot be looked into"
 
@@ -133,13 +133,13 @@ def test_what_starts_more_than_can_be_looked_at_is_refused() -> None:
     assert found.reason == "it starts more commands than can be looked at"
 
 
-def judged(count: int, *last: SeenCommand, text: str = "echo $X") -> Decision:
-    seen = (*(SeenCommand(words=("ls", f"f{n}")) for n in range(count)), *last)
-    return decide(EXEC, None, Facts(command=CommandFact(text=text, seen=seen)), Rules("full"))
+def judged(count: int, *last: DisplayedCommand, text: str = "echo $X") -> Decision:
+    seen = (*(DisplayedCommand(words=("ls", f"f{n}")) for n in range(count)), *last)
+    return decide(EXEC, None, Facts(command=CommandFact(text=text, seen=seen)), PolicyConfig("full"))
 
 
 def test_fifty_parts_are_shown_and_what_is_behind_them_counts_all_the_same() -> None:
-    never = SeenCommand(words=("rm", "-rf", "/"))
+    never = DisplayedCommand(words=("rm", "-rf", "/"))
     assert len(judged(50).parts) == 51
     assert len(judged(60).parts) == 51
     found = judged(60, never)

@@ -3,7 +3,7 @@
 import pytest
 from tests.policy.deciding import decided
 
-from handrail.policy.configuration import Restriction
+from handrail.policy.configuration import RestrictedProfile
 from handrail.policy.rules.grant import Grant
 from handrail.policy.rules.rule import Rule
 from handrail.protocol.decision import MODES
@@ -118,7 +118,7 @@ def test_what_goes_on_after_the_call_says_why_it_asks() -> None:
     assert found.reason == "what goes on after the call asks, since undo does not cover it"
 
 
-LISTED = Restriction(("ls", "make test", "cat .env", "rm -rf /", "cat /etc/passwd"), (".minds",))
+LISTED = RestrictedProfile(("ls", "make test", "cat .env", "rm -rf /", "cat /etc/passwd"), (".minds",))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_the_restricted_profile_without_a_sandbox_runs_nothing() -> None:
     assert verdicts("ls", tier=0, restriction=LISTED) == "dddd"
 
 
-GIT = Restriction(("git log", "git status", "ls"), ())
+GIT = RestrictedProfile(("git log", "git status", "ls"), ())
 
 
 @pytest.mark.parametrize(

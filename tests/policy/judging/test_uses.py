@@ -6,7 +6,7 @@ import pytest
 from tests.policy.deciding import EXEC, ROOT, decided
 
 from handrail.policy.rules.rule import Rule
-from handrail.policy.verdict import Rules, decide
+from handrail.policy.verdict import PolicyConfig, decide
 from handrail.protocol.decision import MODES, CommandFact, Decision, Facts, PathFact
 
 
@@ -114,7 +114,7 @@ def test_what_leads_outside_says_so_by_its_code(command: str) -> None:
 
 def known(command: str, *paths: PathFact, mode: str = "auto", **rules: Any) -> Decision:
     facts = Facts(paths=paths, command=CommandFact(text=command, tier=3))
-    return decide(EXEC, None, facts, Rules(mode, **rules))  # type: ignore[arg-type]
+    return decide(EXEC, None, facts, PolicyConfig(mode, **rules))  # type: ignore[arg-type]
 
 
 def fact(path: str, access: str, **more: Any) -> PathFact:
@@ -233,9 +233,9 @@ def test_what_is_known_of_the_folders_says_where_a_command_runs() -> None:
         paths=(fact("a", "read", kind="directory"), fact("../x", "read", real=None), fact("a/../x", "read", real="x")),
         command=CommandFact(text="cd a; cat ../x", there=("a",)),
     )
-    assert decide(EXEC, None, facts, Rules("plan")).decision == "allow"
+    assert decide(EXEC, None, facts, PolicyConfig("plan")).decision == "allow"
     unknown = Facts(paths=facts.paths, command=CommandFact(text="cd a; cat ../x"))
-    assert decide(EXEC, None, unknown, Rules("plan")).rule == "fs.outside"
+    assert decide(EXEC, None, unknown, PolicyConfig("plan")).rule == "fs.outside"
 
 
 def test_a_root_that_is_only_read_is_not_given_away() -> None:

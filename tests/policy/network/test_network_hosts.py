@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.network.hosts import Refused, Target, parse_target, shown
+from handrail.policy.network.hosts import HostPort, InvalidHost, parse_host_port, render_untrusted
 
 
 @pytest.mark.parametrize(
@@ -23,16 +23,16 @@ from handrail.policy.network.hosts import Refused, Target, parse_target, shown
     ],
 )
 def test_a_host_in_its_plain_form_is_read(text: str, host: str, port: int) -> None:
-    target = parse_target(text)
-    assert isinstance(target, Target)
+    target = parse_host_port(text)
+    assert isinstance(target, HostPort)
     assert (target.host, target.port, target.spelled) == (host, port, text.lower())
 
 
 def test_an_address_is_told_from_a_name() -> None:
-    assert parse_target("127.0.0.1:1") == Target("127.0.0.1", 1, IPv4Address("127.0.0.1"))
-    assert parse_target("[::1]:1") == Target("::1", 1, IPv6Address("::1"))
-    named = parse_target("a.example:1")
-    assert isinstance(named, Target)
+    assert parse_host_port("127.0.0.1:1") == HostPort("127.0.0.1", 1, IPv4Address("127.0.0.1"))
+    assert parse_host_port("[::1]:1") == HostPort("::1", 1, IPv6Address("::1"))
+    named = parse_host_port("a.example:1")
+    assert isinstance(named, HostPort)
     assert (named.address, named.labels) == (None, ("a", "example"))
 
 
@@ -99,27 +99,27 @@ def test_an_address_is_told_from_a_name() -> None:
     ],
 )
 def test_everything_else_is_refused_with_a_reason(text: str, reason: str) -> None:
-    refused = parse_target(text)
-    assert isinstance(refused, Refused)
+    refused = parse_host_port(text)
+    assert isinstance(refused, InvalidHost)
     assert reason in refused.reason
     assert refused.host.isprintable()
 
 
 def test_what_is_refused_keeps_its_port_where_it_has_one() -> None:
-    assert parse_target("pypi.org.:443")[2] == 443
-    assert parse_target("pypi.org:x")[2] == 0
+    assert parse_host_port("pypi.org.:443")[2] == 443
+    assert parse_host_port("pypi.org:x")[2] == 0
 
 
 def test_a_text_is_shown_short_and_safe() -> None:
-    assert shown("a\0b\x1b[1mé") == "a\\u{0}b\\u{1b}[1m\\u{e9}"
-    assert len(shown("x" * 1000)) == 120
+    assert render_untrusted("a\0b\x1b[1mé") == "a\\u{0}b\\u{1b}[1m\\u{e9}"
+    assert len(render_untrusted("x" * 1000)) == 120
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8"), max_size=60) | st.from_regex(r"[a-f0-9x.:\[\]%-]{1,30}:80"))
 def test_any_text_is_read_to_one_spelling_or_refused(text: str) -> None:
-    target = parse_target(text)
+    target = parse_host_port(text)
     assert target.host.isprintable()
     assert target.host.isascii() or target.host.endswith("…")
-    if isinstance(target, Target):
-        assert parse_target(target.spelled) == target
+    if isinstance(target, HostPort):
+        assert parse_host_port(target.spelled) == target
         assert target.spelled == text.lower()

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.network.entries import parse_entry
-from handrail.policy.network.hosts import Target, parse_target
-from handrail.policy.network.listed import Listed
+from handrail.policy.network.entries import parse_host_pattern
+from handrail.policy.network.hosts import HostPort, parse_host_port
+from handrail.policy.network.listed import Allowlist
 
 
 def said(entries: str, text: str) -> str | None:
-    target = parse_target(text)
-    assert isinstance(target, Target)
-    return Listed.from_entries(entries.split()).judge(target)
+    target = parse_host_port(text)
+    assert isinstance(target, HostPort)
+    return Allowlist.from_entries(entries.split()).judge(target)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_a_listed_host_is_listed_whatever_its_case(entries: str, text: str) -> N
     ],
 )
 def test_what_only_looks_like_it_is_not(entries: str, text: str) -> None:
-    target = parse_target(text)
+    target = parse_host_port(text)
     assert said(entries, text) == f"{target.host} is not listed"
 
 
@@ -111,7 +111,7 @@ def test_another_port_is_said_to_be_the_wrong_one() -> None:
 )
 def test_what_is_no_entry_is_refused_in_words_that_name_it_and_the_forms(entry: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason) as caught:
-        Listed.from_entries(("pypi.org", entry))
+        Allowlist.from_entries(("pypi.org", entry))
     assert "cannot be listed" in str(caught.value)
     assert "*.example.org" in str(caught.value)
 
@@ -127,18 +127,18 @@ def test_what_is_no_entry_is_refused_in_words_that_name_it_and_the_forms(entry: 
     ],
 )
 def test_a_listed_name_leads_to_no_private_or_special_address(address: str) -> None:
-    reason = Listed.from_entries(["pypi.org", "0.0.0.0/8:1"]).judge_address(ip_address(address), 443)
+    reason = Allowlist.from_entries(["pypi.org", "0.0.0.0/8:1"]).judge_address(ip_address(address), 443)
     assert reason is not None
     assert reason.startswith(f"it leads to {ip_address(address)}, a")
 
 
 @pytest.mark.parametrize("address", ["8.8.8.8", "151.101.0.223", "2a04:4e42::223", "2606:4700::1111"])
 def test_a_listed_name_leads_to_any_address_out_on_the_internet(address: str) -> None:
-    assert Listed().judge_address(ip_address(address), 443) is None
+    assert Allowlist().judge_address(ip_address(address), 443) is None
 
 
 def test_a_private_address_is_reached_by_a_name_where_it_is_listed_itself_with_that_port() -> None:
-    listed = Listed.from_entries(["git.example", "10.0.0.0/8:443"])
+    listed = Allowlist.from_entries(["git.example", "10.0.0.0/8:443"])
     assert listed.judge_address(ip_address("10.1.2.3"), 443) is None
     assert "which is not listed as an address with port 80" in (listed.judge_address(ip_address("10.1.2.3"), 80) or "")
 
@@ -166,7 +166,7 @@ def test_a_private_address_is_reached_by_a_name_where_it_is_listed_itself_with_t
     ],
 )
 def test_an_entry_holds_another_where_it_lists_all_of_it(outer: str, inner: str, holds: bool) -> None:
-    assert Listed.from_entries([outer]).holds(parse_entry(inner)) is holds
+    assert Allowlist.from_entries([outer]).holds(parse_host_pattern(inner)) is holds
 
 
 @pytest.mark.parametrize(
@@ -178,12 +178,12 @@ def test_an_entry_holds_another_where_it_lists_all_of_it(outer: str, inner: str,
     ],
 )
 def test_loopback_is_the_commands_own_where_it_is_not_listed(entries: str, own: tuple[str, ...]) -> None:
-    assert Listed.from_entries(entries.split()).own_loopback() == own
+    assert Allowlist.from_entries(entries.split()).private_loopback() == own
 
 
 def test_a_list_is_empty_or_not() -> None:
-    assert not Listed()
-    assert Listed.from_entries(["pypi.org"])
+    assert not Allowlist()
+    assert Allowlist.from_entries(["pypi.org"])
 
 
 LABEL = st.from_regex(r"[a-z0-9](?:[a-z0-9-]{0,5}[a-z0-9])?", fullmatch=True)
@@ -192,9 +192,9 @@ LABEL = st.from_regex(r"[a-z0-9](?:[a-z0-9-]{0,5}[a-z0-9])?", fullmatch=True)
 @given(st.lists(LABEL, min_size=2, max_size=4), st.text("abc.-", max_size=12), st.text("abc.-", max_size=12))
 def test_a_name_lists_itself_and_no_other_however_it_is_continued(labels: list[str], front: str, back: str) -> None:
     name = ".".join([*labels, "example"])
-    target = parse_target(f"{front}{name}{back}:443")
-    if isinstance(target, Target):
-        listed = Listed.from_entries([name]).judge(target) is None
+    target = parse_host_port(f"{front}{name}{back}:443")
+    if isinstance(target, HostPort):
+        listed = Allowlist.from_entries([name]).judge(target) is None
         assert listed == (target.host == name)
-        below = Listed.from_entries([f"*.{name}"]).judge(target) is None
+        below = Allowlist.from_entries([f"*.{name}"]).judge(target) is None
         assert below == target.host.endswith(f".{name}")

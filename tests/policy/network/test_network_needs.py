@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.code.shell_commands import seen_commands
-from handrail.policy.network.entries import parse_entry
+from handrail.code.shell_commands import find_shell_commands
+from handrail.policy.network.entries import parse_host_pattern
 from handrail.policy.network.git import Remote
-from handrail.policy.network.hosts import Target, parse_target
-from handrail.policy.network.needs import MOST_HOSTS, Needs, needs_of, with_urls
+from handrail.policy.network.hosts import HostPort, parse_host_port
+from handrail.policy.network.needs import MAX_HOSTS, NetworkNeeds, add_remote_urls, find_network_needs
 from handrail.policy.network.programs import NOT_CARRIED, REACHES
 from handrail.policy.script import needs_display
 
@@ -17,8 +17,8 @@ NPM = ("registry.npmjs.org:443",)
 CRATES = ("index.crates.io:443", "static.crates.io:443")
 
 
-def needs(command: str, cwd: str = ".") -> Needs:
-    return needs_of(command, cwd, (), seen_commands(command) if needs_display(command) else None)
+def needs(command: str, cwd: str = ".") -> NetworkNeeds:
+    return find_network_needs(command, cwd, (), find_shell_commands(command) if needs_display(command) else None)
 
 
 HOSTS: dict[str, tuple[str, ...]] = {
@@ -118,7 +118,7 @@ UNOPENED = {
 @pytest.mark.parametrize("command", UNOPENED)
 def test_what_looks_like_a_host_and_cannot_be_opened_is_told_with_the_reason(command: str) -> None:
     found = needs(command)
-    assert found.unopened[0] == UNOPENED[command]
+    assert found.unreachable[0] == UNOPENED[command]
     assert found.hosts == ()
 
 
@@ -141,8 +141,8 @@ REMOTES = {
 
 @pytest.mark.parametrize("command", REMOTES)
 def test_remotes_are_left_to_whoever_can_look_them_up(command: str) -> None:
-    found = needs_of(command, ".", ("api",), seen_commands(command) if needs_display(command) else None)
-    assert found == Needs(remotes=(REMOTES[command],))
+    found = find_network_needs(command, ".", ("api",), find_shell_commands(command) if needs_display(command) else None)
+    assert found == NetworkNeeds(remotes=(REMOTES[command],))
 
 
 @pytest.mark.parametrize(
@@ -151,28 +151,28 @@ def test_remotes_are_left_to_whoever_can_look_them_up(command: str) -> None:
      "cd a || cd b; git fetch", "cd x; $(y) && git fetch"],
 )  # fmt: skip
 def test_where_nobody_knows_which_repository_is_meant_none_is_looked_up(command: str) -> None:
-    assert needs(command) == Needs()
+    assert needs(command) == NetworkNeeds()
 
 
 def test_what_a_remotes_url_names_is_a_host_too() -> None:
     urls = ("https://example.org/a.git", "git@github.com:a/b.git", "/srv/git/a", "https://example.org/b")
-    found = with_urls(Needs(("pypi.org:443",)), urls)
+    found = add_remote_urls(NetworkNeeds(("pypi.org:443",)), urls)
     assert found.hosts == ("pypi.org:443", "example.org:443")
-    assert found.unopened == ("github.com:22 by ssh, which no proxy carries",)
+    assert found.unreachable == ("github.com:22 by ssh, which no proxy carries",)
 
 
 def test_more_hosts_than_a_person_can_look_at_are_not_opened() -> None:
-    found = needs("curl " + " ".join(f"https://h{n}.org" for n in range(MOST_HOSTS + 7)))
-    assert len(found.hosts) == MOST_HOSTS
-    assert found.unopened == (f"7 hosts more than the {MOST_HOSTS} that a yes can open",)
+    found = needs("curl " + " ".join(f"https://h{n}.org" for n in range(MAX_HOSTS + 7)))
+    assert len(found.hosts) == MAX_HOSTS
+    assert found.unreachable == (f"7 hosts more than the {MAX_HOSTS} that a yes can open",)
 
 
 def test_every_host_of_the_tables_is_one_that_can_be_listed() -> None:
     for program, reach in REACHES.items():
         assert program.split()[0] not in NOT_CARRIED
         for host in reach.hosts.split():
-            assert isinstance(parse_target(host), Target)
-            assert parse_entry(host).ports == {443}
+            assert isinstance(parse_host_port(host), HostPort)
+            assert parse_host_pattern(host).ports == {443}
 
 
 WORDS = st.lists(
@@ -189,8 +189,8 @@ WORDS = st.lists(
 def test_whatever_a_command_says_every_host_has_its_one_spelling_and_can_be_listed(words: list[str]) -> None:
     found = needs(" ".join(words))
     for host in found.hosts:
-        target = parse_target(host)
-        assert isinstance(target, Target)
+        target = parse_host_port(host)
+        assert isinstance(target, HostPort)
         assert target.spelled == host
-        assert target.port in parse_entry(host).ports
-    assert all(text.isascii() and text.isprintable() for text in found.unopened)
+        assert target.port in parse_host_pattern(host).ports
+    assert all(text.isascii() and text.isprintable() for text in found.unreachable)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.rules.book import book_of
-from handrail.policy.rules.globs import parts_of
+from handrail.policy.rules.book import build_rulebook
+from handrail.policy.rules.globs import split_pattern
 from handrail.policy.rules.rule import Rule
 from handrail.protocol.decision import Verdict
 
@@ -17,7 +17,7 @@ def rule(verdict: Verdict, pattern: str, tool: str = "write", name: str = "r") -
 
 
 def is_about(made: Rule, *paths: str) -> bool:
-    return book_of((made,)).path("write", paths) == made
+    return build_rulebook((made,)).path("write", paths) == made
 
 
 BOTH = [
@@ -119,20 +119,20 @@ def test_of_two_names_a_stricter_rule_needs_one_and_an_allow_rule_both() -> None
 def test_the_strictest_decides_over_all_names_and_layers() -> None:
     ask, deny = rule("confirm", "a", name="a"), rule("deny", "b", name="d")
     allow = rule("allow", "**", name="e")
-    assert book_of((allow, ask, deny)).path("write", ("a", "b")) == deny
-    assert book_of((allow, ask, deny)).path("write", ("a", "c")) == ask
-    assert book_of((allow, ask, deny)).path("write", ("c",)) == allow
+    assert build_rulebook((allow, ask, deny)).path("write", ("a", "b")) == deny
+    assert build_rulebook((allow, ask, deny)).path("write", ("a", "c")) == ask
+    assert build_rulebook((allow, ask, deny)).path("write", ("c",)) == allow
 
 
 def test_a_rule_is_about_its_tool_only() -> None:
     made = rule("deny", "**", tool="edit")
-    assert book_of((made,)).path("write", ("a",)) is None
-    assert book_of((made,)).path("edit", ("a",)) == made
+    assert build_rulebook((made,)).path("write", ("a",)) is None
+    assert build_rulebook((made,)).path("edit", ("a",)) == made
 
 
 def test_a_rule_for_every_tool_is_also_for_those_without_rules_and_for_commands() -> None:
     every, mine = rule("deny", "docs/**", tool="*", name="every"), rule("confirm", "**", name="mine")
-    book = book_of((every, mine))
+    book = build_rulebook((every, mine))
     for tool in ("write", "read", "exec", "mcp__x__y"):
         assert book.path(tool, ("docs/a",)) == every
     assert book.path("write", ("src",)) == mine
@@ -140,7 +140,7 @@ def test_a_rule_for_every_tool_is_also_for_those_without_rules_and_for_commands(
 
 
 def test_a_command_rule_says_nothing_about_paths() -> None:
-    assert book_of((rule("deny", "git push", tool="exec"),)).path("exec", ("git push",)) is None
+    assert build_rulebook((rule("deny", "git push", tool="exec"),)).path("exec", ("git push",)) is None
 
 
 NAMES = st.text("ab*?", max_size=4).filter(lambda name: name not in {"", "**"})
@@ -150,7 +150,7 @@ PATHS = st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=5).
 
 @given(PATTERNS, PATHS)
 def test_patterns_mean_what_trying_every_way_means(pattern: str, path: str) -> None:
-    parts, names = parts_of(pattern), path.split("/")
+    parts, names = split_pattern(pattern), path.split("/")
     whole = _every_way(parts, names)
     assert is_about(rule("allow", pattern), path) == whole
     folder = tuple(parts[:-1]) if parts[-1] == "**" else parts

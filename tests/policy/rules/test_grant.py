@@ -1,19 +1,19 @@
 """Grants are about one class of commands, as a whole."""
 
-from handrail.policy.rules.grant import Grant, granted
+from handrail.policy.rules.grant import Grant, find_grant
 
 COMMIT = Grant(id="g1", command="git commit")
 STAR = Grant(id="g2", command="git *", scope="workspace")
 
 
 def test_a_grant_is_found_by_its_whole_class() -> None:
-    assert granted((STAR, COMMIT), "git commit") is COMMIT
+    assert find_grant((STAR, COMMIT), "git commit") is COMMIT
 
 
 def test_nothing_else_is_granted() -> None:
     for other in ("git", "git commit --amend", "git commi", "GIT COMMIT", "git push"):
-        assert granted((STAR, COMMIT), other) is None
+        assert find_grant((STAR, COMMIT), other) is None
 
 
 def test_a_part_without_a_class_is_never_granted() -> None:
-    assert granted((Grant(id="g", command=""),), "") is None
+    assert find_grant((Grant(id="g", command=""),), "") is None

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.policy.rules.operands import is_plain, seems_inside
+from handrail.policy.rules.operands import is_inside_by_spelling, is_plain
 
 OPTIONS = [
     "-", "--", "-x", "-M", "-Z", "-A", "-5", "-0", "-9", "-_", "-x-y", "--name", "--NAME", "--na_me", "--na-me", "--n9",
@@ -17,7 +17,7 @@ NO_OPTIONS = [
 
 @pytest.mark.parametrize("word", OPTIONS)
 def test_a_plain_option_adds_nothing(word: str) -> None:
-    assert is_plain(word, seems_inside)
+    assert is_plain(word, is_inside_by_spelling)
 
 
 @pytest.mark.parametrize("word", NO_OPTIONS)
@@ -29,7 +29,7 @@ def test_any_other_option_has_to_be_named(word: str) -> None:
     "word", ["a", "a/b", "a b", "a*", "a~", "a=b", "a,b:c@d", "a==b", "=", "\u00e9", "a.b", "#", "!"]
 )
 def test_an_operand_inside_is_plain(word: str) -> None:
-    assert is_plain(word, seems_inside)
+    assert is_plain(word, is_inside_by_spelling)
 
 
 @pytest.mark.parametrize("sign", [*"$`;|&<>'\"\\\x00\x01\n\t\x1f\x7f"])
@@ -66,4 +66,4 @@ def test_the_value_of_an_option_is_a_path_like_any_other() -> None:
      ("../a", False), ("a/../../b", False), ("a/../..", False)],
 )  # fmt: skip
 def test_what_is_inside_by_its_spelling(word: str, inside: bool) -> None:
-    assert seems_inside(word) is inside
+    assert is_inside_by_spelling(word) is inside

@@ -11,7 +11,7 @@ from bash_runs import FUNCTION, Case, Ran, run_all
 from odd_commands import odd_commands
 
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.rewrite import rewrite
+from handrail.policy.shell.rewrite import to_bash
 from handrail.policy.shell.script import Script
 
 ACCEPTED = 200_000
@@ -66,7 +66,7 @@ def compare(read: list[tuple[str, Script]], scratch: Path) -> None:
     cases: list[Case] = []
     for text, script in read:
         programs = frozenset(command.words[0].text for command in script.commands)
-        cases += [Case(one, programs, inputs(script)) for one in (text, rewrite(script))]
+        cases += [Case(one, programs, inputs(script)) for one in (text, to_bash(script))]
     for number, ran in enumerate(run_all(cases, scratch)):
         script = read[number // 2][1]
         wrong = difference(outcome(script, inputs(script)), ran, as_written=number % 2 == 0)

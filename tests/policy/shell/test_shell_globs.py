@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.rewrite import rewrite
-from handrail.policy.shell.script import Outside, Script, Word
+from handrail.policy.shell.rewrite import to_bash
+from handrail.policy.shell.script import Script, Unparsed, Word
 
 NAMES = (
     *(
@@ -137,12 +137,12 @@ def test_all_patterns_in_one_command_match_much_and_run_nothing(hostile: Path) -
 
 @pytest.mark.parametrize("pattern", [".*", ".e*", "src/.*", "*/.e*", "*/../*", "[[:alpha:]]*", "~*", "{a*,b}"])
 def test_patterns_for_hidden_files_and_ways_up_are_refused(pattern: str) -> None:
-    assert isinstance(lex(f"ls {pattern}"), Outside)
+    assert isinstance(lex(f"ls {pattern}"), Unparsed)
 
 
 def expanded(script: Script, folder: Path) -> list[str]:
     """What bash makes of the word between x and y."""
-    command = [shutil.which("bash") or "/bin/bash", "--noprofile", "--norc", "-c", rewrite(script)]
+    command = [shutil.which("bash") or "/bin/bash", "--noprofile", "--norc", "-c", to_bash(script)]
     done = subprocess.run(command, cwd=folder, env={"LC_ALL": "C.UTF-8"}, capture_output=True, check=True)
     words = done.stdout.decode().split("\0")
     assert (words[0], words[-2:]) == ("x", ["y", ""])

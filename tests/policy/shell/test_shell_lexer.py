@@ -2,8 +2,8 @@
 
 import pytest
 
-from handrail.policy.shell.lexer import MOST_BYTES, MOST_COMMANDS, MOST_PARTS, lex
-from handrail.policy.shell.script import Outside, Redirection, Script, SimpleCommand, Word
+from handrail.policy.shell.lexer import MAX_COMMANDS, MAX_PARTS, MAX_SCRIPT_BYTES, lex
+from handrail.policy.shell.script import Redirection, Script, SimpleCommand, Unparsed, Word
 
 LITERAL: list[tuple[str, list[str]]] = [
     ("ls", ["ls"]),
@@ -269,38 +269,38 @@ REFUSED: list[tuple[str, str, int]] = [
 @pytest.mark.parametrize(("text", "reason", "at"), REFUSED)
 def test_all_else_is_refused_with_the_reason_and_the_place(text: str, reason: str, at: int) -> None:
     outside = lex(text)
-    assert isinstance(outside, Outside)
+    assert isinstance(outside, Unparsed)
     assert reason in outside.reason
     assert (outside.at, outside.too_large) == (at, False)
 
 
 TOO_LARGE = {
-    "bytes": "a " + "b" * (MOST_BYTES - 1),
-    "bytes that are not letters": f"a '{'ä' * (MOST_BYTES // 2)}'",
-    "words": "a " * (MOST_PARTS + 1),
-    "words after a join": "a " * (MOST_PARTS - 1) + "; b",
+    "bytes": "a " + "b" * (MAX_SCRIPT_BYTES - 1),
+    "bytes that are not letters": f"a '{'ä' * (MAX_SCRIPT_BYTES // 2)}'",
+    "words": "a " * (MAX_PARTS + 1),
+    "words after a join": "a " * (MAX_PARTS - 1) + "; b",
     "parts of words": "a" + " b'c'd" * 150,
     "parts of one word": "a " + "'b'" * 101,
     "patterns": "a" + " b*" * 250,
     "redirections": "a" + " >b" * 201,
-    "commands": "a;" * (MOST_COMMANDS + 1),
+    "commands": "a;" * (MAX_COMMANDS + 1),
 }
 
 
 @pytest.mark.parametrize("text", TOO_LARGE.values(), ids=TOO_LARGE)
 def test_what_goes_beyond_a_limit_says_so(text: str) -> None:
     outside = lex(text)
-    assert isinstance(outside, Outside)
+    assert isinstance(outside, Unparsed)
     assert outside.too_large
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "a " + "b" * (MOST_BYTES - 2),
-        f"a '{'ä' * (MOST_BYTES // 2 - 2)}'",
-        "a " * MOST_PARTS,
-        "a;" * MOST_COMMANDS,
+        "a " + "b" * (MAX_SCRIPT_BYTES - 2),
+        f"a '{'ä' * (MAX_SCRIPT_BYTES // 2 - 2)}'",
+        "a " * MAX_PARTS,
+        "a;" * MAX_COMMANDS,
         "a " + "'b'" * 100,
         f"a {'x' * 500}'{'y' * 5000}'",
     ],

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from odd_commands import odd_commands
 
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.rewrite import rewrite
-from handrail.policy.shell.script import Outside, Script
+from handrail.policy.shell.rewrite import to_bash
+from handrail.policy.shell.script import Script, Unparsed
 
 WRITTEN: list[tuple[str, str]] = [
     ("ls", "'ls'"),
@@ -25,7 +25,7 @@ WRITTEN: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("text", "written"), WRITTEN)
 def test_every_word_is_quoted_but_for_what_is_open_in_it(text: str, written: str) -> None:
-    assert rewrite(read(text)) == written
+    assert to_bash(read(text)) == written
 
 
 PIECES = (*"a '\"\\*?[]-./~#!$><;|=:ä\n\t", "{}", "@{1}", "2>&1", "&&", "x y", "'b'", '"c"')
@@ -48,11 +48,11 @@ def test_odd_commands_read_the_same_when_written(deep: bool) -> None:
 
 def check(text: str) -> None:
     script = lex(text)
-    if isinstance(script, Outside):
+    if isinstance(script, Unparsed):
         assert script.reason
         assert 0 <= script.at <= len(text)
         return
-    assert lex(rewrite(script)) == script
+    assert lex(to_bash(script)) == script
     for command in script.commands:
         assert command.words[0].text
         assert not command.words[0].globs

@@ -1,13 +1,13 @@
 """Commands of tests, read as policy reads them."""
 
-from handrail.policy.commands.reader import read_command
-from handrail.policy.commands.reading import Reading
+from handrail.policy.commands.reader import classify
+from handrail.policy.commands.reading import Classification
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.script import Script, SimpleCommand, Word
-from handrail.policy.tables.form import Table
-from handrail.policy.tables.load import registry
+from handrail.policy.tables.form import ProgramSpec
+from handrail.policy.tables.load import build_registry
 
-TABLES: list[Table] = list({id(table): table for table in registry().tables.values()}.values())
+TABLES: list[ProgramSpec] = list({id(table): table for table in build_registry().tables.values()}.values())
 
 
 def command(text: str) -> SimpleCommand:
@@ -23,6 +23,6 @@ def words(*texts: str) -> tuple[Word, ...]:
     return tuple(Word(text) for text in texts)
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> Classification:
     """What policy says of a command."""
-    return read_command(command(text))
+    return classify(command(text))

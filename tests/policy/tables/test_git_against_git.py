@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tests.policy.tables.reading_commands import reading
 
-from handrail.policy.commands.options import read_words
+from handrail.policy.commands.options import parse_path_uses
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.script import Script, Word
 from handrail.policy.tables import git
-from handrail.policy.tables.form import Table
+from handrail.policy.tables.form import ProgramSpec
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 
@@ -54,14 +54,14 @@ def _state(folder: Path) -> dict[str, str]:
     return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def _options(table: Table) -> list[str]:
+def _options(table: ProgramSpec) -> list[str]:
     short = [f"-{letter}" for letter in table.flags + table.values + table.attached]
     names = [f"--{name.rstrip('=')}" for name in f"{table.long_flags} {table.long_values}".split()]
     return [*short, *names, *table.paths]
 
 
 @pytest.mark.parametrize("table", git.TABLES, ids=lambda table: table.name)
-def test_what_a_table_accepts_changes_nothing(table: Table, repository: Path) -> None:
+def test_what_a_table_accepts_changes_nothing(table: ProgramSpec, repository: Path) -> None:
     before = _state(repository)
     for example in table.match:
         script = lex(example)
@@ -70,7 +70,7 @@ def test_what_a_table_accepts_changes_nothing(table: Table, repository: Path) ->
     assert _state(repository) == before
 
 
-def _obeyed(table: Table, options: list[str], repository: Path) -> list[list[str]]:
+def _obeyed(table: ProgramSpec, options: list[str], repository: Path) -> list[list[str]]:
     """Commands that the table accepts and that make git write a file.
 
     `--format --output=x` is one option with a value to who is wrong about --format, and two options to git; of
@@ -79,7 +79,7 @@ def _obeyed(table: Table, options: list[str], repository: Path) -> list[list[str
     found: list[list[str]] = []
     for option in options:
         for words in ([option, _WISH], [option, "--", _WISH], ["HEAD", option, "--", _WISH]):
-            if not isinstance(read_words(table, tuple(map(Word, words))), str):
+            if not isinstance(parse_path_uses(table, tuple(map(Word, words))), str):
                 _git(repository, *table.name.split()[1:], *words)
                 if (repository / _OUT).exists():
                     (repository / _OUT).unlink()
@@ -88,7 +88,7 @@ def _obeyed(table: Table, options: list[str], repository: Path) -> list[list[str
 
 
 @pytest.mark.parametrize("table", git.TABLES, ids=lambda table: table.name)
-def test_no_option_of_a_table_leaves_git_a_word_that_it_obeys(table: Table, repository: Path, deep: bool) -> None:
+def test_no_option_of_a_table_leaves_git_a_word_that_it_obeys(table: ProgramSpec, repository: Path, deep: bool) -> None:
     options = _options(table)
     assert _obeyed(table, options if deep else options[len(table.name) % 10 :: 10], repository) == []
 

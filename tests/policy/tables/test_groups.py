@@ -7,11 +7,11 @@ from tests.policy.deciding import decided
 from tests.policy.tables.reading_commands import reading
 
 from handrail.policy.commands.wrappers import CLASSED, WRAPPERS
-from handrail.policy.rules.code import runs_code
+from handrail.policy.rules.code import can_run_code
 from handrail.policy.rules.review import review
 from handrail.policy.rules.rule import Rule
 from handrail.policy.tables.groups import GROUPS
-from handrail.policy.tables.load import known
+from handrail.policy.tables.load import load_registry
 
 WORDS_OF_BASH = {"time", "coproc"}
 """No rule can name them."""
@@ -19,7 +19,7 @@ WORDS_OF_BASH = {"time", "coproc"}
 
 @pytest.mark.parametrize("name", sorted(WRAPPERS.keys() - WORDS_OF_BASH))
 def test_no_rule_allows_what_a_program_starts_by_allowing_that_program(name: str) -> None:
-    assert runs_code(tuple(name.split()))
+    assert can_run_code(tuple(name.split()))
     [fault] = review((Rule(id="a", verdict="allow", pattern=name, any_args=True),))
     assert fault.is_error
     found = decided(f"{name} evil.py", rules=(Rule(id="a", verdict="allow", pattern=name),))
@@ -31,7 +31,7 @@ def test_a_program_that_starts_others_is_a_wrapper_unless_its_class_says_more() 
     assert wrappers.programs == CLASSED
     for name in WRAPPERS:
         words = tuple(name.split())
-        found = known(words[0]).find(words)
+        found = load_registry(words[0]).find(words)
         assert found is not None, name
         assert found.group is not None, name
         assert (found.group.rule == "exec.wrapper") == (name in CLASSED), name

@@ -3,7 +3,7 @@
 import pytest
 from commands import read
 
-from handrail.policy.commands.reading import Use
+from handrail.policy.commands.reading import PathUse
 
 
 @pytest.mark.parametrize("text", ["ls -la", "/bin/ls -la", "/usr/bin/ls -la", "'ls' -la", "l\\s -la"])
@@ -39,9 +39,9 @@ def test_an_unknown_program_is_unproven_and_of_no_class_since_it_may_be_a_wrappe
 
 def test_every_word_of_an_unproven_command_that_may_be_a_path_is_a_use() -> None:
     assert read("frobnicate -x a --into=b/c --all '' src/*.py").uses == (
-        Use("a", "read", certain=False),
-        Use("b/c", "read", certain=False),
-        Use("src/*.py", "read", is_glob=True, certain=False),
+        PathUse("a", "read", is_certainly_path=False),
+        PathUse("b/c", "read", is_certainly_path=False),
+        PathUse("src/*.py", "read", is_glob=True, is_certainly_path=False),
     )
 
 
@@ -54,7 +54,7 @@ def test_an_option_that_a_table_does_not_list_is_unproven_and_told() -> None:
     reading = read("cat --frob a.txt")
     assert (reading.effect, reading.rule) == ("unproven", "exec.option")
     assert reading.reason == "cat's option --frob is not among those that only read"
-    assert reading.uses == (Use("a.txt", "read", certain=False),)
+    assert reading.uses == (PathUse("a.txt", "read", is_certainly_path=False),)
     assert reading.grant == "cat"
 
 
@@ -135,4 +135,4 @@ def test_the_paths_of_a_proven_command_are_its_uses(text: str, uses: list[str]) 
     reading = read(text)
     assert reading.effect == "proven", reading
     assert [use.path for use in reading.uses] == uses
-    assert all(use.access == "read" and use.certain for use in reading.uses)
+    assert all(use.access == "read" and use.is_certainly_path for use in reading.uses)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import TABLES, command
 
-from handrail.policy.shell.rewrite import rewrite
+from handrail.policy.shell.rewrite import to_bash
 from handrail.policy.shell.script import Script
 
 BWRAP = shutil.which("bwrap") or ""
@@ -51,7 +51,7 @@ def snapshot(folder: Path) -> dict[str, str]:
 def run_all(folder: Path, texts: list[str]) -> None:
     """Runs commands as they would be run when proven, one after the other; the folder may be written to."""
     commands = folder.parent / "commands"
-    commands.write_text("".join(f"{rewrite(Script((command(text),)))}\n" for text in texts))
+    commands.write_text("".join(f"{to_bash(Script((command(text),)))}\n" for text in texts))
     places = ("--bind", str(folder), "/tmp/folder", "--ro-bind", str(commands), "/tmp/commands")
     subprocess.run([BWRAP, *SANDBOX, *places, "--chdir", "/tmp/folder", "bash", "-c", DRIVER], check=True)
 

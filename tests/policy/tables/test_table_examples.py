@@ -7,32 +7,32 @@ from commands import TABLES, command, read
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.commands.examples import faults, refusal
-from handrail.policy.commands.reader import read_command
+from handrail.policy.commands.examples import find_example_refusal, list_example_faults
+from handrail.policy.commands.reader import classify
 from handrail.policy.shell.script import SimpleCommand, Word
-from handrail.policy.tables.form import Group, Table
-from handrail.policy.tables.load import Registry, known, registry
+from handrail.policy.tables.form import ProgramClass, ProgramSpec
+from handrail.policy.tables.load import ProgramRegistry, build_registry, load_registry
 
 MODULES = (
     "binary", "builtin", "columns", "comparing", "data", "digests", "files", "find", "git", "search", "sed", "system",
     "text", "versions", "writing",
 )  # fmt: skip
-LIST = Table(name="list", flags="a", match=("list -a",), no_match=("list -b",))
+LIST = ProgramSpec(name="list", flags="a", match=("list -a",), no_match=("list -b",))
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_a_table_has_examples_and_they_come_out(table: Table) -> None:
+def test_a_table_has_examples_and_they_come_out(table: ProgramSpec) -> None:
     assert table.match
     assert table.no_match
-    assert faults(table, registry()) == []
+    assert list_example_faults(table, build_registry()) == []
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_the_part_of_the_registry_for_a_program_has_all_that_is_about_it(table: Table) -> None:
+def test_the_part_of_the_registry_for_a_program_has_all_that_is_about_it(table: ProgramSpec) -> None:
     for name in (table.name, *table.also):
         words = tuple(name.split())
-        assert known(words[0]).tables[words] is table
-    assert faults(table, known(table.name.split()[0])) == []
+        assert load_registry(words[0]).tables[words] is table
+    assert list_example_faults(table, load_registry(table.name.split()[0])) == []
 
 
 def test_no_table_is_left_out_of_the_registry() -> None:
@@ -42,25 +42,28 @@ def test_no_table_is_left_out_of_the_registry() -> None:
 
 def test_a_program_is_in_one_table_only() -> None:
     with pytest.raises(ValueError, match="list is in two tables"):
-        Registry((LIST, Table(name="other", also=("list",))), ())
-    group = Group(rule="exec.wrapper", reason="runs another program", programs=frozenset({"list"}))
+        ProgramRegistry((LIST, ProgramSpec(name="other", also=("list",))), ())
+    group = ProgramClass(rule="exec.wrapper", reason="runs another program", programs=frozenset({"list"}))
     with pytest.raises(ValueError, match="list is in two tables"):
-        Registry((), (group, group))
+        ProgramRegistry((), (group, group))
 
 
 def test_a_name_may_have_a_table_and_a_class_besides() -> None:
-    group = Group(rule="exec.wrapper", reason="runs another program", programs=frozenset({"list"}))
-    found = Registry((LIST,), (group,)).find(("list",))
+    group = ProgramClass(rule="exec.wrapper", reason="runs another program", programs=frozenset({"list"}))
+    found = ProgramRegistry((LIST,), (group,)).find(("list",))
     assert found is not None
     assert (found.table, found.group) == (LIST, group)
 
 
 def test_an_example_that_comes_out_wrong_is_told_with_its_table() -> None:
-    wrong = Table(name="list", flags="a", match=("list -b", "list >$x", "list; list", "cat"), no_match=("list -a",))
-    told = faults(wrong, Registry((wrong,), ()))
+    wrong = ProgramSpec(
+        name="list", flags="a", match=("list -b", "list >$x", "list; list", "cat"), no_match=("list -a",)
+    )
+    told = list_example_faults(wrong, ProgramRegistry((wrong,), ()))
     assert told == [
         "the table of list must accept 'list -b', but list's option -b is not among those that only read",
-        f"the table of list must accept 'list >$x', but {refusal(wrong, Registry((wrong,), ()), 'list >$x')}",
+        "the table of list must accept 'list >$x', but "
+        f"{find_example_refusal(wrong, ProgramRegistry((wrong,), ()), 'list >$x')}",
         "the table of list must accept 'list; list', but it is more than one command",
         "the table of list must accept 'cat', but it is not about it",
         "the table of list must not accept 'list -a'",
@@ -68,7 +71,7 @@ def test_an_example_that_comes_out_wrong_is_told_with_its_table() -> None:
 
 
 def test_an_example_that_another_table_accepts_is_wrong() -> None:
-    (found,) = faults(Table(name="cat", match=("cat x",)), known("cat"))
+    (found,) = list_example_faults(ProgramSpec(name="cat", match=("cat x",)), load_registry("cat"))
     assert found == "the table of cat must accept 'cat x', but it is not about it"
 
 
@@ -100,7 +103,7 @@ def test_an_unknown_option_makes_a_proven_command_unproven(text: str, option: st
     for place in range(1, longest + 1):
         if words[place - 1 : place] and all(not word.text.startswith("-") for word in words[1:place]):
             changed = (*words[:place], Word(option), *words[place:])
-            assert read_command(SimpleCommand(changed)).effect != "proven", changed
+            assert classify(SimpleCommand(changed)).effect != "proven", changed
 
 
 def test_an_example_is_read_as_its_table_says() -> None:

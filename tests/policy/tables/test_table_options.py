@@ -7,12 +7,12 @@ from commands import words
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.commands.options import read_words, sort_words, uses
-from handrail.policy.commands.reading import Use
+from handrail.policy.commands.options import list_path_uses, parse_path_uses, sort_words
+from handrail.policy.commands.reading import PathUse
 from handrail.policy.shell.script import Word
-from handrail.policy.tables.form import Parsed, Table
+from handrail.policy.tables.form import ParsedArgs, ProgramSpec
 
-TOOL = Table(
+TOOL = ProgramSpec(
     name="tool",
     flags="abc",
     values="nk",
@@ -22,11 +22,13 @@ TOOL = Table(
     paths={"-f": "read", "--file": "read", "--out": "write"},
     numbers=True,
 )
-PLAIN = Table(name="plain", flags="ab", values="n")
-ONE = Table(name="one", flags="c", most=1)
-NONE = Table(name="none", operands=None)
-SEARCH = Table(name="search", values="e", first="text", unless=frozenset({"-e"}))
-COPY = Table(name="copy", effect="write", operands="read", last="write", flags="t", unless=frozenset({"-t"}))
+PLAIN = ProgramSpec(name="plain", flags="ab", values="n")
+ONE = ProgramSpec(name="one", flags="c", most=1)
+NONE = ProgramSpec(name="none", operands=None)
+SEARCH = ProgramSpec(name="search", values="e", first="text", unless_options=frozenset({"-e"}))
+COPY = ProgramSpec(
+    name="copy", effect="write", operands="read", last="write", flags="t", unless_options=frozenset({"-t"})
+)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_words_are_sorted_as_gnu_programs_sort_them(
     given_words: str, options: list[tuple[str, str | None]], operands: list[str]
 ) -> None:
     parsed = sort_words(TOOL, words(*given_words.split()))
-    assert isinstance(parsed, Parsed), parsed
+    assert isinstance(parsed, ParsedArgs), parsed
     assert (list(parsed.options), list(parsed.operands)) == (options, operands)
 
 
@@ -103,61 +105,61 @@ def test_a_pattern_is_refused_anywhere_but_as_an_operand(given_words: list[Word]
 
 
 def test_there_are_no_more_operands_than_the_table_says() -> None:
-    assert isinstance(sort_words(ONE, words("-c", "a")), Parsed)
+    assert isinstance(sort_words(ONE, words("-c", "a")), ParsedArgs)
     assert sort_words(ONE, words("a", "b")) == "one only reads with at most 1 operand"
     assert sort_words(ONE, (Word("a*", (1,)),)) == "one only reads with at most 1 operand"
     assert sort_words(NONE, words("a")) == "none only reads without operands such as a"
 
 
 def test_operands_and_path_options_are_uses() -> None:
-    assert read_words(TOOL, words("-f", "in", "--out=out", "-n", "5", "a", "-")) == (
-        Use("in", "read"),
-        Use("out", "write"),
-        Use("a", "read"),
-        Use("-", "read"),
+    assert parse_path_uses(TOOL, words("-f", "in", "--out=out", "-n", "5", "a", "-")) == (
+        PathUse("in", "read"),
+        PathUse("out", "write"),
+        PathUse("a", "read"),
+        PathUse("-", "read"),
     )
 
 
 def test_the_first_operand_is_text_unless_an_option_takes_its_place() -> None:
-    assert read_words(SEARCH, words("x", "a", "b")) == (Use("a", "read"), Use("b", "read"))
-    assert read_words(SEARCH, words("-e", "x", "a")) == (Use("a", "read"),)
+    assert parse_path_uses(SEARCH, words("x", "a", "b")) == (PathUse("a", "read"), PathUse("b", "read"))
+    assert parse_path_uses(SEARCH, words("-e", "x", "a")) == (PathUse("a", "read"),)
 
 
 def test_the_last_of_several_operands_is_the_destination_unless_an_option_names_it() -> None:
-    assert read_words(COPY, words("a", "b")) == (Use("a", "read"), Use("b", "write"))
-    assert read_words(COPY, words("a")) == (Use("a", "read"),)
-    assert read_words(COPY, words("-t", "a", "b")) == (Use("a", "read"), Use("b", "read"))
+    assert parse_path_uses(COPY, words("a", "b")) == (PathUse("a", "read"), PathUse("b", "write"))
+    assert parse_path_uses(COPY, words("a")) == (PathUse("a", "read"),)
+    assert parse_path_uses(COPY, words("-t", "a", "b")) == (PathUse("a", "read"), PathUse("b", "read"))
 
 
 @pytest.mark.parametrize(
     ("table", "given_words", "expected"),
     [
-        (SEARCH, [Word("x*", (1,)), Word("a")], (Use("x*", "read", is_glob=True), Use("a", "read"))),
-        (COPY, [Word("a*", (1,))], (Use("a*", "read", is_glob=True), Use("a*", "write", is_glob=True))),
-        (COPY, [Word("a*", (1,)), Word("b")], (Use("a*", "read", is_glob=True), Use("b", "write"))),
+        (SEARCH, [Word("x*", (1,)), Word("a")], (PathUse("x*", "read", is_glob=True), PathUse("a", "read"))),
+        (COPY, [Word("a*", (1,))], (PathUse("a*", "read", is_glob=True), PathUse("a*", "write", is_glob=True))),
+        (COPY, [Word("a*", (1,)), Word("b")], (PathUse("a*", "read", is_glob=True), PathUse("b", "write"))),
         (
             COPY,
             [Word("b"), Word("a*", (1,))],
-            (Use("b", "read"), Use("a*", "read", is_glob=True), Use("a*", "write", is_glob=True)),
+            (PathUse("b", "read"), PathUse("a*", "read", is_glob=True), PathUse("a*", "write", is_glob=True)),
         ),
     ],
 )
 def test_a_pattern_is_all_that_its_names_may_be(
-    table: Table, given_words: list[Word], expected: tuple[Use, ...]
+    table: ProgramSpec, given_words: list[Word], expected: tuple[PathUse, ...]
 ) -> None:
-    assert read_words(table, tuple(given_words)) == expected
+    assert parse_path_uses(table, tuple(given_words)) == expected
 
 
 def test_a_pattern_that_is_only_text_reads_the_names_it_stands_for() -> None:
-    table = Table(name="say", operands="text")
-    parsed = Parsed((), ("a*", "b"), (0,))
-    assert uses(table, parsed) == (Use("a*", "read", is_glob=True),)
+    table = ProgramSpec(name="say", operands="text")
+    parsed = ParsedArgs((), ("a*", "b"), (0,))
+    assert list_path_uses(table, parsed) == (PathUse("a*", "read", is_glob=True),)
 
 
 def test_a_table_refuses_what_its_own_function_refuses() -> None:
-    table = Table(name="say", operands="text", refuse=lambda parsed: "no" if "x" in parsed.operands else None)
+    table = ProgramSpec(name="say", operands="text", reject=lambda parsed: "no" if "x" in parsed.operands else None)
     assert sort_words(table, words("x")) == "no"
-    assert isinstance(sort_words(table, words("y")), Parsed)
+    assert isinstance(sort_words(table, words("y")), ParsedArgs)
 
 
 WORDS = st.sampled_from(
@@ -167,13 +169,13 @@ WORDS = st.sampled_from(
 
 @given(st.lists(WORDS, max_size=6))
 def test_the_sorting_agrees_with_another_reader_of_gnu_options(texts: list[str]) -> None:
-    table = Table(name="tool", flags="ab", values="nk", long_flags="all quiet", long_values="lines")
+    table = ProgramSpec(name="tool", flags="ab", values="nk", long_flags="all quiet", long_values="lines")
     try:
         options, operands = getopt.gnu_getopt(texts, "abn:k:", ["all", "quiet", "lines="])
     except getopt.GetoptError:
         assert isinstance(sort_words(table, words(*texts)), str)
         return
     parsed = sort_words(table, words(*texts))
-    assert isinstance(parsed, Parsed), parsed
+    assert isinstance(parsed, ParsedArgs), parsed
     assert [(name, value or "") for name, value in parsed.options] == options
     assert list(parsed.operands) == operands

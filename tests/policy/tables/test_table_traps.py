@@ -3,7 +3,7 @@
 import pytest
 from commands import read, words
 
-from handrail.policy.commands.reader import read_command
+from handrail.policy.commands.reader import classify
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.script import Script, SimpleCommand, Word
 
@@ -91,4 +91,4 @@ def test_traps_are_refused_by_tables_and_not_by_the_lexer() -> None:
     ],
 )
 def test_a_pattern_or_nothing_where_a_program_has_its_program_is_never_proven(command: tuple[Word, ...]) -> None:
-    assert read_command(SimpleCommand(command)).effect == "unproven"
+    assert classify(SimpleCommand(command)).effect == "unproven"

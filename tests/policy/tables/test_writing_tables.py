@@ -3,17 +3,17 @@
 import pytest
 from tests.policy.tables.reading_commands import reading, used
 
-from handrail.policy.commands.examples import faults
+from handrail.policy.commands.examples import list_example_faults
 from handrail.policy.tables import versions, writing
-from handrail.policy.tables.form import Table
-from handrail.policy.tables.load import registry
+from handrail.policy.tables.form import ProgramSpec
+from handrail.policy.tables.load import build_registry
 
 
 @pytest.mark.parametrize("table", [*writing.TABLES, *versions.TABLES], ids=lambda table: table.name)
-def test_every_table_has_examples_and_they_hold(table: Table) -> None:
+def test_every_table_has_examples_and_they_hold(table: ProgramSpec) -> None:
     assert table.match
     assert table.no_match
-    assert faults(table, registry()) == []
+    assert list_example_faults(table, build_registry()) == []
 
 
 @pytest.mark.parametrize(

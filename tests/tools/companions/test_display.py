@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail
-from handrail.protocol.event import Display, kind_of
+from handrail.protocol.event import Display, get_event_kind
 from handrail.settings import Settings
 from handrail.settings.model import Tools
-from handrail.terminal.display_line import display_line
+from handrail.terminal.display_line import render_display_line
 
 ON = Settings(tools=Tools(enable=("display",)))
 
@@ -28,7 +28,7 @@ def test_what_is_shown_is_an_event_and_the_result_says_so(rail: Callable[..., Ha
     (event,) = displayed(one)
     assert (event.content, event.level, event.title, event.thought) == ("**Found** it", "warning", "Cause", "t")
     assert event.evidence == ("a.py:4",)
-    assert [kind_of(event) for event in one.events()] == ["tool_call.start", "display", "tool_call.end"]
+    assert [get_event_kind(event) for event in one.events()] == ["tool_call.start", "display", "tool_call.end"]
 
 
 @pytest.mark.parametrize("mode", ["plan", "ask", "auto", "full"])
@@ -100,14 +100,14 @@ def display(**fields: Any) -> Display:
 
 def test_in_one_line_it_is_its_icon_its_title_and_its_first_line() -> None:
     event = display(content="\n\n  # It works  \nand more", level="success", title="Tests")
-    assert display_line(event) == "✓ Tests: # It works"
-    assert display_line(event, plain=True) == "ok: Tests: # It works"
-    assert display_line(display(content="\n", level="error"), plain=True) == "error:"
+    assert render_display_line(event) == "✓ Tests: # It works"
+    assert render_display_line(event, plain=True) == "ok: Tests: # It works"
+    assert render_display_line(display(content="\n", level="error"), plain=True) == "error:"
 
 
 @given(st.text(), st.text(), st.sampled_from(["info", "success", "warning", "error", "progress"]), st.booleans())
 def test_its_line_is_always_one_line_that_steers_no_terminal(title: str, content: str, level: Any, plain: bool) -> None:
-    line = display_line(display(title=title, content=content, level=level), plain=plain)
+    line = render_display_line(display(title=title, content=content, level=level), plain=plain)
     assert len(line.splitlines()) == 1
     assert not set(line) & {"\x1b", "\x00", "\x07", "\u202e", "\u2066", "\u200b", "\r"}
     assert len(line) <= 1_300

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from handrail import Handrail, ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Tools
-from handrail.store.memories import MOST, MOST_CHARACTERS
+from handrail.store.memories import MAX_MEMORIES, MAX_MEMORY_CHARACTERS
 
 ON = Settings(tools=Tools(enable=("memory",)))
 
@@ -105,7 +105,7 @@ def test_an_id_is_no_path(rail: Callable[..., Handrail], tmp_path: Path, name: s
 
 def test_there_is_room_for_so_many_notes(rail: Callable[..., Handrail], tmp_path: Path) -> None:
     one = rail(settings=ON, mode="full")
-    fill(one, tmp_path, MOST)
+    fill(one, tmp_path, MAX_MEMORIES)
     full = note(one, "one more", "x")
     assert code(full) == "LIMIT_EXCEEDED"
     assert "Delete" in full.content
@@ -114,7 +114,7 @@ def test_there_is_room_for_so_many_notes(rail: Callable[..., Handrail], tmp_path
 
 def test_there_is_room_for_so_many_characters(rail: Callable[..., Handrail]) -> None:
     one = rail(settings=ON, mode="full")
-    for number in range(MOST_CHARACTERS // 2_010):
+    for number in range(MAX_MEMORY_CHARACTERS // 2_010):
         assert note(one, f"note {number}", "x" * 2_000).ok
     assert code(note(one, "one more", "x" * 2_000)) == "LIMIT_EXCEEDED"
     assert note(one, "a small one", "x").ok
@@ -188,7 +188,7 @@ with Handrail(sys.argv[1], state_dir=sys.argv[2], settings=ON, mode="full") as r
 def test_processes_that_note_at_once_lose_nothing_and_do_not_pass_the_bound(
     rail: Callable[..., Handrail], workspace: Path, tmp_path: Path
 ) -> None:
-    fill(rail(settings=ON, mode="full"), tmp_path, MOST - 5)
+    fill(rail(settings=ON, mode="full"), tmp_path, MAX_MEMORIES - 5)
     command = [sys.executable, "-c", _NOTE_MANY, str(workspace), str(tmp_path / "state")]
     writers = [
         subprocess.Popen([*command, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for name in "ab"
@@ -201,7 +201,7 @@ def test_processes_that_note_at_once_lose_nothing_and_do_not_pass_the_bound(
         writer.stdin.write("\n")
         writer.stdin.flush()
     assert sum(int(writer.communicate()[0]) for writer in writers) == 5
-    assert len(rail(settings=ON).memories()) == MOST
+    assert len(rail(settings=ON).memories()) == MAX_MEMORIES
 
 
 _TITLE = st.text(st.characters(codec="utf-8"), min_size=1, max_size=120).filter(

@@ -1,1 +1,1 @@
-"""Making a talk shorter that fills the model's window: what is measured, what is kept, what stands for the rest."""
+"""Shortens a transcript that fills the model's window: what is measured, what stays, what stands for the rest."""

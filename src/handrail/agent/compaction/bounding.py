@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from handrail.protocol.text import truncate
 
-def bounded(text: str, most: int) -> str:
-    """The text, or its beginning and its end with a word about what is not there."""
+
+def keep_ends(text: str, most: int) -> str:
+    """The text, or its beginning and its end with the number of characters left out."""
     text = text.strip()
     if len(text) <= most:
         return text
@@ -12,13 +14,12 @@ def bounded(text: str, most: int) -> str:
     return f"{text[:head]} […{len(text) - head - tail:,} characters left out…] {text[len(text) - tail :]}"
 
 
-def one_line(text: str, most: int) -> str:
-    """The beginning of the text in one line."""
-    line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+def clip_line(text: str, most: int) -> str:
+    """The beginning of a text on one line. It reads only `4 * most` characters: the text may be huge."""
+    return truncate(" ".join(text[: 4 * most].split()), most)
 
 
-def newest(lines: Sequence[str], most: int, left_out: str) -> list[str]:
+def keep_newest(lines: Sequence[str], most: int, left_out: str) -> list[str]:
     """The last of the lines, as many as have room; `left_out` says how many are missing, in the place of `{}`."""
     kept: list[str] = []
     for line in reversed(lines):
@@ -30,7 +31,7 @@ def newest(lines: Sequence[str], most: int, left_out: str) -> list[str]:
     return [*([left_out.format(missing)] if missing else []), *reversed(kept)]
 
 
-def ranges(numbers: Sequence[int]) -> str:
+def format_ranges(numbers: Sequence[int]) -> str:
     """`3, 5–9`."""
     found: list[list[int]] = []
     for number in sorted(set(numbers)):

@@ -1,4 +1,4 @@
-"""The calls of a talk with what came of them."""
+"""The calls of a transcript with what came of them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -11,7 +11,7 @@ _TELLING = ("path", "pattern", "command", "question", "name", "title", "sessionI
 """Of the arguments, the one that says most about a call: the first that is there."""
 
 
-class Exchange(msgspec.Struct, frozen=True):
+class CallExchange(msgspec.Struct, frozen=True):
     """A call and its result."""
 
     call: CallPart
@@ -32,7 +32,7 @@ class Exchange(msgspec.Struct, frozen=True):
         return f"{action} {found}" if isinstance(action, str) and found != action else str(found)
 
 
-def exchanges(messages: Iterable[Message]) -> Iterator[Exchange]:
+def collect_exchanges(messages: Iterable[Message]) -> Iterator[CallExchange]:
     """Every call that has a result, in order."""
     asked: dict[str, CallPart] = {}
     for message in messages:
@@ -41,4 +41,4 @@ def exchanges(messages: Iterable[Message]) -> Iterator[Exchange]:
         elif isinstance(message, ResultsMessage):
             for result in message.results:
                 if result.tool_call_id in asked:
-                    yield Exchange(asked[result.tool_call_id], result)
+                    yield CallExchange(asked[result.tool_call_id], result)

@@ -1,20 +1,20 @@
-"""How many tokens a talk has: as the provider counted them, and guessed for what came since."""
+"""How many tokens a transcript has: as the provider counted them, and guessed for what came since."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 import msgspec
 
-from handrail.agent.compaction.sending import in_full, last_summary, sent
+from handrail.agent.compaction.sending import find_last_summary, select_context_messages, select_unsummarized
 from handrail.protocol.message import AssistantMessage, CallPart, Message, Part, ResultsMessage, UserMessage
-from handrail.protocol.schema import flat_schema
+from handrail.protocol.schema import build_flat_schema
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wire import encode
-from handrail.store.messages import Numbered
+from handrail.store.messages import NumberedMessage
 
-BYTES_A_TOKEN = 3.5
+BYTES_PER_TOKEN = 3.5
 """English has more and code fewer; rather too many tokens are guessed than too few."""
-_PICTURE = 1_600
+_MAX_PICTURE_TOKENS = 1_600
 """What large pictures cost, at most, with the vendors that say so."""
 _AROUND = 8
 """What stands around a message or a part on the wire."""
@@ -24,29 +24,31 @@ _FEWEST = 3
 """No text has so many times fewer tokens than guessed: a server that counts fewer leaves out what it had cached."""
 
 
-class Guesses:
-    """What was guessed about one talk: its messages stay as they are, so nothing is guessed twice."""
+class TokenEstimates:
+    """What was guessed about one transcript: its messages stay as they are, so nothing is guessed twice."""
 
     def __init__(self) -> None:
         self._found: dict[int, int] = {}
 
-    def of(self, one: Numbered) -> int:
+    def of(self, one: NumberedMessage) -> int:
         """The tokens of a message."""
         found = self._found.get(one.number)
         if found is None:
-            found = self._found[one.number] = tokens_of(one.message)
+            found = self._found[one.number] = estimate_message_tokens(one.message)
         return found
 
 
-def measured(messages: Sequence[Numbered], fixed: Callable[[], int], guesses: Guesses | None = None) -> int:
+def estimate_request_tokens(
+    messages: Sequence[NumberedMessage], fixed: Callable[[], int], guesses: TokenEstimates | None = None
+) -> int:
     """The tokens of the next question. `fixed` guesses those of system prompt and tools, where nobody counted."""
-    guesses = guesses or Guesses()
-    found = last_summary(messages)
+    guesses = guesses or TokenEstimates()
+    found = find_last_summary(messages)
     since = 0
     for one in reversed(messages):
         message = one.message
         if found is not None and one.number < found[0]:
-            break  # whatever was counted before, was counted of a longer talk
+            break  # whatever was counted before, was counted of a longer transcript
         if isinstance(message, AssistantMessage) and message.input_tokens:
             counted = message.input_tokens + max(message.output_tokens, 1) + since
             return max(counted, _guessed(messages, guesses) // _FEWEST)
@@ -54,43 +56,43 @@ def measured(messages: Sequence[Numbered], fixed: Callable[[], int], guesses: Gu
     return fixed() + _guessed(messages, guesses)
 
 
-def _guessed(messages: Sequence[Numbered], guesses: Guesses) -> int:
-    """What the model is sent of the talk, if nobody counted."""
-    if last_summary(messages) is None:
-        return sum(map(guesses.of, in_full(messages)))
-    return tokens_in(sent(messages))
+def _guessed(messages: Sequence[NumberedMessage], guesses: TokenEstimates) -> int:
+    """The estimated tokens of what the model is sent of the transcript, without the counts of a provider."""
+    if find_last_summary(messages) is None:
+        return sum(map(guesses.of, select_unsummarized(messages)))
+    return estimate_messages_tokens(select_context_messages(messages))
 
 
-def tokens_in(messages: Sequence[Message]) -> int:
+def estimate_messages_tokens(messages: Sequence[Message]) -> int:
     """A guess for several messages."""
-    return sum(map(tokens_of, messages))
+    return sum(map(estimate_message_tokens, messages))
 
 
-def tokens_of(message: Message) -> int:
+def estimate_message_tokens(message: Message) -> int:
     """A guess for one message."""
     if isinstance(message, AssistantMessage):
         return _AROUND + sum(_AROUND + _tokens_of_part(part) for part in message.parts)
     if isinstance(message, ResultsMessage):
         pictures = sum(bool(one.content) for result in message.results for one in result.attachments)
-        texts = sum(_AROUND + tokens_of_text(result.content) for result in message.results)
-        return _AROUND + texts + pictures * _PICTURE
+        texts = sum(_AROUND + estimate_text_tokens(result.content) for result in message.results)
+        return _AROUND + texts + pictures * _MAX_PICTURE_TOKENS
     pictures = len(message.attachments) if isinstance(message, UserMessage) else 0
-    return _AROUND + tokens_of_text(message.text) + pictures * _PICTURE
+    return _AROUND + estimate_text_tokens(message.text) + pictures * _MAX_PICTURE_TOKENS
 
 
 def _tokens_of_part(part: Part) -> int:
-    return _tokens(len(encode(part.args))) if isinstance(part, CallPart) else tokens_of_text(part.text)
+    return _tokens(len(encode(part.args))) if isinstance(part, CallPart) else estimate_text_tokens(part.text)
 
 
-def tokens_of_text(text: str) -> int:
+def estimate_text_tokens(text: str) -> int:
     """A guess for a text."""
     return _tokens(len(text) if text.isascii() else len(text.encode("utf-8", "replace")))
 
 
-def tokens_of_tools(system: str, specs: Sequence[ToolSpec]) -> int:
-    """A guess for what stands before the talk."""
-    texts = sum(tokens_of_text(spec.description) for spec in specs)
-    return tokens_of_text(system) + texts + sum(map(_tokens_of_spec, specs))
+def estimate_fixed_tokens(system: str, specs: Sequence[ToolSpec]) -> int:
+    """A guess for what stands before the transcript."""
+    texts = sum(estimate_text_tokens(spec.description) for spec in specs)
+    return estimate_text_tokens(system) + texts + sum(map(_tokens_of_spec, specs))
 
 
 def _tokens_of_spec(spec: ToolSpec) -> int:
@@ -101,8 +103,8 @@ def _tokens_of_spec(spec: ToolSpec) -> int:
 
 @lru_cache(maxsize=256)
 def _tokens_of_schema(name: str, arguments: type[msgspec.Struct]) -> int:
-    return _AROUND + _tokens(len(encode((name, flat_schema(arguments)))))
+    return _AROUND + _tokens(len(encode((name, build_flat_schema(arguments)))))
 
 
 def _tokens(size: int) -> int:
-    return int(size / BYTES_A_TOKEN) + 1
+    return int(size / BYTES_PER_TOKEN) + 1

@@ -1,4 +1,4 @@
-"""What a model is sent of a talk: all of it, or the last summary and what is kept behind it."""
+"""What a model is sent of a transcript: all of it, or the last summary and what is kept behind it."""
 
 import re
 from collections.abc import Sequence
@@ -6,27 +6,27 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from handrail.protocol.message import CallResult, Message, ResultsMessage, SummaryMessage, SystemMessage, UserMessage
-from handrail.store.messages import Numbered
+from handrail.store.messages import NumberedMessage
 
 _ASIDE = {SystemMessage, SummaryMessage}
 _REFERENCE = re.compile(r"@output/[!-.0-~]+")
 
 
-def sent(messages: Sequence[Numbered]) -> tuple[Message, ...]:
+def select_context_messages(messages: Sequence[NumberedMessage]) -> tuple[Message, ...]:
     """The messages that the model sees, oldest first."""
-    found = last_summary(messages)
+    found = find_last_summary(messages)
     if found is None:
-        return tuple(one.message for one in in_full(messages))
+        return tuple(one.message for one in select_unsummarized(messages))
     number, summary = found
     cut = summary.cut
     kept = (
-        shortened(one.message, cut) if cut is not None and one.number < number else one.message
-        for one in in_full(messages)
+        truncate_results(one.message, cut) if cut is not None and one.number < number else one.message
+        for one in select_unsummarized(messages)
     )
     return (summary, *kept)
 
 
-def last_summary(messages: Sequence[Numbered]) -> tuple[int, SummaryMessage] | None:
+def find_last_summary(messages: Sequence[NumberedMessage]) -> tuple[int, SummaryMessage] | None:
     """The summary that counts, and its number."""
     for one in reversed(messages):
         if isinstance(one.message, SummaryMessage):
@@ -34,14 +34,14 @@ def last_summary(messages: Sequence[Numbered]) -> tuple[int, SummaryMessage] | N
     return None
 
 
-def in_full(messages: Sequence[Numbered]) -> list[Numbered]:
+def select_unsummarized(messages: Sequence[NumberedMessage]) -> list[NumberedMessage]:
     """The messages that no summary stands for."""
-    found = last_summary(messages)
+    found = find_last_summary(messages)
     first = found[1].kept_from if found else 0
     return [one for one in messages if one.number >= first and type(one.message) not in _ASIDE]
 
 
-def shortened(message: Message, most: int) -> Message:
+def truncate_results(message: Message, most: int) -> Message:
     """Results with at most so many characters each; nothing with pictures; any other message as it is."""
     if isinstance(message, UserMessage) and message.attachments:
         return replace(message, text=f"{message.text}\n[Left out to fit your window: a picture.]", attachments=())

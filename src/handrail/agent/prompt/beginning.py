@@ -6,6 +6,6 @@ you do there, you do with the tools below: a runtime checks each call against th
 logs it."""
 
 
-def beginning() -> str:
+def render_introduction() -> str:
     """The first lines."""
     return _TEXT

@@ -1,4 +1,4 @@
-"""How to use the tools that work on the talk, where they are offered."""
+"""How to use the tools that work on the conversation, where they are offered."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _MANNERS = {
 }
 
 
-def companions(specs: Sequence[ToolSpec]) -> str:
+def render_companions(specs: Sequence[ToolSpec]) -> str:
     """A line for each of them that is offered."""
     names = {spec.name for spec in specs}
     lines = [f"- {text}" for name, text in _MANNERS.items() if name in names]

@@ -3,7 +3,7 @@
 import re
 
 
-def fenced(tag: str, text: str, **attributes: str) -> str:
+def fence_text(tag: str, text: str, **attributes: str) -> str:
     """The text between two marks, neither of which can stand in it."""
     given = "".join(f' {name}="{value}"' for name, value in attributes.items())
     inner = re.sub(rf"<(\s*/?\s*{re.escape(tag)})", r"‹\1", text.strip("\n"), flags=re.IGNORECASE)

@@ -1,25 +1,25 @@
-"""The guide to the tools, for people: which one for what, layer by layer, made from the specs alone."""
+"""The guide to the tools, for people: which one for what, group by group, made from the specs alone."""
 
 from collections.abc import Collection, Sequence
 
-from handrail.agent.prompt.order import in_order
-from handrail.agent.prompt.signatures import signature
-from handrail.agent.prompt.tools import not_for
-from handrail.agent.prompt.words import capitalised, intent_of
+from handrail.agent.prompt.order import sort_specs
+from handrail.agent.prompt.signatures import render_signature
+from handrail.agent.prompt.tools import describe_exclusions
+from handrail.agent.prompt.words import describe_intent, uppercase_first
 from handrail.protocol.tool import Layer, ToolSpec
 
 _LAYERS: tuple[tuple[Layer, str], ...] = (
-    ("base", "Base layer: files and commands"),
-    ("companion", "Companions: the talk with the person"),
-    ("gain", "Gain layer: what the base layer lacks"),
+    ("base", "Base tools: files and commands"),
+    ("companion", "Companions: the conversation with the person"),
+    ("gain", "Extra tools: what the base tools lack"),
 )
 _HEAD = "| to | take | not for |\n|---|---|---|"
 
 
-def guide(specs: Sequence[ToolSpec]) -> str:
-    """A table a layer, as Markdown; a layer that nothing is offered of is left out."""
+def render_guide(specs: Sequence[ToolSpec]) -> str:
+    """A table for each group, as Markdown; a group without tools is left out."""
     names = {spec.name for spec in specs}
-    layers = ((title, [spec for spec in in_order(specs) if spec.layer == layer]) for layer, title in _LAYERS)
+    layers = ((title, [spec for spec in sort_specs(specs) if spec.layer == layer]) for layer, title in _LAYERS)
     return "\n".join(f"### {title}\n{_HEAD}\n{_rows(found, names)}\n" for title, found in layers if found)
 
 
@@ -29,8 +29,12 @@ def _rows(specs: Sequence[ToolSpec], names: Collection[str]) -> str:
 
 def _cells(spec: ToolSpec, names: Collection[str]) -> tuple[str, str, str]:
     off = "" if spec.enabled else " (off by default)"
-    call = f"`{signature(spec)}`{off}"
-    return _cell(capitalised(intent_of(spec))), _cell(call), _cell(not_for(spec, names).removeprefix("not for "))
+    call = f"`{render_signature(spec)}`{off}"
+    return (
+        _cell(uppercase_first(describe_intent(spec))),
+        _cell(call),
+        _cell(describe_exclusions(spec, names).removeprefix("not for ")),
+    )
 
 
 def _cell(text: str) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from handrail.agent.prompt.fences import fenced
-from handrail.agent.prompt.words import clipped
+from handrail.agent.prompt.fences import fence_text
+from handrail.agent.prompt.words import truncate_line
 
-_LONG_NOTE = 2_000
-_ALL = 32_000
+_MAX_NOTE_CHARS = 2_000
+_MAX_NOTES_CHARS = 32_000
 """Characters: more than a workspace may have notes of, with what stands around each."""
 _HEAD = """\
 # Notes of earlier sessions
@@ -22,12 +22,12 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
     content: str
 
 
-def notes_section(notes: Sequence[Note]) -> str:
+def render_notes(notes: Sequence[Note]) -> str:
     """The notes in the order they are given, as many as there is room for."""
     lines: list[str] = []
-    room = _ALL
+    room = _MAX_NOTES_CHARS
     for note in notes:
-        line = f"- {clipped(note.title, 120)}: {clipped(note.content, _LONG_NOTE)}"
+        line = f"- {truncate_line(note.title, 120)}: {truncate_line(note.content, _MAX_NOTE_CHARS)}"
         if len(line) > room:
             break
         lines.append(line)
@@ -36,4 +36,4 @@ def notes_section(notes: Sequence[Note]) -> str:
         return ""
     left = len(notes) - len(lines)
     more = [f"{left} more {'is' if left == 1 else 'are'} not shown here; the memory tool lists all."] if left else []
-    return "\n".join((_HEAD, fenced("notes", "\n".join(lines)), *more))
+    return "\n".join((_HEAD, fence_text("notes", "\n".join(lines)), *more))

@@ -8,6 +8,6 @@ _STAGES: tuple[Stage, ...] = ("look", "read", "change", "run", "other")
 _LAYERS: tuple[Layer, ...] = ("base", "companion", "gain")
 
 
-def in_order(specs: Sequence[ToolSpec]) -> list[ToolSpec]:
-    """By the step of work that they serve; within one the lower layer first, then by name."""
+def sort_specs(specs: Sequence[ToolSpec]) -> list[ToolSpec]:
+    """By the step of work that they serve; within one the base tools first, then by name."""
     return sorted(specs, key=lambda spec: (_STAGES.index(spec.stage), _LAYERS.index(spec.layer), spec.name))

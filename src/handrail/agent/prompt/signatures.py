@@ -11,10 +11,10 @@ from msgspec import inspect
 from handrail.protocol.tool import ToolSpec
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,39}")
-_MOST_NAMES = 12
+_MAX_ARGUMENT_NAMES = 12
 
 
-def signature(spec: ToolSpec) -> str:
+def render_signature(spec: ToolSpec) -> str:
     """`read(path, offset=1, limit=2000 lines)`."""
     named = _of(spec.arguments) if spec.foreign is None else _of_schema(spec.foreign.input_schema)
     return f"{spec.name}({named})"
@@ -25,7 +25,7 @@ def _of_schema(schema: dict[str, Any]) -> str:
     required = schema.get("required")
     needed = set(map(str, cast("list[Any]", required) if isinstance(required, list) else ()))
     every = [str(name) for name in schema["properties"]]
-    names = sorted(filter(_NAME.fullmatch, every), key=lambda name: name not in needed)[:_MOST_NAMES]
+    names = sorted(filter(_NAME.fullmatch, every), key=lambda name: name not in needed)[:_MAX_ARGUMENT_NAMES]
     told = [name if name in needed else f"{name}?" for name in names]
     return ", ".join(told if len(names) == len(every) else [*told, "…"])
 

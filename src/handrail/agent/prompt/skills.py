@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from handrail.agent.prompt.fences import fenced
-from handrail.agent.prompt.words import clipped
+from handrail.agent.prompt.fences import fence_text
+from handrail.agent.prompt.words import truncate_line
 from handrail.protocol.skill import SkillEntry
 from handrail.protocol.tool import ToolSpec
 
 SKILL_SWITCH = "skill_control"
 """The tool that activates a skill."""
-_LONG = 240
-_MOST = 50
+_MAX_DESCRIPTION_CHARS = 240
+_MAX_SHOWN_SKILLS = 50
 _HEAD = """\
 # Skills
 Instructions for particular kinds of work, each in a text of its own. Where one fits the task, take it up before you \
@@ -28,21 +28,21 @@ class ListedSkill(msgspec.Struct, frozen=True, kw_only=True):
     active: bool = False
 
 
-def listed_skills(entries: Iterable[SkillEntry]) -> list[ListedSkill]:
+def list_prompt_skills(entries: Iterable[SkillEntry]) -> list[ListedSkill]:
     """Those that the prompt tells of: they can be used, and nobody wants them to be used only where they are named."""
     told = (entry for entry in entries if entry.active or (entry.usable and not entry.by_name_only))
     return [ListedSkill(name=one.name, description=one.description, active=one.active) for one in told]
 
 
-def skills_section(specs: Sequence[ToolSpec], skills: Sequence[ListedSkill]) -> str:
+def render_skills(specs: Sequence[ToolSpec], skills: Sequence[ListedSkill]) -> str:
     """The skills by name; nothing where none can be activated."""
     if not skills or SKILL_SWITCH not in {spec.name for spec in specs}:
         return ""
     shown = sorted(skills, key=lambda skill: (not skill.active, skill.name))
-    more = [f"- … and {len(shown) - _MOST} more."] if len(shown) > _MOST else []
-    return "\n".join((_HEAD, fenced("skills", "\n".join((*map(_line, shown[:_MOST]), *more)))))
+    more = [f"- … and {len(shown) - _MAX_SHOWN_SKILLS} more."] if len(shown) > _MAX_SHOWN_SKILLS else []
+    return "\n".join((_HEAD, fence_text("skills", "\n".join((*map(_line, shown[:_MAX_SHOWN_SKILLS]), *more)))))
 
 
 def _line(skill: ListedSkill) -> str:
     mark = " (active)" if skill.active else ""
-    return f"- {clipped(skill.name, 80)}{mark}: {clipped(skill.description, _LONG)}"
+    return f"- {truncate_line(skill.name, 80)}{mark}: {truncate_line(skill.description, _MAX_DESCRIPTION_CHARS)}"

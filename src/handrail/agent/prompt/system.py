@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 
-from handrail.agent.prompt.beginning import beginning
-from handrail.agent.prompt.companions import companions
-from handrail.agent.prompt.memory import Note, notes_section
-from handrail.agent.prompt.project import instructions_section
-from handrail.agent.prompt.skills import ListedSkill, skills_section
-from handrail.agent.prompt.tools import tools_section
-from handrail.agent.prompt.working import working
+from handrail.agent.prompt.beginning import render_introduction
+from handrail.agent.prompt.companions import render_companions
+from handrail.agent.prompt.memory import Note, render_notes
+from handrail.agent.prompt.project import render_instructions
+from handrail.agent.prompt.skills import ListedSkill, render_skills
+from handrail.agent.prompt.tools import render_tools
+from handrail.agent.prompt.working import render_work_rules
 from handrail.protocol.tool import ToolSpec
 from handrail.runtime.instructions import Instructions
 
 
-def system_prompt(
+def render_system_prompt(
     specs: Sequence[ToolSpec],
     instructions: Instructions | None = None,
     notes: Sequence[Note] = (),
@@ -22,12 +22,12 @@ def system_prompt(
     """The system prompt of a session that offers these tools. It names no other tool, and holds nothing that changes by
     itself: no date, no listing, no name of a person or a machine."""
     sections = (
-        beginning(),
-        working(specs),
-        tools_section(specs),
-        companions(specs),
-        skills_section(specs, skills),
-        instructions_section(instructions),
-        notes_section(notes),
+        render_introduction(),
+        render_work_rules(specs),
+        render_tools(specs),
+        render_companions(specs),
+        render_skills(specs, skills),
+        render_instructions(instructions),
+        render_notes(notes),
     )
     return "\n\n".join(section for section in sections if section) + "\n"

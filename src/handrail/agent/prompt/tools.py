@@ -2,9 +2,9 @@
 
 from collections.abc import Collection, Sequence
 
-from handrail.agent.prompt.order import in_order
-from handrail.agent.prompt.signatures import signature
-from handrail.agent.prompt.words import capitalised, intent_of
+from handrail.agent.prompt.order import sort_specs
+from handrail.agent.prompt.signatures import render_signature
+from handrail.agent.prompt.words import describe_intent, uppercase_first
 from handrail.protocol.tool import ToolSpec
 
 _HEAD = """\
@@ -12,20 +12,20 @@ _HEAD = """\
 Choose by purpose. Parameters with `=` have that value where you leave them out; those with `?` are optional too."""
 
 
-def tools_section(specs: Sequence[ToolSpec]) -> str:
+def render_tools(specs: Sequence[ToolSpec]) -> str:
     """One line a tool."""
     if not specs:
         return "# Which tool for what\nNo tools are offered: answer from what you are told."
     names = {spec.name for spec in specs}
-    return "\n".join((_HEAD, *(_line(spec, names) for spec in in_order(specs))))
+    return "\n".join((_HEAD, *(_line(spec, names) for spec in sort_specs(specs))))
 
 
-def not_for(spec: ToolSpec, names: Collection[str]) -> str:
+def describe_exclusions(spec: ToolSpec, names: Collection[str]) -> str:
     """What it is not for, with the tools that are, as far as they are offered."""
     others = [f"{what} ({name})" for what, name in spec.not_for if name in names]
     return f"not for {', '.join(others)}" if others else ""
 
 
 def _line(spec: ToolSpec, names: Collection[str]) -> str:
-    others = not_for(spec, names)
-    return f"- {capitalised(intent_of(spec))}: `{signature(spec)}`{f'; {others}' if others else ''}"
+    others = describe_exclusions(spec, names)
+    return f"- {uppercase_first(describe_intent(spec))}: `{render_signature(spec)}`{f'; {others}' if others else ''}"

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from handrail.agent.prompt.order import in_order
-from handrail.agent.prompt.words import either
+from handrail.agent.prompt.order import sort_specs
+from handrail.agent.prompt.words import join_alternatives
 from handrail.protocol.tool import Stage, ToolSpec
 
 _STAGES: tuple[tuple[Stage, str], ...] = (
@@ -16,7 +16,7 @@ _CHECKS = "exec"
 """Of the tools that run something, the one that tells whether a change works."""
 
 
-def working(specs: Sequence[ToolSpec]) -> str:
+def render_work_rules(specs: Sequence[ToolSpec]) -> str:
     """The rules of work."""
     names = {spec.name for spec in specs}
     lines = (*_order(specs), *_steps(), *_results(names), *_changes(names), *_end())
@@ -24,12 +24,12 @@ def working(specs: Sequence[ToolSpec]) -> str:
 
 
 def _order(specs: Sequence[ToolSpec]) -> list[str]:
-    steps = [words.format(either(found)) for stage, words in _STAGES if (found := _names(specs, stage))]
+    steps = [words.format(join_alternatives(found)) for stage, words in _STAGES if (found := _names(specs, stage))]
     return [f"Work in this order: {' → '.join(steps)}."] if len(steps) > 1 else []
 
 
 def _names(specs: Sequence[ToolSpec], stage: Stage) -> list[str]:
-    found = [spec.name for spec in in_order(specs) if spec.stage == stage]
+    found = [spec.name for spec in sort_specs(specs) if spec.stage == stage]
     return [name for name in found if name == _CHECKS] if stage == "run" else found
 
 

@@ -4,27 +4,27 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.agent.replay.confining import confined
-from handrail.agent.replay.recorded import Recorded, Recording
+from handrail.agent.replay.confining import confine_settings
+from handrail.agent.replay.recorded import RecordedCall, Recording
 from handrail.protocol.decision import PathFact
-from handrail.settings import Loaded
+from handrail.settings import LoadedSettings
 
 BY_PERSON = "undo"
 _CUT_OFF = frozenset({"INTERRUPTED", "CANCELLED", "TIMEOUT"})
 _OWN_NOTES, _ASKS = "memory", "question"
 
 
-def kept_apart(settings: Loaded, recording: Recording) -> Loaded:
+def isolate_settings(settings: LoadedSettings, recording: Recording) -> LoadedSettings:
     """With every tool that was offered then, as far as calls show it; with no folder to write to but the copy; and with
     commands only in a sandbox that holds them."""
-    held = confined(settings)
+    held = confine_settings(settings)
     old = held.settings
-    named = {one.call.name for one in recording.calls if was_offered(one)} - {BY_PERSON}
+    named = {one.call.name for one in recording.calls if has_offered_tool(one)} - {BY_PERSON}
     tools = replace(old.tools, enable=tuple(sorted({*old.tools.enable, *named})))
     return replace(held, settings=replace(old, tools=tools))
 
 
-def was_offered(one: Recorded) -> bool:
+def has_offered_tool(one: RecordedCall) -> bool:
     """Whether there was such a tool then."""
     result = one.result
     return (
@@ -32,7 +32,7 @@ def was_offered(one: Recorded) -> bool:
     )
 
 
-def why_left_out(one: Recorded) -> str:  # noqa: PLR0911  one a reason
+def find_skip_reason(one: RecordedCall) -> str:  # noqa: PLR0911  one a reason
     """Why a call is not made again, whatever tools there are; empty where it is."""
     result = one.result
     if result is None:

@@ -22,10 +22,10 @@ _TIMES = re.compile(
 )
 _NUMBERED = re.compile(r"(\b(?:undo|Took back|Brought back|[Cc]hanges?) )(\d{1,9}(?:(?:, | and )\d{1,9})*)\b")
 _NUMBER = re.compile(r"\d+")
-_MOST_LINES = 40
+_MAX_DIFF_LINES = 40
 
 
-class Compared(Wire, frozen=True, omit_defaults=False):
+class CallComparison(Wire, frozen=True, omit_defaults=False):
     """What came of a call this time."""
 
     tool_call_id: str
@@ -40,7 +40,7 @@ class Compared(Wire, frozen=True, omit_defaults=False):
     """Of the content, as a unified diff; the beginning of a long one."""
 
 
-class Places(msgspec.Struct, frozen=True):
+class ReplayMapping(msgspec.Struct, frozen=True):
     """What goes by another name now than then: results are compared as if it were the same."""
 
     then: str
@@ -62,14 +62,14 @@ class Places(msgspec.Struct, frozen=True):
         return str(self.numbers.get(number, number))
 
 
-def compared(then: ToolResult[Any], now: ToolResult[Any], places: Places) -> Compared:
+def compare_results(then: ToolResult[Any], now: ToolResult[Any], places: ReplayMapping) -> CallComparison:
     """How they differ, if they do."""
     old, new = _lasting(then, str), _lasting(now, places.as_then)
     verdict: Verdict = "same"
     if old not in (new, _lasting(now, places.there)):
         verdict = "times" if _without_times(old) == _without_times(new) else "differs"
     differs = verdict == "differs"
-    return Compared(
+    return CallComparison(
         tool_call_id=then.tool_call_id,
         name=then.name,
         title=then.title,
@@ -119,8 +119,8 @@ def _outcome(result: ToolResult[Any]) -> str:
     return "ok" if code is None else f"exit {code}"
 
 
-def _difference(then: ToolResult[Any], now: ToolResult[Any], places: Places) -> str:
+def _difference(then: ToolResult[Any], now: ToolResult[Any], places: ReplayMapping) -> str:
     old, new = then.content.splitlines(), places.as_then(now.content).splitlines()
     lines = list(unified_diff(old, new, "recorded", "replayed", lineterm="", n=1))
-    more = [f"… {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else []
-    return "\n".join((*lines[:_MOST_LINES], *more))
+    more = [f"… {len(lines) - _MAX_DIFF_LINES} more lines"] if len(lines) > _MAX_DIFF_LINES else []
+    return "\n".join((*lines[:_MAX_DIFF_LINES], *more))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from handrail.protocol.call import ToolCall
 from handrail.protocol.result import ToolResult
-from handrail.settings import Loaded
+from handrail.settings import LoadedSettings
 
 _NAMESPACES = 2
 """The weakest tier that keeps a command from files outside wholly: Landlock lets it change their modes and times."""
@@ -20,7 +20,7 @@ _OUT_OF_REACH = {
 }
 
 
-def confined(loaded: Loaded) -> Loaded:
+def confine_settings(loaded: LoadedSettings) -> LoadedSettings:
     """The settings of a replay: other roots are only read, nothing outside can be opened by a yes that was given for
     another moment, and no command runs that could leave the copy."""
     settings = loaded.settings
@@ -31,7 +31,7 @@ def confined(loaded: Loaded) -> Loaded:
     return replace(loaded, settings=replace(settings, paths=paths, sandbox=sandbox))
 
 
-def moved(call: ToolCall, then: str, now: str) -> ToolCall:
+def relocate_call(call: ToolCall, then: str, now: str) -> ToolCall:
     """The call with the workspace's whole name in it replaced by that of the copy."""
     args: Any = call.args
     if not isinstance(args, dict):
@@ -42,7 +42,7 @@ def moved(call: ToolCall, then: str, now: str) -> ToolCall:
     return replace(call, args={**given, **named})
 
 
-def changed_elsewhere(result: ToolResult[Any], workspace: str) -> bool:
+def has_outside_changes(result: ToolResult[Any], workspace: str) -> bool:
     """Whether a call changed files that are not part of the workspace, and so not of the copy."""
     return any(is_elsewhere(path, workspace) for path in result.artifacts.files_changed)
 
@@ -53,7 +53,7 @@ def is_elsewhere(path: str, workspace: str) -> bool:
     return whole != workspace and not whole.startswith(f"{workspace.rstrip('/')}/")
 
 
-def out_of_reach(then: ToolResult[Any], now: ToolResult[Any]) -> str:
+def find_unreachable_reason(then: ToolResult[Any], now: ToolResult[Any]) -> str:
     """Why a call could be made then, and cannot be made in a copy; empty where it can."""
     if now.error is None or (then.error is not None and then.error.code == now.error.code):
         return ""

@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 
 from handrail.protocol.change import Change as Changed
-from handrail.protocol.event import Change, Event, ToolCallEnd
-from handrail.store.journal import Broken
+from handrail.protocol.event import ChangeEvent, Event, ToolCallEnd
+from handrail.store.journal import BrokenEvent
 
 
-class Observed(msgspec.Struct, frozen=True):
+class FileObservations(msgspec.Struct, frozen=True):
     """By the hashes in its reads and its change sets."""
 
     first: dict[str, str | None]
@@ -22,7 +22,7 @@ class Observed(msgspec.Struct, frozen=True):
     """When it first met one."""
 
 
-def observed(events: Iterable[Event | Broken]) -> Observed:
+def collect_observations(events: Iterable[Event | BrokenEvent]) -> FileObservations:
     """Goes through the events of a session. Files outside the workspace are not among them."""
     first: dict[str, str | None] = {}
     now: dict[str, str | None] = {}
@@ -35,12 +35,12 @@ def observed(events: Iterable[Event | Broken]) -> Observed:
         elif now[path] != before:
             meanwhile.add(path)
         now[path] = after
-    return Observed(first, tuple(sorted(meanwhile)), begun)
+    return FileObservations(first, tuple(sorted(meanwhile)), begun)
 
 
-def _met(events: Iterable[Event | Broken]) -> Iterable[tuple[datetime, str, str | None, str | None]]:
+def _met(events: Iterable[Event | BrokenEvent]) -> Iterable[tuple[datetime, str, str | None, str | None]]:
     for event in events:
-        if isinstance(event, Change):
+        if isinstance(event, ChangeEvent):
             changes = (one for one in event.change.changes if _is_file(one))
             yield from ((event.time, one.path, one.before, one.after) for one in changes)
         elif isinstance(event, ToolCallEnd) and event.tool_call_name == "read":

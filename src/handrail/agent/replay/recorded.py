@@ -6,18 +6,18 @@ from typing import Any, cast
 
 import msgspec
 
-from handrail.agent.replay.observing import Observed, observed
+from handrail.agent.replay.observing import FileObservations, collect_observations
 from handrail.protocol.call import ToolCall
 from handrail.protocol.decision import Facts, Mode
 from handrail.protocol.event import ToolCallPermissionDenied, ToolCallPermissionGranted
 from handrail.protocol.permission import Answer
 from handrail.protocol.result import ToolResult
-from handrail.store.archive import reading
-from handrail.store.journal import Broken
-from handrail.store.past_calls import PastCall, past_calls
+from handrail.store.archive import open_journal
+from handrail.store.journal import BrokenEvent
+from handrail.store.past_calls import PastCall, list_past_calls
 
 
-class Recorded(msgspec.Struct, frozen=True):
+class RecordedCall(msgspec.Struct, frozen=True):
     """One call."""
 
     call: ToolCall
@@ -39,32 +39,32 @@ class Recorded(msgspec.Struct, frozen=True):
 class Recording(msgspec.Struct, frozen=True):
     """All calls of a session."""
 
-    calls: tuple[Recorded, ...]
-    observed: Observed
+    calls: tuple[RecordedCall, ...]
+    observed: FileObservations
     unreadable: int = 0
 
-    def batches(self) -> Iterator[tuple[Recorded, ...]]:
+    def batches(self) -> Iterator[tuple[RecordedCall, ...]]:
         """The calls that came in one message, in their order."""
         for _, calls in groupby(self.calls, lambda one: one.batch_id):
             yield tuple(calls)
 
 
-def recording_of(folder: str) -> Recording:
+def read_recording(folder: str) -> Recording:
     """Reads the journal in the folder of a session."""
     results: dict[str, ToolResult[Any]] = {}
     answers: dict[str, Answer] = {}
-    with reading(folder) as journal:
+    with open_journal(folder) as journal:
         results |= {call_id: result for call_id, result in journal.finished() if result is not None}
-        seen = observed(journal.events())
+        seen = collect_observations(journal.events())
         for event in journal.events():
             if isinstance(event, ToolCallPermissionGranted | ToolCallPermissionDenied):
                 answers[event.tool_call_id] = event.answer
-    found = list(past_calls(folder))
+    found = list(list_past_calls(folder))
     calls = [_recorded(one, results, answers) for one in found if isinstance(one, PastCall)]
-    return Recording(tuple(calls), seen, sum(isinstance(one, Broken) for one in found))
+    return Recording(tuple(calls), seen, sum(isinstance(one, BrokenEvent) for one in found))
 
 
-def _recorded(past: PastCall, results: dict[str, ToolResult[Any]], answers: dict[str, Answer]) -> Recorded:
+def _recorded(past: PastCall, results: dict[str, ToolResult[Any]], answers: dict[str, Answer]) -> RecordedCall:
     start = past.start
     call = ToolCall(
         tool_call_id=start.tool_call_id,
@@ -79,4 +79,4 @@ def _recorded(past: PastCall, results: dict[str, ToolResult[Any]], answers: dict
     )
     call_id = call.tool_call_id
     decided, answer = past.decided, answers.get(call_id)
-    return Recorded(call, decided.batch_id, decided.mode, answer, results.get(call_id), decided.facts)
+    return RecordedCall(call, decided.batch_id, decided.mode, answer, results.get(call_id), decided.facts)

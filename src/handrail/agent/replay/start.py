@@ -1,17 +1,17 @@
-"""Where a replay begins: a copy of the workspace as it is now, with the change sets of the session taken back in it."""
+"""Where a replay begins: a copy of the workspace as it is now, with the change sets of the session undone in it."""
 
 import os
 from typing import Any
 
 import msgspec
 
-from handrail.agent.replay.confining import confined, is_elsewhere
-from handrail.agent.replay.observing import Observed
+from handrail.agent.replay.confining import confine_settings, is_elsewhere
+from handrail.agent.replay.observing import FileObservations
 from handrail.changes.copied_history import copy_history
 from handrail.protocol.change import ChangeRecord
 from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
-from handrail.settings import Loaded
+from handrail.settings import LoadedSettings
 from handrail.store.folder import StateFolder
 from handrail.workspace.copying import copy_tree
 from handrail.workspace.workspace import Workspace
@@ -19,7 +19,7 @@ from handrail.workspace.workspace import Workspace
 _ALL = 1_000_000
 
 
-class Start(msgspec.Struct, frozen=True):
+class ReplayStart(msgspec.Struct, frozen=True):
     """A workspace and a state folder of its own."""
 
     workspace: str
@@ -35,26 +35,31 @@ class Start(msgspec.Struct, frozen=True):
 
 
 def make_start(
-    folder: str, state: StateFolder, workspace: str, session_id: str, settings: Loaded, observed: Observed
-) -> Start:
+    folder: str,
+    state: StateFolder,
+    workspace: str,
+    session_id: str,
+    settings: LoadedSettings,
+    observed: FileObservations,
+) -> ReplayStart:
     """Makes it in an empty folder. The workspace itself is only read."""
     copy, own = os.path.join(folder, os.path.basename(workspace) or "workspace"), os.path.join(folder, "state")
     copied = copy_tree(workspace, copy)
     copy_history(state.home(workspace), StateFolder(own).changes(os.path.realpath(copy)))
-    taken, outside = _take_back(copy, own, session_id, confined(settings), observed)
+    taken, outside = _take_back(copy, own, session_id, confine_settings(settings), observed)
     others = {*outside, *_not_as_then(copy, observed)}
     meanwhile = tuple(path for path in observed.meanwhile if path not in others)
-    return Start(copy, own, taken, tuple(sorted({*others, *meanwhile})), meanwhile, copied.left_out)
+    return ReplayStart(copy, own, taken, tuple(sorted({*others, *meanwhile})), meanwhile, copied.left_out)
 
 
-def _not_as_then(copy: str, observed: Observed) -> list[str]:
-    """The files that are not now as the session met them, although all that it changed was taken back."""
+def _not_as_then(copy: str, observed: FileObservations) -> list[str]:
+    """The files that are not now as the session met them, although all that it changed was undone."""
     with Workspace(copy) as workspace:
         return [path for path, then in observed.first.items() if workspace.hash_of(path) != then]
 
 
 def _take_back(
-    copy: str, own: str, session_id: str, settings: Loaded, observed: Observed
+    copy: str, own: str, session_id: str, settings: LoadedSettings, observed: FileObservations
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
     with Handrail(copy, state_dir=own, session="replay-start", settings=settings, unattended=True) as rail:
         sets = rail.changes(_ALL)
@@ -65,8 +70,10 @@ def _take_back(
         return taken, tuple(sorted({*_paths(done), *(path for path in left if not is_elsewhere(path, copy))}))
 
 
-def _take_back_later(rail: Handrail, copy: str, sets: list[ChangeRecord], observed: Observed) -> tuple[int, ...]:
-    """Takes back what other sessions and undo changed since, in files that are not as the session met them."""
+def _take_back_later(
+    rail: Handrail, copy: str, sets: list[ChangeRecord], observed: FileObservations
+) -> tuple[int, ...]:
+    """Undoes what other sessions and undo changed since, in files that are not as the session met them."""
     later = {one.number: one for one in sets if one.time >= observed.begun}
     left, taken = set(_not_as_then(copy, observed)), list[int]()
     for number, one in later.items():  # the latest first
@@ -79,7 +86,7 @@ def _take_back_later(rail: Handrail, copy: str, sets: list[ChangeRecord], observ
 
 
 def _otherwise(copy: str, sets: list[ChangeRecord]) -> set[str]:
-    """The files that are not what the session found when it first changed them, whoever took its changes back."""
+    """The files that are not what the session found when it first changed them, whoever undid its changes."""
     found = {
         change.path: change.before
         for one in sets
@@ -92,8 +99,8 @@ def _otherwise(copy: str, sets: list[ChangeRecord]) -> set[str]:
 
 
 def _one_by_one(rail: Handrail, session_id: str) -> tuple[tuple[int, ...], set[str]]:
-    """Takes back what stands as it was left; what does not stays as it is, and nobody guesses what it was. The numbers
-    of what was taken back, and the files of what was not."""
+    """Undoes what stands as it was left; the rest stays as it is, and nobody guesses what it was. Returns the numbers
+    of the sets that were undone, and the files of those that were not."""
     sets = [one for one in rail.changes(_ALL) if one.session_id == session_id and one.in_effect and not one.undoes]
     taken = [one for one in sets if rail.undo(one.number, resolve="lines").ok]
     left = {change.path for one in sets if one not in taken for change in one.changes}

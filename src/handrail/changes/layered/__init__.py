@@ -1,1 +1,1 @@
-"""What a command changed in its layer: found, judged by who asks, put by until somebody says yes, and kept."""
+"""What a command changed in its overlay: found, judged by the caller, stored until it is approved, and committed."""

@@ -1,4 +1,4 @@
-"""What a layer lies on: a root, or a root with earlier layers over it, as a command saw them together."""
+"""What an overlay lies on: a root, or a root with earlier overlays over it, as a command saw them together."""
 
 import contextlib
 import os
@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from typing import NamedTuple, Self
 
 from handrail.changes.layered.marks import is_opaque, is_whiteout
-from handrail.changes.layered.opening import FOLDER
+from handrail.changes.layered.opening import FOLDER_FLAGS
 
 
-class Place(NamedTuple):
+class DirEntry(NamedTuple):
     """Where an entry is, and what it is. The descriptor is that of its folder, and open as long as that is walked."""
 
     folder: int
     name: str
     status: os.stat_result
     ours: bool = False
-    """Whether it is in a layer, and so ours to open."""
+    """Whether it is in an overlay, and so ours to open."""
 
     @property
     def is_folder(self) -> bool:
@@ -25,7 +25,7 @@ class Place(NamedTuple):
         return stat.S_ISDIR(self.status.st_mode)
 
 
-class Beneath:
+class LowerDir:
     """One folder of it. Of the folders that have a name, the latest says what it is."""
 
     def __init__(self, folders: tuple[int, ...], *, has_root: bool) -> None:
@@ -34,15 +34,15 @@ class Beneath:
         self._folders = folders
         self._layers = len(folders) - has_root
 
-    def changed(self) -> int:
+    def root_ctime(self) -> int:
         """When entries came or went here in the root itself; 0 where it has no such folder."""
         return os.fstat(self._folders[-1]).st_ctime_ns if self._layers < len(self._folders) else 0
 
-    def find(self, name: str) -> Place | None:
+    def find(self, name: str) -> DirEntry | None:
         """What has a name here."""
         return self._find(name, self._folders)
 
-    def enter(self, name: str) -> "Beneath | None":
+    def enter(self, name: str) -> "LowerDir | None":
         """The folder of a name; None where there is none."""
         with contextlib.ExitStack() as opened:
             entered: list[int] = []
@@ -53,13 +53,13 @@ class Beneath:
                     continue
                 if found is None or not found.is_folder:
                     break
-                entered.append(os.open(name, FOLDER, dir_fd=folder))
+                entered.append(os.open(name, FOLDER_FLAGS, dir_fd=folder))
                 opened.callback(os.close, entered[-1])
                 last = number
                 if number < self._layers and is_opaque(entered[-1]):
                     break
             opened.pop_all()
-        return Beneath(tuple(entered), has_root=last == self._layers) if entered else None
+        return LowerDir(tuple(entered), has_root=last == self._layers) if entered else None
 
     def names(self) -> Iterator[str]:
         """The entries that are to be seen here."""
@@ -80,7 +80,7 @@ class Beneath:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _find(self, name: str, folders: tuple[int, ...], start: int = 0) -> Place | None:
+    def _find(self, name: str, folders: tuple[int, ...], start: int = 0) -> DirEntry | None:
         for number, folder in enumerate(folders, start):
             try:
                 status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -89,19 +89,19 @@ class Beneath:
             ours = number < self._layers
             if (ours or stat.S_ISCHR(status.st_mode)) and is_whiteout(folder, name, status):
                 return None
-            return Place(folder, name, status, ours)
+            return DirEntry(folder, name, status, ours)
         return None
 
 
-def beneath(root: str, uppers: tuple[str, ...]) -> Beneath:
-    """What lies under a layer, from its top. `uppers`: those of earlier layers, the latest first."""
+def open_lower_dir(root: str, uppers: tuple[str, ...]) -> LowerDir:
+    """What lies under an overlay, from its top. `uppers`: those of earlier overlays, the latest first."""
     with contextlib.ExitStack() as opened:
         folders: list[int] = []
         for path in (*uppers, root):
-            folders.append(os.open(path, FOLDER))
+            folders.append(os.open(path, FOLDER_FLAGS))
             opened.callback(os.close, folders[-1])
         opened.pop_all()
-    return Beneath(tuple(folders), has_root=True)
+    return LowerDir(tuple(folders), has_root=True)
 
 
 def _is_there(folder: int, name: str) -> bool:

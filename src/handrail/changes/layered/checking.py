@@ -1,20 +1,20 @@
-"""Looks whether the workspace is still what a layer was laid over, wherever the command changed something."""
+"""Looks whether the workspace is still what an overlay was laid over, wherever the command changed something."""
 
 import contextlib
 import os
 import time
 from collections.abc import Iterator
 
-from handrail.changes.layered.repositories import changed_in_repositories
-from handrail.changes.layered.trial import Examined
-from handrail.changes.looking import SMALL, Looks, light
-from handrail.changes.ways import agrees, only_mode
+from handrail.changes.layered.repositories import list_repository_conflicts
+from handrail.changes.layered.trial import OverlayChanges
+from handrail.changes.looking import MAX_PACKED_BYTES, PathProbe, strip_data
+from handrail.changes.ways import is_before_state, is_mode_change
 from handrail.protocol.error import ToolError
-from handrail.sandbox.layer.clock import is_since
+from handrail.sandbox.layer.clock import is_changed_since
 from handrail.store.change_log import Step
-from handrail.workspace.errors import clipped, tool_error
-from handrail.workspace.exact import Found, found_at, reach, shown_path
-from handrail.workspace.walk import Landing
+from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.exact import PathState, open_parent, read_state, render_path
+from handrail.workspace.walk import ResolvedParent
 from handrail.workspace.workspace import Workspace
 
 _LOOKING_SECONDS = 2.0
@@ -28,59 +28,59 @@ def is_unchanged_since(workspace: Workspace, started: int) -> bool:
             with os.scandir(folder := folders.pop()) as entries:
                 found = list(entries)
             times = [os.stat(folder).st_ctime_ns, *(one.stat(follow_symlinks=False).st_ctime_ns for one in found)]
-            if any(is_since(changed, started) for changed in times):
+            if any(is_changed_since(changed, started) for changed in times):
                 return False
             folders += [one.path for one in found if one.is_dir(follow_symlinks=False)]
         return not folders
     return False
 
 
-class Check:
+class CommitCheck:
     """One look at every path of a change set."""
 
-    def __init__(self, workspace: Workspace, examined: Examined) -> None:
+    def __init__(self, workspace: Workspace, examined: OverlayChanges) -> None:
         self._workspace = workspace
         self._examined = examined
         self._made = {step.path for step in examined.steps if step.after is not None and step.after.kind == "folder"}
         self._gone = {step.path for step in examined.steps if _goes(step)}
-        self._looks = Looks(workspace)
-        self.found: dict[bytes, Found] = {}
+        self._looks = PathProbe(workspace)
+        self.found: dict[bytes, PathState] = {}
         """What is there, without the bytes."""
 
-    def to_keep(self) -> Iterator[tuple[bytes, Found]]:
+    def to_keep(self) -> Iterator[tuple[bytes, PathState]]:
         """What is there and will not be any more: it has to be kept first. CONFLICT at the first path that others
         changed."""
         for step in sorted(self._examined.steps, key=lambda step: step.path):
             found = self._look(step)
             if found is None:
-                raise outdated(shown_path(self._workspace, step.path))
-            self.found[step.path] = light(found)
-            if not only_mode(step):
+                raise build_outdated_error(render_path(self._workspace, step.path))
+            self.found[step.path] = strip_data(found)
+            if not is_mode_change(step):
                 yield step.path, found
 
     def stale(self) -> Iterator[bytes]:
         """The paths that others changed."""
         yield from self._examined.outdated
-        yield from changed_in_repositories(self._workspace, self._examined)
+        yield from list_repository_conflicts(self._workspace, self._examined)
         for step in sorted(self._examined.steps, key=lambda step: step.path):
             if self._look(step) is None:
                 yield step.path
 
-    def _look(self, step: Step) -> Found | None:
+    def _look(self, step: Step) -> PathState | None:
         """What is at a path; None where it is not what it was."""
         try:
-            with reach(self._workspace, step.path) as landing:
+            with open_parent(self._workspace, step.path) as landing:
                 if landing.missing and not self._comes(step.path, len(landing.missing)):
                     return None
-                found = found_at(landing, SMALL)
+                found = read_state(landing, MAX_PACKED_BYTES)
                 whole = not (_goes(step) and _is_folder(found)) or self._holds_what_was_listed(landing, step.path)
         except ToolError as error:
             if error.code != "CONFLICT":
                 raise
-            return Found(None) if step.before is None and self._looks.is_below(step.path) else None
+            return PathState(None) if step.before is None and self._looks.is_below(step.path) else None
         except OSError as error:
-            raise tool_error(error, os.fsdecode(step.path)) from None
-        if not whole or not agrees(found.state, step):
+            raise to_tool_error(error, os.fsdecode(step.path)) from None
+        if not whole or not is_before_state(found.state, step):
             return None
         self._looks.note(step.path, found.state)
         return found
@@ -90,7 +90,7 @@ class Check:
         parts = path.split(b"/")
         return b"/".join(parts[: len(parts) - missing]) in self._made
 
-    def _holds_what_was_listed(self, landing: Landing, path: bytes) -> bool:
+    def _holds_what_was_listed(self, landing: ResolvedParent, path: bytes) -> bool:
         descriptor = os.open(
             landing.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=landing.folder
         )
@@ -100,15 +100,15 @@ class Check:
             os.close(descriptor)
 
 
-def outdated(path: str) -> ToolError:
+def build_outdated_error(path: str) -> ToolError:
     """The refusal when others changed something since."""
-    message = f"The preview was out of date: {clipped(path)} changed. Nothing was kept. Call again."
-    return ToolError("CONFLICT", message, details={"path": clipped(path)})
+    message = f"The preview was out of date: {clip_path(path)} changed. Nothing was kept. Call again."
+    return ToolError("CONFLICT", message, details={"path": clip_path(path)})
 
 
 def _goes(step: Step) -> bool:
     return step.before is not None and (step.after is None or step.after.kind != step.before.kind)
 
 
-def _is_folder(found: Found) -> bool:
+def _is_folder(found: PathState) -> bool:
     return found.state is not None and found.state.kind == "folder"

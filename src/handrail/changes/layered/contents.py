@@ -5,14 +5,14 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from handrail.workspace.text import SAMPLE
+from handrail.workspace.text import SAMPLE_BYTES
 
-AT_ONCE = 1 << 18
+MAX_SINGLE_READ_BYTES = 1 << 18
 """Bytes up to which a file is read in one piece."""
-_PIECE = 1 << 18
+_PIECE_BYTES = 1 << 18
 
 
-class Contents(NamedTuple):
+class FileDigest(NamedTuple):
     """What a file holds."""
 
     hash: str
@@ -21,32 +21,32 @@ class Contents(NamedTuple):
     """Its first bytes."""
 
 
-def contents_of(descriptor: int, size: int) -> Contents:
+def read_digest(descriptor: int, size: int) -> FileDigest:
     """Reads a file from where its descriptor stands, which is its beginning; `size`: what it most likely has."""
-    if size <= AT_ONCE:
+    if size <= MAX_SINGLE_READ_BYTES:
         return _of_bytes(_whole(descriptor, size))
     digest, found, start = hashlib.sha256(), 0, b""
     for piece in _pieces(descriptor):
         digest.update(piece)
-        start = start or piece[:SAMPLE]
+        start = start or piece[:SAMPLE_BYTES]
         found += len(piece)
-    return Contents(digest.hexdigest(), found, start)
+    return FileDigest(digest.hexdigest(), found, start)
 
 
-def changed_contents(old: int, new: int, size: int) -> tuple[Contents, Contents] | None:
+def compare_contents(old: int, new: int, size: int) -> tuple[FileDigest, FileDigest] | None:
     """What two files of one size hold; None where it is the same."""
-    if size <= AT_ONCE:
+    if size <= MAX_SINGLE_READ_BYTES:
         before, after = _whole(old, size), _whole(new, size)
         return None if before == after else (_of_bytes(before), _of_bytes(after))
     if all(one == other for one, other in zip(_pieces(old), _pieces(new), strict=False)):
         return None
     os.lseek(old, 0, os.SEEK_SET)
     os.lseek(new, 0, os.SEEK_SET)
-    return contents_of(old, size), contents_of(new, size)
+    return read_digest(old, size), read_digest(new, size)
 
 
-def _of_bytes(data: bytes) -> Contents:
-    return Contents(hashlib.sha256(data).hexdigest(), len(data), data[:SAMPLE])
+def _of_bytes(data: bytes) -> FileDigest:
+    return FileDigest(hashlib.sha256(data).hexdigest(), len(data), data[:SAMPLE_BYTES])
 
 
 def _whole(descriptor: int, size: int) -> bytes:
@@ -58,5 +58,5 @@ def _whole(descriptor: int, size: int) -> bytes:
 
 
 def _pieces(descriptor: int) -> Iterator[bytes]:
-    while piece := os.read(descriptor, _PIECE):
+    while piece := os.read(descriptor, _PIECE_BYTES):
         yield piece

@@ -1,6 +1,6 @@
-"""Lays what trials would change into a layer, as if their commands had run in it: for a command that comes after them.
+"""Lays what previews would change into an overlay, as if their commands had run in it: for a command that comes next.
 
-The layers that they ran in are gone by then. What is laid is what is sealed, so it is exactly what a yes would keep.
+The overlays that they ran in are gone by then. What is laid is what is stored, so it is exactly what a yes commits.
 """
 
 import os
@@ -11,11 +11,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from handrail.changes.history import History
-from handrail.changes.layered.marks import stored_name
-from handrail.changes.layered.places import below_upper
-from handrail.changes.layered.trial import PLAIN, Examined, Manner, Trial
+from handrail.changes.layered.marks import escape_xattr_name
+from handrail.changes.layered.places import resolve_overlay_path
+from handrail.changes.layered.trial import PLAIN_OVERLAY_PLACEMENT, CommandPreview, OverlayChanges, OverlayPlacement
 from handrail.protocol.change import State
-from handrail.sandbox.layer.layer import Layer
+from handrail.sandbox.layer.layer import Overlay
 from handrail.workspace.workspace import Workspace
 
 _OPAQUE = "user.overlay.opaque"
@@ -26,43 +26,43 @@ class _Laid(NamedTuple):
     """What is there before the first of them."""
     after: State | None
     """What there is after the last of them."""
-    manner: Manner
+    manner: OverlayPlacement
     data: bytes | None
     """The new content, where it is stored nowhere."""
 
 
-def lay(workspace: Workspace, history: History, trials: Iterable[Examined], layer: Layer) -> None:
-    """Fills a new layer with what the trials would change, one after the other. OSError or StoreError where it cannot
-    be: the layer is of no use then."""
+def restack(workspace: Workspace, history: History, previews: Iterable[OverlayChanges], overlay: Overlay) -> None:
+    """Fills a new overlay with what the previews would change, one after the other. OSError or StoreError if that
+    fails: the overlay is of no use then."""
     covered = b"\0"
-    for path, laid in sorted(_put_together(trials).items()):
+    for path, laid in sorted(_put_together(previews).items()):
         if path.startswith(covered):
             continue  # what it was in is gone, or is no folder any more
-        _lay_one(workspace, history, path, laid, layer)
+        _lay_one(workspace, history, path, laid, overlay)
         if laid.after is None or laid.after.kind != "folder":
             covered = path + b"/"
 
 
-def expecting(trial: Trial, below: Iterable[Examined]) -> Trial:
-    """The trial as one that knows what comes before it."""
+def set_expected_changes(preview: CommandPreview, below: Iterable[OverlayChanges]) -> CommandPreview:
+    """The preview as one that knows what comes before it."""
     changed = {step.path for examined in below for step in examined.steps}
     folders = {path[:end] for path in changed for end in range(len(path)) if path[end : end + 1] == b"/"}
-    return replace(trial, examined=replace(trial.examined, expected=tuple(sorted(changed | folders))))
+    return replace(preview, examined=replace(preview.examined, expected=tuple(sorted(changed | folders))))
 
 
-def _put_together(trials: Iterable[Examined]) -> dict[bytes, _Laid]:
+def _put_together(previews: Iterable[OverlayChanges]) -> dict[bytes, _Laid]:
     found: dict[bytes, _Laid] = {}
-    for examined in trials:
-        manners = examined.manners or (PLAIN,) * len(examined.steps)
-        for step, manner in zip(examined.steps, manners, strict=True):
+    for examined in previews:
+        placements = examined.manners or (PLAIN_OVERLAY_PLACEMENT,) * len(examined.steps)
+        for step, placement in zip(examined.steps, placements, strict=True):
             before = found[step.path].before if step.path in found else step.before
             data = examined.contents.get(step.after.hash) if step.after is not None else None
-            found[step.path] = _Laid(before, step.after, manner, data)
+            found[step.path] = _Laid(before, step.after, placement, data)
     return found
 
 
-def _lay_one(workspace: Workspace, history: History, path: bytes, laid: _Laid, layer: Layer) -> None:
-    over, relative = below_upper(workspace, path, layer)
+def _lay_one(workspace: Workspace, history: History, path: bytes, laid: _Laid, overlay: Overlay) -> None:
+    over, relative = resolve_overlay_path(workspace, path, overlay)
     _make_parents(over.upper, over.root, relative)
     place, after = os.path.join(over.upper, relative), laid.after
     if after is None:
@@ -79,14 +79,14 @@ def _lay_one(workspace: Workspace, history: History, path: bytes, laid: _Laid, l
         _write(place, after, laid.manner, history.blobs.chunks(after.hash) if laid.data is None else (laid.data,))
 
 
-def _write(place: str, after: State, manner: Manner, content: Iterable[bytes]) -> None:
+def _write(place: str, after: State, placement: OverlayPlacement, content: Iterable[bytes]) -> None:
     with open(place, "xb") as file:
         file.writelines(content)
-    for name, value in manner.attributes.items():
-        os.setxattr(place, stored_name(name), value)
+    for name, value in placement.attributes.items():
+        os.setxattr(place, escape_xattr_name(name), value)
     os.chmod(place, 0o644 if after.mode is None else after.mode)
-    if manner.mtime_ns is not None:
-        os.utime(place, ns=(manner.mtime_ns, manner.mtime_ns))
+    if placement.mtime_ns is not None:
+        os.utime(place, ns=(placement.mtime_ns, placement.mtime_ns))
 
 
 def _make_parents(upper: str, root: str, relative: str) -> None:

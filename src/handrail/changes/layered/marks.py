@@ -1,10 +1,10 @@
-"""The marks that overlayfs leaves in a layer, in the form that it has without root's rights (`userxattr`)."""
+"""The marks that overlayfs leaves in an overlay, in the form that it has without root's rights (`userxattr`)."""
 
 import os
 import stat
 import struct
 
-from handrail.kernel.handles import handle_of
+from handrail.kernel.handles import read_file_handle
 
 _OWN = "user."
 _MARK = "user.overlay."
@@ -38,25 +38,25 @@ def is_opaque(folder: int) -> bool:
 
 
 def has_origin(names: list[str]) -> bool:
-    """Whether a file or folder with these attributes came up from beneath, rather than being made in the layer."""
+    """Whether a file or folder with these attributes came up from beneath, rather than being made in the overlay."""
     return _ORIGIN in names
 
 
 def is_origin(upper: int, beneath: int) -> bool | None:
-    """Whether a file of a layer, both open, came up from that very file; None where the mark does not say it: only
-    root's layers have marks that name the file."""
+    """Whether a file of an overlay, both open, came up from that very file; None where the mark does not say it: only
+    root's overlays have marks that name the file."""
     try:
         mark = os.getxattr(upper, _ORIGIN)
     except OSError:
         return False
-    handle = handle_of(beneath) if len(mark) > _HEAD.size else None
+    handle = read_file_handle(beneath) if len(mark) > _HEAD.size else None
     if handle is None:
         return None
     (kind,) = _HEAD.unpack_from(mark)
     return (kind, mark[_HEAD.size :]) == handle
 
 
-def attribute_names(descriptor: int) -> list[str]:
+def list_xattrs(descriptor: int) -> list[str]:
     """All attributes of a file; none where the file system has none."""
     try:
         return os.listxattr(descriptor)
@@ -64,7 +64,7 @@ def attribute_names(descriptor: int) -> list[str]:
         return []
 
 
-def own_attributes(descriptor: int, names: list[str]) -> dict[str, bytes]:
+def read_visible_xattrs(descriptor: int, names: list[str]) -> dict[str, bytes]:
     """The attributes that are people's own, as a command sees them: without marks."""
     found: dict[str, bytes] = {}
     for name in names:
@@ -74,6 +74,6 @@ def own_attributes(descriptor: int, names: list[str]) -> dict[str, bytes]:
     return found
 
 
-def stored_name(name: str) -> str:
-    """How an attribute of a command's own is spelled in a layer, so that it is no mark."""
+def escape_xattr_name(name: str) -> str:
+    """How an attribute of a command's own is spelled in an overlay, so that it is no mark."""
     return _ESCAPED + name.removeprefix(_MARK) if name.startswith(_MARK) else name

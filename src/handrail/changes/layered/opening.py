@@ -1,7 +1,7 @@
-"""Opens what a command left in a layer: by descriptors and past no link.
+"""Opens what a command left in an overlay: by descriptors and past no link.
 
-The layer is ours, so what a command closed to itself there (`chmod 000`) is opened to its owner for as long as we look
-at it, and then closed again: permissions in a layer are part of what it says. Nothing beneath it is ever touched so.
+The overlay is ours, so what a command closed to itself there (`chmod 000`) is opened to its owner while we look at it,
+and then closed again: permissions in an overlay are part of what it says. Nothing beneath it is ever touched so.
 """
 
 import contextlib
@@ -9,20 +9,20 @@ import os
 import stat
 from collections.abc import Generator
 
-FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ENTERED = 0o500
 _OWNERS = 0o700
 
 
 @contextlib.contextmanager
-def opened_folder(name: str, parent: int | None = None) -> Generator[int]:
-    """A folder of a layer, whatever its permissions are."""
+def open_overlay_folder(name: str, parent: int | None = None) -> Generator[int]:
+    """A folder of an overlay, whatever its permissions are."""
     try:
-        descriptor = os.open(name, FOLDER, dir_fd=parent)
+        descriptor = os.open(name, FOLDER_FLAGS, dir_fd=parent)
     except PermissionError:
         closed = _open_up(name, parent)
-        descriptor = os.open(name, FOLDER, dir_fd=parent)
+        descriptor = os.open(name, FOLDER_FLAGS, dir_fd=parent)
     else:
         closed = stat.S_IMODE(os.fstat(descriptor).st_mode)
         if closed & _ENTERED != _ENTERED:
@@ -35,26 +35,26 @@ def opened_folder(name: str, parent: int | None = None) -> Generator[int]:
         os.close(descriptor)
 
 
-def open_file(name: str, folder: int) -> int:
-    """A file of a layer for reading, whatever its permissions are."""
+def open_overlay_file(name: str, folder: int) -> int:
+    """A file of an overlay for reading, whatever its permissions are."""
     try:
-        return os.open(name, FILE, dir_fd=folder)
+        return os.open(name, FILE_FLAGS, dir_fd=folder)
     except PermissionError:
         closed = _open_up(name, folder)
         try:
-            return os.open(name, FILE, dir_fd=folder)
+            return os.open(name, FILE_FLAGS, dir_fd=folder)
         finally:
             os.chmod(name, closed, dir_fd=folder)
 
 
 @contextlib.contextmanager
-def opened_parent(top: str, path: str) -> Generator[tuple[int, str]]:
-    """The folder that a path below a layer's top is in, and its last name."""
+def open_overlay_parent(top: str, path: str) -> Generator[tuple[int, str]]:
+    """The folder that a path below an overlay's top is in, and its last name."""
     *folders, name = path.split("/")
     with contextlib.ExitStack() as held:
-        inner = held.enter_context(opened_folder(top))
+        inner = held.enter_context(open_overlay_folder(top))
         for folder in folders:
-            inner = held.enter_context(opened_folder(folder, inner))
+            inner = held.enter_context(open_overlay_folder(folder, inner))
         yield inner, name
 
 

@@ -8,10 +8,10 @@ import os
 import stat
 from collections.abc import Iterator
 
-from handrail.changes.layered.trial import Examined
+from handrail.changes.layered.trial import OverlayChanges
 from handrail.protocol.error import ToolError
-from handrail.sandbox.layer.clock import is_since
-from handrail.workspace.exact import reach
+from handrail.sandbox.layer.clock import is_changed_since
+from handrail.workspace.exact import open_parent
 from handrail.workspace.workspace import Workspace
 
 _GIT = b".git"
@@ -19,8 +19,8 @@ _OBJECTS = "objects"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def changed_in_repositories(workspace: Workspace, examined: Examined) -> Iterator[bytes]:
-    """What others changed, since the layer was made, in repositories that the command changed too."""
+def list_repository_conflicts(workspace: Workspace, examined: OverlayChanges) -> Iterator[bytes]:
+    """What others changed, since the overlay was made, in repositories that the command changed too."""
     own = {step.path for step in examined.steps} | set(examined.expected)
     changed = (step.path for step in examined.steps)
     for repository in sorted({found for path in changed if (found := _repository(path)) is not None}):
@@ -37,7 +37,7 @@ def _repository(path: bytes) -> bytes | None:
 
 def _later(workspace: Workspace, repository: bytes, started: int) -> Iterator[bytes]:
     try:
-        with reach(workspace, repository) as landing:
+        with open_parent(workspace, repository) as landing:
             if landing.missing:
                 return
             folder = os.open(landing.name, _FOLDER, dir_fd=landing.folder)
@@ -60,7 +60,7 @@ def _walked(folder: int, path: bytes, started: int, *, top: bool) -> Iterator[by
 def _later_at(folder: int, name: str, path: bytes, started: int) -> Iterator[bytes]:
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        if is_since(status.st_ctime_ns, started):
+        if is_changed_since(status.st_ctime_ns, started):
             yield path
         if not stat.S_ISDIR(status.st_mode):
             return

@@ -7,25 +7,27 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from handrail.changes.layered.comparing import Difference
-from handrail.changes.planned import change_of
+from handrail.changes.layered.comparing import OverlayDifference
+from handrail.changes.planned import build_change
 from handrail.edit.diff import Diff
 from handrail.protocol.change import Change
-from handrail.protocol.plain import readable
+from handrail.protocol.plain import escape_surrogates
 from handrail.store.change_log import Step
-from handrail.workspace.exact import shown_path
+from handrail.workspace.exact import render_path
 from handrail.workspace.workspace import Workspace
 
 _UNCOUNTED = Diff("", 0, 0)
 
 
-def told(workspace: Workspace, steps: Iterable[Step], differences: Iterable[Difference]) -> tuple[Change, ...]:
+def describe_changes(
+    workspace: Workspace, steps: Iterable[Step], differences: Iterable[OverlayDifference]
+) -> tuple[Change, ...]:
     """One change a step. Lines are not counted yet."""
     changes = [_change(workspace, step, one) for step, one in zip(steps, differences, strict=True)]
     return tuple(_with_renames(changes))
 
 
-def leads_out(workspace: Workspace, path: bytes, target: str) -> bool:
+def is_escaping_link(workspace: Workspace, path: bytes, target: str) -> bool:
     """Whether a link at a path leads out of all roots, or passes through a place outside them.
 
     By its words alone: where other links would take it, those are judged themselves. One step back from a name
@@ -54,12 +56,14 @@ def _is_in(path: str, roots: list[str]) -> bool:
     return any(path == root or path.startswith(f"{root.rstrip('/')}/") for root in roots)
 
 
-def _change(workspace: Workspace, step: Step, one: Difference) -> Change:
-    change = change_of(step, shown_path(workspace, step.path), _UNCOUNTED, binary=one.binary)
+def _change(workspace: Workspace, step: Step, one: OverlayDifference) -> Change:
+    change = build_change(step, render_path(workspace, step.path), _UNCOUNTED, binary=one.binary)
     change = replace(change, added=None, removed=None, shared=one.shared)
     if one.target is None:
         return change
-    return replace(change, target=readable(one.target), outside=leads_out(workspace, step.path, one.target))
+    return replace(
+        change, target=escape_surrogates(one.target), outside=is_escaping_link(workspace, step.path, one.target)
+    )
 
 
 def _with_renames(changes: list[Change]) -> list[Change]:

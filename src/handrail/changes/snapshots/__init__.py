@@ -1,1 +1,1 @@
-"""Where no layer can be had: what the workspace was before a command, kept so that it can be brought back."""
+"""Snapshots: the state of the workspace before a command that has no overlay, kept so that it can be brought back."""

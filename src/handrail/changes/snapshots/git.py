@@ -14,14 +14,14 @@ import threading
 from collections.abc import Generator, Iterable, Iterator
 from typing import IO
 
-from handrail.changes.snapshots.patience import Patience, SnapshotError, TooLongError
+from handrail.changes.snapshots.patience import SnapshotDeadline, SnapshotError, SnapshotLimitError
 
 PROGRAMS = ("/usr/bin/git", "/usr/local/bin/git", "/bin/git", "/opt/homebrew/bin/git")
-_MEMORY = 4 << 30
+_MAX_MEMORY_BYTES = 4 << 30
 _SET_CAPACITY = getattr(fcntl, "F_SETPIPE_SZ", 1031)
-_PIPE = 1 << 20
+_PIPE_CAPACITY_BYTES = 1 << 20
 """Bytes that may be on their way to git, so that neither of us waits for the other all the time."""
-_LARGEST_INDEX = 256 << 20
+_MAX_INDEX_BYTES = 256 << 20
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tfilemode = true\n"
 _OFF = (
     *("core.fsmonitor=false", "core.hooksPath=/dev/null", "core.attributesFile=/dev/null", "core.autocrlf=false"),
@@ -65,7 +65,7 @@ class PrivateGit:
         """How many files the contents are in."""
         return sum(name.endswith(".pack") for name in os.listdir(os.path.join(self._folder, "objects", "pack")))
 
-    def ignored(self, root: str, patience: Patience) -> list[str]:
+    def ignored(self, root: str, patience: SnapshotDeadline) -> list[str]:
         """What git ignores below a folder, as far as it is there; a folder that is ignored as a whole stands for all
         that is in it."""
         top = _top_of(root)
@@ -82,12 +82,12 @@ class PrivateGit:
             listed = self._run(words, patience, top or root, root, "")  # as if nothing were tracked
         return [os.fsdecode(path.rstrip(b"/")) for path in listed.split(b"\0") if path]
 
-    def _run(self, words: list[str], patience: Patience, top: str, folder: str, index: str) -> bytes:
+    def _run(self, words: list[str], patience: SnapshotDeadline, top: str, folder: str, index: str) -> bytes:
         process = self._start(words, folder, self._environment(top, index), errors=subprocess.PIPE)
         try:
             listed, said = process.communicate(timeout=patience.left)
         except subprocess.TimeoutExpired:
-            raise TooLongError from None
+            raise SnapshotLimitError from None
         finally:
             _end(process)
         if process.returncode != 0:
@@ -95,12 +95,12 @@ class PrivateGit:
         return listed
 
     @contextlib.contextmanager
-    def storing(self, patience: Patience) -> Generator["IO[bytes]"]:
+    def storing(self, patience: SnapshotDeadline) -> Generator["IO[bytes]"]:
         """What takes contents in, each by `blob_of`; they are kept when the block is left, also by an exception."""
         with self._piped(patience, "fast-import", "--quiet", "--done", "--depth=0", "--force") as process:
             stdin = _stream(process.stdin)
             with contextlib.suppress(OSError):
-                fcntl.fcntl(stdin, _SET_CAPACITY, _PIPE)
+                fcntl.fcntl(stdin, _SET_CAPACITY, _PIPE_CAPACITY_BYTES)
             try:
                 yield stdin
             except Exception:
@@ -112,7 +112,7 @@ class PrivateGit:
                 raise
             _finish_storing(process, stdin)
 
-    def contents(self, names: Iterable[bytes], patience: Patience) -> Iterator[bytes | None]:
+    def contents(self, names: Iterable[bytes], patience: SnapshotDeadline) -> Iterator[bytes | None]:
         """What is kept under names; None for what is not."""
         with self._piped(patience, "cat-file", "--batch") as process:
             stdin, stdout = _stream(process.stdin), _stream(process.stdout)
@@ -126,7 +126,7 @@ class PrivateGit:
             stdin.close()
 
     @contextlib.contextmanager
-    def _piped(self, patience: Patience, *words: str) -> Generator["subprocess.Popen[bytes]"]:
+    def _piped(self, patience: SnapshotDeadline, *words: str) -> Generator["subprocess.Popen[bytes]"]:
         process = self._start(words, "/", self._environment("/", ""), errors=subprocess.DEVNULL)
         # Who has taken too long does not answer either: it is ended, and whoever writes to it finds the pipe closed.
         ending = threading.Timer(patience.left + 5, process.kill)
@@ -156,7 +156,7 @@ class PrivateGit:
         except OSError as error:
             raise GitError(f"git cannot be started ({error.strerror})") from None
         with contextlib.suppress(OSError, AttributeError):  # it is over already, or this system has no such call
-            resource.prlimit(process.pid, resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+            resource.prlimit(process.pid, resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
         return process
 
     def _environment(self, top: str, index: str) -> dict[str, str]:
@@ -178,7 +178,7 @@ class PrivateGit:
         }
 
 
-def blob_of(data: bytes) -> bytes:
+def format_blob(data: bytes) -> bytes:
     """Bytes as `storing` takes them."""
     return b"blob\ndata %d\n%b\n" % (len(data), data)
 
@@ -223,7 +223,7 @@ def _repository_of(top: str) -> str | None:
 
 def _can_be_read(index: str) -> bool:
     try:
-        return os.path.isfile(index) and os.stat(index).st_size <= _LARGEST_INDEX
+        return os.path.isfile(index) and os.stat(index).st_size <= _MAX_INDEX_BYTES
     except (OSError, ValueError):
         return False
 

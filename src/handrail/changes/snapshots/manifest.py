@@ -2,28 +2,30 @@
 
 from typing import NamedTuple
 
-from handrail.changes.snapshots.marks import Mark
-from handrail.changes.snapshots.patience import Patience
+from handrail.changes.snapshots.marks import PathStat
+from handrail.changes.snapshots.patience import SnapshotDeadline
 from handrail.changes.snapshots.scanning import scan
 from handrail.protocol.change import Action, Change
 from handrail.workspace.root import Root
 
-_SECONDS = 5.0
+_MAX_SCAN_SECONDS = 5.0
 
 
 class Manifest(NamedTuple):
     """What was in a root, by paths below it."""
 
     root: Root
-    marks: dict[str, Mark]
+    marks: dict[str, PathStat]
 
 
-def manifest_of(root: Root, others: frozenset[str], *, kernel: bool) -> Manifest:
+def read_manifest(root: Root, others: frozenset[str], *, kernel: bool) -> Manifest:
     """What is in a root now; SnapshotError where that takes too long."""
-    return Manifest(root, scan(root, Patience(_SECONDS), left_out={}, others=others, kernel=kernel).marks)
+    return Manifest(
+        root, scan(root, SnapshotDeadline(_MAX_SCAN_SECONDS), left_out={}, others=others, kernel=kernel).marks
+    )
 
 
-def changes_between(before: Manifest, after: Manifest) -> tuple[Change, ...]:
+def compare_manifests(before: Manifest, after: Manifest) -> tuple[Change, ...]:
     """What changed, as far as that can be told without the contents."""
     names = sorted(before.marks.keys() | after.marks.keys())
     return tuple(
@@ -33,7 +35,7 @@ def changes_between(before: Manifest, after: Manifest) -> tuple[Change, ...]:
     )
 
 
-def _action(before: Mark | None, after: Mark | None) -> Action | None:
+def _action(before: PathStat | None, after: PathStat | None) -> Action | None:
     if before is None or after is None:
         return "created" if before is None else "deleted"
     if before.kind != after.kind:
@@ -50,7 +52,7 @@ def _change(before: Manifest, after: Manifest, name: str, action: Action) -> Cha
     mark = after.marks.get(name) or before.marks[name]
     is_there = name in after.marks
     return Change(
-        path=before.root.shown(name),
+        path=before.root.display_path(name),
         action=action,
         kind=mark.kind if mark.kind != "other" else "file",
         size=mark.size if is_there and mark.kind != "folder" else None,

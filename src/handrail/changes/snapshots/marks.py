@@ -8,12 +8,12 @@ import msgspec
 
 from handrail.protocol.change import Kind
 
-SETTLED = 2_000_000_000
+SETTLED_NANOSECONDS = 2_000_000_000
 """Nanoseconds after a change in which a second one may bear the same time, on the coarsest of clocks."""
 _KINDS: dict[int, Kind] = {stat.S_IFREG: "file", stat.S_IFLNK: "link", stat.S_IFDIR: "folder"}
 
 
-class Mark(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class PathStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One path at a moment. The change time is the system's own: nobody else sets it."""
 
     kind: Kind | Literal["other"]
@@ -24,25 +24,25 @@ class Mark(msgspec.Struct, frozen=True, array_like=True, gc=False):
     inode: int
 
 
-class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class SnapshotEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A path with what it held."""
 
-    mark: Mark
+    mark: PathStat
     hash: bytes = b""
     """SHA-256 of a file's bytes, or of where a link leads; a folder has none."""
     object: bytes = b""
     """The name that git keeps them under."""
 
 
-def mark_of(status: os.stat_result) -> Mark:
+def to_path_stat(status: os.stat_result) -> PathStat:
     """What a path is now."""
     kind: Kind | Literal["other"] = _KINDS.get(stat.S_IFMT(status.st_mode), "other")
     mode, size = stat.S_IMODE(status.st_mode), 0 if kind == "folder" else status.st_size
-    return Mark(kind, mode, size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return PathStat(kind, mode, size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
-def is_unchanged(then: Mark, now: Mark, taken: int) -> bool:
+def is_unchanged(then: PathStat, now: PathStat, taken: int) -> bool:
     """Whether a path is for certain what it was when it was read, at the time `taken`."""
     if then.kind == now.kind == "folder":
         return then.mode == now.mode
-    return then == now and then.ctime < taken - SETTLED
+    return then == now and then.ctime < taken - SETTLED_NANOSECONDS

@@ -5,11 +5,11 @@ import os
 from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-ITSELF = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
+PATH_FLAGS = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 """Without a right to what it holds."""
 
 
-def opened(root: int, path: str, flags: int, *, kernel: bool) -> int:
+def open_beneath_root(root: int, path: str, flags: int, *, kernel: bool) -> int:
     """A descriptor beneath a root; no link on the way is followed, nor the last name if it is one."""
     if kernel:
         return openat2(root, path or ".", flags | os.O_NOFOLLOW | os.O_CLOEXEC, resolve=RESOLVE_NO_SYMLINKS)

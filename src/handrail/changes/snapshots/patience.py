@@ -2,12 +2,12 @@
 
 import time
 
-MOST_PATHS = 300_000
-LARGEST = 32 << 20
+MAX_SNAPSHOT_PATHS = 300_000
+MAX_FILE_BYTES = 32 << 20
 """Bytes of a file that is kept."""
-MOST_BYTES = 1 << 30
+MAX_SNAPSHOT_BYTES = 1 << 30
 """Of files that are kept in one go."""
-MOST_IGNORED, MOST_IGNORED_BYTES = 5_000, 64 << 20
+MAX_IGNORED_PATHS, MAX_IGNORED_BYTES = 5_000, 64 << 20
 """Of what git ignores and is kept all the same."""
 BEFORE_SECONDS = 15.0
 AFTER_SECONDS = 60.0
@@ -18,14 +18,14 @@ class SnapshotError(Exception):
     """There can be no snapshot; why, in words that follow a "since"."""
 
 
-class TooLongError(SnapshotError):
+class SnapshotLimitError(SnapshotError):
     """It takes too long, or is too much."""
 
     def __init__(self) -> None:
         super().__init__("there is too much in the workspace to keep all of it beforehand")
 
 
-class Patience:
+class SnapshotDeadline:
     """Time that runs out."""
 
     def __init__(self, seconds: float) -> None:
@@ -39,4 +39,4 @@ class Patience:
     def check(self) -> None:
         """To be called again and again in long work."""
         if time.monotonic() > self._until:
-            raise TooLongError
+            raise SnapshotLimitError

@@ -2,33 +2,35 @@
 changed only afterwards: of one that was cut off, the snapshot from before tells."""
 
 from handrail.changes.history import History
-from handrail.changes.layered.trial import Examined
-from handrail.changes.recorder import Recorded
+from handrail.changes.layered.trial import OverlayChanges
+from handrail.changes.recorder import RecordedChangeSet
 from handrail.protocol.change import Change, ChangeSet
-from handrail.store.change_log import Body, Was
+from handrail.store.change_log import ChangeSetRecord, FileExtras
 
 
 def finish_command(
     history: History,
     number: int,
     summary: str,
-    examined: Examined,
-    was: tuple[Was, ...],
+    examined: OverlayChanges,
+    was: tuple[FileExtras, ...],
     not_covered: tuple[str, ...] = (),
-) -> Recorded | None:
+) -> RecordedChangeSet | None:
     """Writes down what it changed; None where that is nothing."""
     if not examined.steps:
         history.log.drop(number)
         return None
-    body = Body("exec", summary, examined.steps, examined.changes, not_covered=not_covered, was=was)
+    body = ChangeSetRecord("exec", summary, examined.steps, examined.changes, not_covered=not_covered, was=was)
     history.log.finish(number, body, examined.diffs)
-    return Recorded(ChangeSet(changes=examined.changes, number=number, undoable=True, not_covered=not_covered))
+    return RecordedChangeSet(ChangeSet(changes=examined.changes, number=number, undoable=True, not_covered=not_covered))
 
 
-def finish_unkept(history: History, number: int, summary: str, changes: tuple[Change, ...]) -> Recorded | None:
+def finish_without_undo(
+    history: History, number: int, summary: str, changes: tuple[Change, ...]
+) -> RecordedChangeSet | None:
     """The same where there is no way back."""
     if not changes:
         history.log.drop(number)
         return None
-    history.log.finish(number, Body("exec", summary, (), changes, undoable=False))
-    return Recorded(ChangeSet(changes=changes, number=number, undoable=False))
+    history.log.finish(number, ChangeSetRecord("exec", summary, (), changes, undoable=False))
+    return RecordedChangeSet(ChangeSet(changes=changes, number=number, undoable=False))

@@ -7,10 +7,16 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from handrail.changes.snapshots.marks import Mark, mark_of
-from handrail.changes.snapshots.opening import opened
-from handrail.changes.snapshots.patience import LARGEST, MOST_PATHS, Patience, SnapshotError, TooLongError
-from handrail.changes.snapshots.tidying import tidied
+from handrail.changes.snapshots.marks import PathStat, to_path_stat
+from handrail.changes.snapshots.opening import open_beneath_root
+from handrail.changes.snapshots.patience import (
+    MAX_FILE_BYTES,
+    MAX_SNAPSHOT_PATHS,
+    SnapshotDeadline,
+    SnapshotError,
+    SnapshotLimitError,
+)
+from handrail.changes.snapshots.tidying import tidy_path
 from handrail.policy.names import is_credential
 from handrail.workspace.root import Root
 
@@ -22,16 +28,16 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class Scan(NamedTuple):
     """What is in a root, by paths below it."""
 
-    marks: dict[str, Mark]
+    marks: dict[str, PathStat]
     uncovered: dict[str, str]
     """Paths that are there and were not looked at or into, each with the reason in words."""
-    seen: dict[str, Mark]
+    seen: dict[str, PathStat]
     """What these are themselves, as far as somebody looked."""
 
 
 def scan(
     root: Root,
-    patience: Patience,
+    patience: SnapshotDeadline,
     *,
     left_out: Mapping[str, str],
     others: Collection[str] = (),
@@ -39,7 +45,7 @@ def scan(
     everything: bool = False,
     tidy: bool = False,
     start: str = "",
-    most: int = MOST_PATHS,
+    most: int = MAX_SNAPSHOT_PATHS,
 ) -> Scan:
     """Everything below a root, or below a folder in it. `left_out`: what is not looked at, with the reason. `others`:
     roots in it, which are looked at on their own. `everything`: also repositories, credentials and large files. `tidy`:
@@ -58,10 +64,10 @@ def scan(
             path = f"{folder}/{name}" if folder else name
             if path in others:
                 continue
-            mark = tidied(root, path, met, kernel=kernel) if tidy and path not in left_out else met
+            mark = tidy_path(root, path, met, kernel=kernel) if tidy and path not in left_out else met
             if mark is None:
                 continue
-            why = left_out.get(path) or why_not(path, mark, everything=everything)
+            why = left_out.get(path) or describe_uncovered(path, mark, everything=everything)
             if why:
                 found.uncovered[path], found.seen[path] = why, mark
                 continue
@@ -69,11 +75,11 @@ def scan(
             if mark.kind == "folder":
                 waiting.append(path)
         if len(found.marks) > most:
-            raise TooLongError
+            raise SnapshotLimitError
     return found
 
 
-def why_not(path: str, mark: Mark, *, everything: bool = False) -> str:
+def describe_uncovered(path: str, mark: PathStat, *, everything: bool = False) -> str:
     """Why a path is not covered, in words; empty where it is."""
     if not everything and path == REPOSITORY:
         return "the repository itself"
@@ -81,15 +87,15 @@ def why_not(path: str, mark: Mark, *, everything: bool = False) -> str:
         return "a credential"
     if mark.kind == "other":
         return OTHER
-    is_large = not everything and mark.kind == "file" and mark.size > LARGEST
-    return f"larger than {LARGEST >> 20} MB" if is_large else ""
+    is_large = not everything and mark.kind == "file" and mark.size > MAX_FILE_BYTES
+    return f"larger than {MAX_FILE_BYTES >> 20} MB" if is_large else ""
 
 
-def _entries(root: Root, folder: str, found: Scan, *, kernel: bool) -> list[tuple[str, Mark]]:
+def _entries(root: Root, folder: str, found: Scan, *, kernel: bool) -> list[tuple[str, PathStat]]:
     """What is in a folder; nothing where nobody can tell, and then it is told as not covered: what shows up in it later
     may have been there all the time."""
     try:
-        descriptor = opened(root.descriptor, folder, _FOLDER, kernel=kernel)
+        descriptor = open_beneath_root(root.descriptor, folder, _FOLDER, kernel=kernel)
         try:
             return list(_marked(descriptor))
         finally:
@@ -101,10 +107,10 @@ def _entries(root: Root, folder: str, found: Scan, *, kernel: bool) -> list[tupl
         return []
 
 
-def _marked(descriptor: int) -> Iterator[tuple[str, Mark]]:
+def _marked(descriptor: int) -> Iterator[tuple[str, PathStat]]:
     with os.scandir(descriptor) as entries:
         for entry in entries:
             try:
-                yield entry.name, mark_of(entry.stat(follow_symlinks=False))
+                yield entry.name, to_path_stat(entry.stat(follow_symlinks=False))
             except FileNotFoundError:  # gone meanwhile
                 continue

@@ -9,37 +9,43 @@ from typing import IO
 
 import msgspec
 
-from handrail.changes.snapshots.git import GitError, PrivateGit, blob_of
-from handrail.changes.snapshots.marks import Kept, Mark, is_unchanged
-from handrail.changes.snapshots.patience import MOST_BYTES, MOST_IGNORED, MOST_IGNORED_BYTES, Patience, TooLongError
-from handrail.changes.snapshots.reading import content_at
-from handrail.changes.snapshots.scanning import Scan, scan, why_not
-from handrail.protocol.reading import msgpack_decoder
+from handrail.changes.snapshots.git import GitError, PrivateGit, format_blob
+from handrail.changes.snapshots.marks import PathStat, SnapshotEntry, is_unchanged
+from handrail.changes.snapshots.patience import (
+    MAX_IGNORED_BYTES,
+    MAX_IGNORED_PATHS,
+    MAX_SNAPSHOT_BYTES,
+    SnapshotDeadline,
+    SnapshotLimitError,
+)
+from handrail.changes.snapshots.reading import read_content
+from handrail.changes.snapshots.scanning import Scan, describe_uncovered, scan
+from handrail.protocol.reading import get_msgpack_decoder
 from handrail.store.folder import make_private, write_private
 from handrail.workspace.root import Root
 
-_MOST_PACKS = 200
+_MAX_PACKS = 200
 """Files of contents, after which everything is begun anew: most of what is in them nobody needs any more."""
 _IGNORED = "ignored by git"
 _WHOLE, _PARTIAL = "whole", "table"
 """Names of tables. Older versions called whole ones `table` too, so a `table` never counts as whole."""
 
 
-class Table(msgspec.Struct, frozen=True, array_like=True):
+class SnapshotTable(msgspec.Struct, frozen=True, array_like=True):
     """What a root was at a moment."""
 
     taken: int
     """Nanoseconds; what has a later change time may have been changed since it was read."""
-    kept: dict[bytes, Kept]
+    kept: dict[bytes, SnapshotEntry]
     uncovered: dict[bytes, str]
     """What was there and is not kept, each with the reason in words."""
 
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgpack_decoder(Table).decode
+_decode = get_msgpack_decoder(SnapshotTable).decode
 
 
-class Shots:
+class RootSnapshots:
     """The snapshots of one root: at most the last is whole."""
 
     def __init__(self, root: Root, folder: str, program: str, *, others: frozenset[str], kernel: bool) -> None:
@@ -50,7 +56,7 @@ class Shots:
         self._folder = folder
         self._others = others
 
-    def take(self, patience: Patience) -> Table:
+    def take(self, patience: SnapshotDeadline) -> SnapshotTable:
         """Keeps what the root is now. TooLongError where that takes too long: what is kept by then is not lost."""
         self._make()
         self.invalidate()
@@ -63,14 +69,14 @@ class Shots:
         except GitError:
             self.forget()
             raise
-        except TooLongError:
+        except SnapshotLimitError:
             self._write(_PARTIAL, taking.table(found.uncovered))
             raise
         table = taking.table(found.uncovered)
         self._write(_WHOLE, table)
         return table
 
-    def look_again(self, table: Table, patience: Patience, *, tidy: bool) -> Scan:
+    def look_again(self, table: SnapshotTable, patience: SnapshotDeadline, *, tidy: bool) -> Scan:
         """What the root is now, where the snapshot covers it: what was not covered then is not now either, and what
         has come since is looked at whatever it is."""
         left_out = {os.fsdecode(path): why for path, why in table.uncovered.items()}
@@ -84,7 +90,7 @@ class Shots:
             tidy=tidy,
         )
 
-    def last(self) -> Table | None:
+    def last(self) -> SnapshotTable | None:
         """The last snapshot, if it is whole."""
         return self._read(_WHOLE)
 
@@ -99,28 +105,28 @@ class Shots:
 
     def _make(self) -> None:
         try:
-            if os.path.isdir(self._folder) and self.git.packs > _MOST_PACKS:
+            if os.path.isdir(self._folder) and self.git.packs > _MAX_PACKS:
                 self.forget()
         except OSError:
             self.forget()
         make_private(self._folder)
         self.git.make()
 
-    def _read(self, name: str) -> Table | None:
+    def _read(self, name: str) -> SnapshotTable | None:
         try:
             with open(os.path.join(self._folder, name), "rb") as file:
                 return _decode(file.read())
         except (OSError, msgspec.DecodeError):
             return None
 
-    def _write(self, name: str, table: Table) -> None:
+    def _write(self, name: str, table: SnapshotTable) -> None:
         write_private(os.path.join(self._folder, name), _encode(table), ".new")
 
-    def _look(self, patience: Patience) -> Scan:
+    def _look(self, patience: SnapshotDeadline) -> Scan:
         ignored = self.git.ignored(self.root.path, patience)
         left_out = dict.fromkeys(ignored, _IGNORED)
         found = scan(self.root, patience, left_out=left_out, others=self._others, kernel=self.kernel)
-        left, left_bytes = MOST_IGNORED, MOST_IGNORED_BYTES
+        left, left_bytes = MAX_IGNORED_PATHS, MAX_IGNORED_BYTES
         for path in sorted(path for path, why in found.uncovered.items() if why == _IGNORED):
             inside = self._ignored(path, found.seen[path], patience, left)
             size = sum(mark.size for mark in inside.marks.values()) if inside else 0
@@ -132,9 +138,9 @@ class Shots:
                 found.seen.update(inside.seen)
         return found
 
-    def _ignored(self, path: str, mark: Mark, patience: Patience, most: int) -> Scan | None:
+    def _ignored(self, path: str, mark: PathStat, patience: SnapshotDeadline, most: int) -> Scan | None:
         """An ignored file, or an ignored folder with all that is in it; None where that is too much to be kept."""
-        if why := why_not(path, mark):
+        if why := describe_uncovered(path, mark):
             return Scan({}, {path: why}, {path: mark})
         if mark.kind != "folder":
             return Scan({path: mark}, {}, {})
@@ -142,7 +148,7 @@ class Shots:
             inside = scan(
                 self.root, patience, left_out={}, others=self._others, kernel=self.kernel, start=path, most=most
             )
-        except TooLongError:
+        except SnapshotLimitError:
             patience.check()
             return None
         if path not in inside.uncovered:
@@ -153,48 +159,48 @@ class Shots:
 class _Taking:
     """One snapshot that is being taken."""
 
-    def __init__(self, shots: Shots, before: Table | None, patience: Patience) -> None:
+    def __init__(self, shots: RootSnapshots, before: SnapshotTable | None, patience: SnapshotDeadline) -> None:
         self._shots = shots
         self._known = before.kept if before else {}
         self._known_at = before.taken if before else 0
         self._patience = patience
         self._taken = time.time_ns()
-        self._kept: dict[bytes, Kept] = {}
+        self._kept: dict[bytes, SnapshotEntry] = {}
         self._lost: dict[str, str] = {}
         self._bytes = 0
         self._storing: IO[bytes] | None = None
 
-    def take_all(self, marks: dict[str, Mark], stack: contextlib.ExitStack) -> None:
+    def take_all(self, marks: dict[str, PathStat], stack: contextlib.ExitStack) -> None:
         for number, (path, mark) in enumerate(marks.items()):
             name = os.fsencode(path)
             known = self._known.get(name)
             if known is not None and is_unchanged(known.mark, mark, self._known_at):
-                self._kept[name] = Kept(mark, known.hash, known.object)
+                self._kept[name] = SnapshotEntry(mark, known.hash, known.object)
             elif mark.kind == "folder":
-                self._kept[name] = Kept(mark)
+                self._kept[name] = SnapshotEntry(mark)
             else:
                 self._keep(path, name, mark, stack)
             if number % 256 == 0:
                 self._patience.check()
 
-    def table(self, uncovered: dict[str, str]) -> Table:
+    def table(self, uncovered: dict[str, str]) -> SnapshotTable:
         told = {os.fsencode(path): why for path, why in (uncovered | self._lost).items()}
-        return Table(self._taken, self._kept, told)
+        return SnapshotTable(self._taken, self._kept, told)
 
-    def _keep(self, path: str, name: bytes, mark: Mark, stack: contextlib.ExitStack) -> None:
+    def _keep(self, path: str, name: bytes, mark: PathStat, stack: contextlib.ExitStack) -> None:
         try:
-            now, data = content_at(self._shots.root, path, mark, kernel=self._shots.kernel)
+            now, data = read_content(self._shots.root, path, mark, kernel=self._shots.kernel)
         except OSError:
             self._lost[path] = "a file that cannot be read"
             return
         self._bytes += len(data)
-        if self._bytes > MOST_BYTES:
-            raise TooLongError
+        if self._bytes > MAX_SNAPSHOT_BYTES:
+            raise SnapshotLimitError
         if self._storing is None:
             self._storing = stack.enter_context(self._shots.git.storing(self._patience))
         try:
-            self._storing.write(blob_of(data))
+            self._storing.write(format_blob(data))
         except BrokenPipeError:
             raise GitError("git ended while contents were kept") from None
         named = hashlib.sha1(b"blob %d\0%b" % (len(data), data), usedforsecurity=False).digest()
-        self._kept[name] = Kept(now, hashlib.sha256(data).digest(), named)
+        self._kept[name] = SnapshotEntry(now, hashlib.sha256(data).digest(), named)

@@ -3,33 +3,33 @@
 from typing import NamedTuple
 
 from handrail.changes.history import History
-from handrail.changes.layered.trial import Examined
-from handrail.changes.settling import settle_cut_off
-from handrail.changes.snapshots.manifest import Manifest, changes_between, manifest_of
+from handrail.changes.layered.trial import OverlayChanges
+from handrail.changes.settling import recover_change_set
+from handrail.changes.snapshots.manifest import Manifest, compare_manifests, read_manifest
 from handrail.changes.snapshots.patience import SnapshotError
-from handrail.changes.snapshots.snapshot import Snapshot, Uncovered, roots_within, take_snapshot
+from handrail.changes.snapshots.snapshot import Snapshot, UncoveredPath, list_nested_roots, take_snapshot
 from handrail.protocol.change import Change
-from handrail.store.change_log import Was
+from handrail.store.change_log import FileExtras
 from handrail.workspace.workspace import Workspace
 
 
-class Watched(NamedTuple):
+class CommandWatchResult(NamedTuple):
     """What became of the roots."""
 
-    examined: Examined | None
+    examined: OverlayChanges | None
     """What changed, with all that it takes to go back; None where that is not there."""
     changes: tuple[Change, ...]
     """What changed, as far as it is known."""
-    was: tuple[Was, ...] = ()
+    was: tuple[FileExtras, ...] = ()
     """Which of the files were one file."""
-    uncovered: tuple[Uncovered, ...] = ()
+    uncovered: tuple[UncoveredPath, ...] = ()
     lost: tuple[str, ...] = ()
     """What was not covered and is gone."""
     why: str = ""
     """Why nobody can go back, in words."""
 
 
-class Watch:
+class CommandWatch:
     """What the roots were before a command."""
 
     def __init__(self, workspace: Workspace, history: History) -> None:
@@ -42,34 +42,36 @@ class Watch:
         self._manifests: list[Manifest] | None = None
         for entry in history.log.begun():
             if not entry.body.steps:  # whoever began it was killed: nobody else is at work here
-                settle_cut_off(workspace, history, entry.number)
+                recover_change_set(workspace, history, entry.number)
         try:
             self.snapshot = take_snapshot(workspace, history)
         except SnapshotError as error:
             self.why = str(error)
             self._manifests = self._listed()
 
-    def uncovered(self) -> tuple[Uncovered, ...]:
+    def uncovered(self) -> tuple[UncoveredPath, ...]:
         """What is there and could not be brought back."""
         return tuple(self.snapshot.uncovered()) if self.snapshot is not None else ()
 
-    def over(self, *, tidy: bool = False) -> Watched:
+    def finish(self, *, tidy: bool = False) -> CommandWatchResult:
         """What changed since. `tidy`: what the command closed is opened, and pipes that it made are removed, so that
         nothing is hidden by them; for a command that nobody was asked about."""
         if self.snapshot is None:
-            return Watched(None, self._told(), why=self.why)
+            return CommandWatchResult(None, self._told(), why=self.why)
         try:
             found = self.snapshot.compare(self._history, tidy=tidy)
         except SnapshotError as error:
-            return Watched(None, (), uncovered=self.uncovered(), why=str(error))
-        missed = (Uncovered("", path, why) for path, why in found.missed.items())
-        return Watched(found.examined, found.examined.changes, found.was, (*self.uncovered(), *missed), found.lost)
+            return CommandWatchResult(None, (), uncovered=self.uncovered(), why=str(error))
+        missed = (UncoveredPath("", path, why) for path, why in found.missed.items())
+        return CommandWatchResult(
+            found.examined, found.examined.changes, found.was, (*self.uncovered(), *missed), found.lost
+        )
 
     def _listed(self) -> list[Manifest] | None:
         workspace = self._workspace
         try:
             return [
-                manifest_of(root, roots_within(root, workspace), kernel=workspace.kernel)
+                read_manifest(root, list_nested_roots(root, workspace), kernel=workspace.kernel)
                 for root in workspace.roots
                 if root.writable
             ]
@@ -80,4 +82,4 @@ class Watch:
         before, after = self._manifests, self._listed() if self._manifests is not None else None
         if before is None or after is None:
             return ()
-        return tuple(change for old, new in zip(before, after, strict=True) for change in changes_between(old, new))
+        return tuple(change for old, new in zip(before, after, strict=True) for change in compare_manifests(old, new))

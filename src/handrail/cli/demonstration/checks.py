@@ -10,7 +10,7 @@ from handrail.protocol.result import ToolResult
 from handrail.rail import Handrail
 
 
-class Record:
+class DemoResults:
     """The results of the demo's calls, as their events told them."""
 
     def __init__(self) -> None:
@@ -21,12 +21,12 @@ class Record:
         if isinstance(event, ToolCallEnd | ToolCallError):
             self.results.append(event.result)
 
-    def of(self, name: str) -> list[ToolResult[Any]]:
+    def list_results(self, name: str) -> list[ToolResult[Any]]:
         """The results of one tool."""
         return [one for one in self.results if one.name == name]
 
 
-class Checks:
+class DemoChecks:
     """What was looked at, and what of it is wrong."""
 
     def __init__(self) -> None:
@@ -37,17 +37,19 @@ class Checks:
         if not holds:
             self.wrong.append(what)
 
-    def look_at(self, turn: Turn, record: Record, asked: list[PermissionRequest]) -> None:
+    def check_turn(self, turn: Turn, record: DemoResults, asked: list[PermissionRequest]) -> None:
         """Whether the turn went as its script says."""
-        codes = [exit_code(one) for one in record.of("exec")]
-        denied = [one.error.code for one in record.of("read") if one.error is not None]
+        codes = [get_exit_code(one) for one in record.list_results("exec")]
+        denied = [one.error.code for one in record.list_results("read") if one.error is not None]
         self.expect("the turn is done", turn.reason == "done")
         self.expect("the tests failed before, and passed after", codes == [1, 0])
         self.expect("the credentials stayed closed", denied == ["POLICY_DENIED"])
         self.expect("three calls asked", len(asked) == 3)
-        self.expect("the changes can be taken back", any(one.meta.undo is not None for one in record.of("edit")))
+        self.expect(
+            "the changes can be taken back", any(one.meta.undo is not None for one in record.list_results("edit"))
+        )
 
-    def look_at_files(self, rail: Handrail, *, mended: bool) -> None:
+    def check_files(self, rail: Handrail, *, mended: bool) -> None:
         """Whether the files are as they should be now."""
         content = rail.read("cart.py").content
         here, gone = (MENDED, BROKEN) if mended else (BROKEN, MENDED)
@@ -57,6 +59,6 @@ class Checks:
         self.expect(f"the price list is {'new' if mended else 'as it was'}", lists == (not mended, mended))
 
 
-def exit_code(result: ToolResult[Any]) -> int | None:
+def get_exit_code(result: ToolResult[Any]) -> int | None:
     """Of a command."""
     return getattr(result.data, "exit_code", None)

@@ -11,7 +11,7 @@ from handrail.cli.demonstration.sample import FILES, PROGRAMS
 
 
 @contextmanager
-def sample_folder() -> Generator[str]:
+def open_sample_folder() -> Generator[str]:
     """The workspace. While this is open it is the current folder, and everything handrail remembers is beside it."""
     before = os.getcwd()
     told = {name: os.environ.get(name) for name in ("HANDRAIL_STATE_DIR", "HANDRAIL_CONFIG", "HANDRAIL_MODE")}
@@ -30,7 +30,7 @@ def sample_folder() -> Generator[str]:
                 _set(name, value)
 
 
-def python_places() -> tuple[dict[str, str] | None, tuple[str, ...]]:
+def find_python() -> tuple[dict[str, str] | None, tuple[str, ...]]:
     """Variables and folders that commands need to find a python3, where the system has none of its own."""
     if shutil.which("python3", path="/usr/local/bin:/usr/bin:/bin"):
         return {"PATH": "/usr/local/bin:/usr/bin:/bin"}, ()

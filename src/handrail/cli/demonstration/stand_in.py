@@ -4,21 +4,21 @@ import os
 import sys
 
 from handrail.async_rail import AsyncHandrail
-from handrail.cli.running.view import View
+from handrail.cli.running.view import RunView
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.permission import Answer, PermissionRequest
 from handrail.terminal.asking import say_kept
-from handrail.terminal.choices import Possible, choice_lines
-from handrail.terminal.request import request_lines, title
+from handrail.terminal.choices import PromptState, render_choices
+from handrail.terminal.request import render_request, render_title
 from handrail.terminal.screen import Screen
-from handrail.terminal.source import Said
-from handrail.terminal.told import is_kept, told
+from handrail.terminal.source import PromptResult
+from handrail.terminal.told import is_kept, render_answer_line
 
 
-class StandIn:
+class AutoApprover:
     """Says yes to everything, once."""
 
-    def __init__(self, rail: AsyncHandrail, view: View, *, plain: bool) -> None:
+    def __init__(self, rail: AsyncHandrail, view: RunView, *, plain: bool) -> None:
         self._rail, self._view, self._plain = rail, view, plain
         self.seen: list[PermissionRequest] = []
 
@@ -32,15 +32,15 @@ class StandIn:
             outcome = await self._rail.answer(request, answer)
             results = outcome.results if isinstance(outcome, Done) else ()
             own = next((one for one in results if one.tool_call_id == request.tool_call_id), None)
-            say_kept(Said(request, answer), own, plain=self._plain)
+            say_kept(PromptResult(request, answer), own, plain=self._plain)
         return outcome
 
     def _show(self, request: PermissionRequest, answer: Answer) -> None:
         self.seen.append(request)
         screen = Screen(sys.stderr, os.environ, plain=self._plain)
-        lines = request_lines(request, width=screen.width, plain=screen.plain)
-        keys = choice_lines(request, width=screen.width, plain=screen.plain, possible=Possible(retry=True))
-        screen.write(screen.framed_lines(title(request), [*lines, "", *keys]))
+        lines = render_request(request, width=screen.width, plain=screen.plain)
+        keys = render_choices(request, width=screen.width, plain=screen.plain, possible=PromptState(retry=True))
+        screen.write(screen.framed_lines(render_title(request), [*lines, "", *keys]))
         screen.write(["y   (you would press this; in the demo the script does)"])
         if not is_kept(request, answer):
-            screen.write([told(request, answer, width=screen.size()[0] - 1, plain=screen.plain)])
+            screen.write([render_answer_line(request, answer, width=screen.size()[0] - 1, plain=screen.plain)])

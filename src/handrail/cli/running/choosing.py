@@ -5,67 +5,67 @@ from argparse import Namespace
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-from handrail.cli.exits import FAILED, Stop
-from handrail.cli.sessions import SHOWN, meant, state_of_here
+from handrail.cli.exits import FAILED, CommandFailed
+from handrail.cli.sessions import MAX_SHOWN_IDS, match_sessions, open_state_folder
 from handrail.protocol.error import StoreError
-from handrail.store.archive import kept_sessions, reading
-from handrail.store.identity import new_id
-from handrail.store.journal import Journal
+from handrail.store.archive import list_stored_sessions, open_journal
+from handrail.store.identity import make_id
+from handrail.store.journal import SessionJournal
 from handrail.store.messages import Messages
 
 
-def chosen_session(options: Namespace, workspace: str) -> str:
+def choose_session(options: Namespace, workspace: str) -> str:
     """The id of the session that the turn happens in."""
     if options.session is not None and not options.session:
-        raise Stop("--session is empty; name one, or leave it out for a new one. Nothing was run.")
+        raise CommandFailed("--session is empty; name one, or leave it out for a new one. Nothing was run.")
     if options.resume is not None:
-        return found_session(options.resume, workspace)
+        return resolve_session(options.resume, workspace)
     if options.last:
         return _last_session(workspace)
-    return options.session or new_id("s")
+    return options.session or make_id("s")
 
 
-def found_session(spelled: str, workspace: str) -> str:
+def resolve_session(spelled: str, workspace: str) -> str:
     """The session that somebody means by its id, or by the beginning of it."""
-    found = meant(spelled, os.path.realpath(workspace))
+    found = match_sessions(spelled, os.path.realpath(workspace))
     if len(found) == 1:
         return found[0]
     if found:
-        told = f"{spelled[:80]!r} may be {', '.join(found[:SHOWN])}{' …' if len(found) > SHOWN else ''}"
-        raise Stop(f"{told}. Nothing was run. Write more of the id.")
+        told = f"{spelled[:80]!r} may be {', '.join(found[:MAX_SHOWN_IDS])}{' …' if len(found) > MAX_SHOWN_IDS else ''}"
+        raise CommandFailed(f"{told}. Nothing was run. Write more of the id.")
     told = f"this workspace has no session {spelled[:80]!r}. Nothing was run."
-    raise Stop(f"{told} handrail log --sessions lists those there are.", FAILED)
+    raise CommandFailed(f"{told} handrail log --sessions lists those there are.", FAILED)
 
 
 def _last_session(workspace: str) -> str:
-    state = state_of_here()
+    state = open_state_folder()
     real = os.path.realpath(workspace)
-    for kept in kept_sessions(state, real):
-        with suppress(StoreError), reading(os.path.join(state.home(real), kept.id)) as journal:
+    for kept in list_stored_sessions(state, real):
+        with suppress(StoreError), open_journal(os.path.join(state.home(real), kept.id)) as journal:
             if Messages(journal).any():
                 return kept.id
     told = "no model was talked to in this workspace yet, so there is nothing to go on with."
-    raise Stop(f"{told} Begin: handrail run PROMPT", FAILED)
+    raise CommandFailed(f"{told} Begin: handrail run PROMPT", FAILED)
 
 
-def model_of(session: str, workspace: str) -> str | None:
+def find_last_model(session: str, workspace: str) -> str | None:
     """Whom a session talked to last."""
     with _journal(session, workspace) as journal:
         return Messages(journal).last_model() if journal is not None else None
 
 
-def last_event_of(session: str, workspace: str) -> int:
+def find_last_event(session: str, workspace: str) -> int:
     """The number of the last event that a session has; 0 for a new one."""
     with _journal(session, workspace) as journal:
         return journal.last_seq() if journal is not None else 0
 
 
 @contextmanager
-def _journal(session: str, workspace: str) -> Generator[Journal | None]:
-    state, real = state_of_here(), os.path.realpath(workspace)
+def _journal(session: str, workspace: str) -> Generator[SessionJournal | None]:
+    state, real = open_state_folder(), os.path.realpath(workspace)
     folder = os.path.join(state.home(real), session)
     if folder not in state.sessions(real):
         yield None
         return
-    with reading(folder) as journal:
+    with open_journal(folder) as journal:
         yield journal

@@ -4,13 +4,13 @@ import os
 
 from msgspec.structs import replace
 
-from handrail.settings import Loaded, Settings
+from handrail.settings import LoadedSettings, Settings
 
 _COMPANIONS = ("display", "question", "todo")
 _OF_SKILLS = ("skill_list", "skill_control")
 
 
-def with_companions(loaded: Loaded, workspace: str | None = None) -> Loaded:
+def enable_companion_tools(loaded: LoadedSettings, workspace: str | None = None) -> LoadedSettings:
     """The settings with the companions on, and those of skills where one can be used. What the person disabled
     stays off, and so does what the managed file does not list, where it lists any."""
     tools = loaded.settings.tools

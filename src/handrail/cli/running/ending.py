@@ -2,11 +2,11 @@
 
 from handrail.agent.turn import Turn
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, INTERRUPTED, LIMIT, OK, WAITING
-from handrail.cli.output import cut, one_line
-from handrail.cli.running.form import Form
-from handrail.cli.running.lines import seconds
+from handrail.cli.running.form import Glyphs
+from handrail.cli.running.lines import format_rounded_seconds
 from handrail.cli.running.tally import Tally
 from handrail.protocol.process import ProcessRecord
+from handrail.protocol.text import to_one_line, truncate
 
 _EXITS = {"done": OK, "cancelled": INTERRUPTED, "limit": LIMIT, "parked": WAITING, "question": WAITING}
 _ERRORS = {
@@ -26,25 +26,25 @@ _WORDS = {
 }
 
 
-def exit_of(turn: Turn) -> int:
+def get_turn_exit_code(turn: Turn) -> int:
     """What the exit code says about a turn."""
     return _EXITS[turn.reason] if turn.reason != "error" else _ERRORS.get(turn.code or "", FAILED)
 
 
-def ending_lines(
-    turn: Turn, tally: Tally, took: float, processes: tuple[ProcessRecord, ...], form: Form, *, here: str
+def render_ending(
+    turn: Turn, tally: Tally, took: float, processes: tuple[ProcessRecord, ...], form: Glyphs, *, here: str
 ) -> list[str]:
     """What the turn was, what it did to files, what of that undo does not cover, and what still runs. `here`: how a
     command is told which workspace is meant, where it is not the current folder."""
     return [
-        form.between.join([_WORDS[turn.reason], seconds(took), *_counts(tally, form)]),
+        form.between.join([_WORDS[turn.reason], format_rounded_seconds(took), *_counts(tally, form)]),
         *_files(tally, form, here),
         *_not_undoable(tally),
         *_running(processes),
     ]
 
 
-def _counts(tally: Tally, form: Form) -> list[str]:
+def _counts(tally: Tally, form: Glyphs) -> list[str]:
     calls = f"{tally.calls} {'call' if tally.calls == 1 else 'calls'}, {tally.kept} kept, {tally.denied} denied"
     facts = [calls]
     if tally.input_tokens or tally.output_tokens:
@@ -54,7 +54,7 @@ def _counts(tally: Tally, form: Form) -> list[str]:
     return facts
 
 
-def _files(tally: Tally, form: Form, here: str) -> list[str]:
+def _files(tally: Tally, form: Glyphs, here: str) -> list[str]:
     if not tally.files:
         return []
     added = sum(lines[0] for lines in tally.files.values())
@@ -67,13 +67,13 @@ def _files(tally: Tally, form: Form, here: str) -> list[str]:
 
 def _not_undoable(tally: Tally) -> list[str]:
     if tally.not_covered:
-        return [f"  Not undoable: {'; '.join(map(one_line, tally.not_covered))}"]
+        return [f"  Not undoable: {'; '.join(map(to_one_line, tally.not_covered))}"]
     return ["  Not undoable: nothing"] if tally.files else []
 
 
 def _running(processes: tuple[ProcessRecord, ...]) -> list[str]:
     running = [one for one in processes if one.state == "running"]
-    told = ", ".join(f"{one.id[:9]} {cut(one_line(one.command), 60)}" for one in running)
+    told = ", ".join(f"{one.id[:9]} {truncate(to_one_line(one.command), 60)}" for one in running)
     if not running:
         return []
     uncovered = "what goes on in the background is not covered by undo"

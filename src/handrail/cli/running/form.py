@@ -8,7 +8,7 @@ from argparse import Namespace
 import msgspec
 
 
-class Form(msgspec.Struct, frozen=True):
+class Glyphs(msgspec.Struct, frozen=True):
     """The signs that begin lines, and what stands between facts."""
 
     ok: str = "✓"
@@ -27,17 +27,17 @@ class Form(msgspec.Struct, frozen=True):
     """Of the terminal, or as if it were one."""
 
 
-class Marking:
+class SpoofGuard:
     """Marks lines of a model's that begin as ours do. They come in pieces."""
 
-    def __init__(self, form: Form) -> None:
+    def __init__(self, form: Glyphs) -> None:
         signs = "".join((form.ok, form.running, form.asks, form.failed, form.denied, form.info, form.says, "?"))
         self._mark = f"{form.says} "
         self._begins = re.compile(rf"(\A|\n)(?=[^\S\n]*[{re.escape(signs)}])")
         self._fresh = True
         """Whether nothing but blanks is in the line so far."""
 
-    def marked(self, piece: str, *, begins: bool) -> str:
+    def mark_piece(self, piece: str, *, begins: bool) -> str:
         """The piece with its marks. `begins`: it is the first of its line."""
         fresh = self._fresh or begins
         *_, last = piece.rpartition("\n")
@@ -49,14 +49,14 @@ class Marking:
         return self._begins.sub(mark, piece)
 
 
-def form_of(options: Namespace) -> Form:
+def build_glyphs(options: Namespace) -> Glyphs:
     """Signs if stderr has them and nobody asked for words."""
     signs = "✓●✗⊘·»−→"
     plain = options.plain or os.environ.get("TERM") == "dumb" or not _has(signs)
     if not plain:
-        return Form(width=_width())
+        return Glyphs(width=_width())
     words = {"ok": "ok", "running": "..", "asks": "ASK", "failed": "ERR", "denied": "DENY", "info": "-", "says": "SAYS"}
-    return Form(**words, between=", ", minus="-", to=" to ", plain=True, width=_width())
+    return Glyphs(**words, between=", ", minus="-", to=" to ", plain=True, width=_width())
 
 
 def _has(signs: str) -> bool:

@@ -2,11 +2,10 @@
 
 from typing import Any, cast
 
-from handrail.cli.output import cut, one_line
-from handrail.cli.running.form import Form
+from handrail.cli.running.form import Glyphs
 from handrail.protocol.event import Display
 from handrail.protocol.result import ToolResult
-from handrail.terminal.cells import padded
+from handrail.protocol.text import pad, to_one_line, truncate
 
 _REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 _FOR_MODEL = " Do not try another way; say what you need it for."
@@ -15,44 +14,44 @@ _COLUMN = 66
 """Where what came of a call begins, where there is room."""
 
 
-def call_line(result: ToolResult[Any], args: object, form: Form, label: str = "") -> str:
+def render_call_line(result: ToolResult[Any], args: object, form: Glyphs, label: str = "") -> str:
     """A call that is over; `label`: what people call its tool, where that is not its name."""
     name = label or result.name
     error = result.error
     if error is not None:
         refused = error.code in _REFUSED
         sign = form.denied if refused else form.failed
-        why = one_line(error.message.removesuffix(_FOR_MODEL)).removeprefix(f"{result.name}: ")
-        return cut(f"{sign} {_named(name, args)}: {why}", form.width * 2)
+        why = to_one_line(error.message.removesuffix(_FOR_MODEL)).removeprefix(f"{result.name}: ")
+        return truncate(f"{sign} {_named(name, args)}: {why}", form.width * 2)
     facts = [_came_of(result, args, form)]
     if result.meta.undo is not None:
         facts.append(f"undo {result.meta.undo}")
-    facts.append(seconds(result.duration_ms / 1e3))
+    facts.append(format_rounded_seconds(result.duration_ms / 1e3))
     told = form.between.join(fact for fact in facts if fact)
     room = max(24, form.width - len(told) - 4)
-    subject = cut(f"{form.ok} {_named(name, args)}", room)
+    subject = truncate(f"{form.ok} {_named(name, args)}", room)
     column = min(_COLUMN, room)
-    return f"{padded(subject, column)}  {told}"
+    return f"{pad(subject, column)}  {told}"
 
 
-def running_line(name: str, args: object, form: Form) -> str:
+def render_running_line(name: str, args: object, form: Glyphs) -> str:
     """A call that takes its time."""
-    return cut(f"{form.running} {_named(name, args)} …", form.width)
+    return truncate(f"{form.running} {_named(name, args)} …", form.width)
 
 
-def display_lines(event: Display, form: Form) -> list[str]:
+def render_display(event: Display, form: Glyphs) -> list[str]:
     """What the model wants the person to see, marked: it may be anything, also what a call of ours looks like."""
     signs = {"info": form.info, "success": form.ok, "warning": form.asks, "error": form.failed}
     first, *more = [line for line in event.content.splitlines() if line.strip()] or [""]
     title = f"{event.title}: " if event.title and first else event.title or ""
-    lines = [f"{form.says} {signs.get(event.level, form.running)} {one_line(title + first)}"]
-    lines += [f"{form.says}   {one_line(line)}" for line in more[:_SHOWN_LINES]]
+    lines = [f"{form.says} {signs.get(event.level, form.running)} {to_one_line(title + first)}"]
+    lines += [f"{form.says}   {to_one_line(line)}" for line in more[:_SHOWN_LINES]]
     left = len(more) - _SHOWN_LINES
     whole = f"handrail log --session {event.session_id} --after {event.seq - 1} --limit 1 --json"
     return [*lines, f"  … {left} more lines: {whole}"] if left > 0 else lines
 
 
-def subject_of(name: str, args: object) -> str:
+def describe_call_subject(name: str, args: object) -> str:
     """What a call is about, in a few words of its own arguments."""
     given: dict[str, Any] = cast("dict[str, Any]", args) if isinstance(args, dict) else {}
 
@@ -76,8 +75,8 @@ def subject_of(name: str, args: object) -> str:
             return next(filter(None, named), "")
 
 
-def seconds(number: float) -> str:
-    """A time as people read it."""
+def format_rounded_seconds(number: float) -> str:
+    """A duration with at most three digits: `0.05 s`, `12 s`, `2.5 min`."""
     if number < 0.1:
         return f"{number:.2f} s"
     if number < 10:
@@ -86,14 +85,14 @@ def seconds(number: float) -> str:
 
 
 def _named(name: str, args: object) -> str:
-    return f"{one_line(name):<5} {one_line(subject_of(name, args))}".rstrip()
+    return f"{to_one_line(name):<5} {to_one_line(describe_call_subject(name, args))}".rstrip()
 
 
-def _came_of(result: ToolResult[Any], args: object, form: Form) -> str:
+def _came_of(result: ToolResult[Any], args: object, form: Glyphs) -> str:
     """The summary without what the line says already."""
-    summary = one_line(result.summary).removesuffix(f"; undo {result.meta.undo}")
+    summary = to_one_line(result.summary).removesuffix(f"; undo {result.meta.undo}")
     if result.name in {"read", "write", "edit"}:
-        said = subject_of(result.name, args)
+        said = describe_call_subject(result.name, args)
         summary = summary.removeprefix("Read ").removesuffix(f" of {said}")
         summary = summary.removeprefix(f"Edited {said} ").replace(f" {said} ", " ")
-    return cut(summary if form.minus == "−" else summary.replace("−", form.minus), 60)
+    return truncate(summary if form.minus == "−" else summary.replace("−", form.minus), 60)

@@ -3,16 +3,16 @@
 import os
 from collections.abc import AsyncIterator
 
-from handrail.cli.exits import Stop
-from handrail.models.listening import listening
-from handrail.models.model import Model, ModelError, ModelRequest, Piece
-from handrail.settings import user_file
+from handrail.cli.exits import CommandFailed
+from handrail.models.listening import open_stream
+from handrail.models.model import Model, ModelError, ModelRequest, StreamPiece
+from handrail.settings import resolve_user_file
 
 SCRIPTED = "scripted:"
 """A model that plays the file named behind it: no key, nothing is sent to anybody."""
 
 
-def model_for(name: str, window: int | None = None) -> Model:
+def resolve_model(name: str, window: int | None = None) -> Model:
     """The model of that name. Stop where the name can mean none; what else is wrong is found when it is asked, so that
     by then there is a session that keeps the prompt. `window`: how many tokens it takes, where a person said so."""
     if name.startswith(SCRIPTED):
@@ -22,7 +22,7 @@ def model_for(name: str, window: int | None = None) -> Model:
     try:
         split_name(name)
     except ModelError as error:
-        raise Stop(f"{error.message} Nothing was run.") from None
+        raise CommandFailed(f"{error.message} Nothing was run.") from None
     return _Later(name, window)
 
 
@@ -34,7 +34,7 @@ def warm_up(name: str) -> None:
         begin(name)
 
 
-def no_model() -> Stop:
+def build_no_model_error() -> CommandFailed:
     """How to choose one, by the keys that are set."""
     from handrail.models.providers import PROVIDERS  # noqa: PLC0415  mostly somebody chose one
 
@@ -43,8 +43,8 @@ def no_model() -> Stop:
     example = f"{by_key[0] if by_key else 'anthropic'}:MODEL"
     are = "are" if len(keys) > 1 else "is"
     found = f"{', '.join(keys)} {are} set" if keys else "no provider's key is set; ollama:MODEL needs none"
-    where = f'or write model = "{example}" into {user_file(os.environ)}'
-    return Stop(f"no model is chosen ({found}). Nothing was run. Use --model {example}, {where}.")
+    where = f'or write model = "{example}" into {resolve_user_file(os.environ)}'
+    return CommandFailed(f"no model is chosen ({found}). Nothing was run. Use --model {example}, {where}.")
 
 
 class _Later:
@@ -60,9 +60,9 @@ class _Later:
         """As the model has it."""
         return self._find().window
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Piece]:
+    async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPiece]:
         """Its answer."""
-        async with listening(self._find(), request) as pieces:
+        async with open_stream(self._find(), request) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -83,12 +83,12 @@ class _Later:
 def _scripted(path: str) -> Model:
     import msgspec  # noqa: PLC0415  only for a script
 
-    from handrail.cli.files import read_given  # noqa: PLC0415
-    from handrail.models.scripted import Scripted  # noqa: PLC0415
-    from handrail.models.scripts import lines_of  # noqa: PLC0415
+    from handrail.cli.files import read_input_file  # noqa: PLC0415
+    from handrail.models.scripted import ScriptedModel  # noqa: PLC0415
+    from handrail.models.scripts import parse_script  # noqa: PLC0415
 
     try:
-        return Scripted(lines_of(read_given(path)), name=os.path.abspath(path))
+        return ScriptedModel(parse_script(read_input_file(path)), name=os.path.abspath(path))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         form = 'A script is [{"text": "I look.", "calls": [["ls", {"path": "."}]]}, {"text": "Done."}].'
-        raise Stop(f"{path} is no script: {error}. Nothing was run. {form}") from None
+        raise CommandFailed(f"{path} is no script: {error}. Nothing was run. {form}") from None

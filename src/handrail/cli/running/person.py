@@ -7,23 +7,23 @@ from types import FrameType
 from typing import Any
 
 from handrail.async_rail import AsyncHandrail
-from handrail.cli.running.view import View
+from handrail.cli.running.view import RunView
 from handrail.protocol.batch import Done, Parked
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.question import Question, Reply
 from handrail.terminal.asking import ask_on_terminal, ask_question_on_terminal, say_answered_elsewhere, say_kept
-from handrail.terminal.source import Said, Source
+from handrail.terminal.source import PromptResult, RequestHooks
 
 _ELSEWHERE = Done(results=())
 """Somebody else answered: the loop looks up what came of it."""
 
 
-class Asker:
+class TerminalApprover:
     """Asks until nothing waits, or the person leaves it for later. The loop stands still meanwhile: it has nothing to
     do before there is an answer."""
 
-    def __init__(self, rail: AsyncHandrail, view: View, *, plain: bool, interrupted: Callable[[], None]) -> None:
+    def __init__(self, rail: AsyncHandrail, view: RunView, *, plain: bool, interrupted: Callable[[], None]) -> None:
         self._rail, self._view, self._plain, self._interrupted = rail, view, plain, interrupted
 
     async def __call__(self, parked: Parked) -> Done | Parked:
@@ -36,7 +36,7 @@ class Asker:
                 with _interruptible():
                     more = self._put(outcome, of)
             except KeyboardInterrupt:
-                self._view.line("Left waiting. Your files are untouched. handrail approvals lists it.")
+                self._view.print_line("Left waiting. Your files are untouched. handrail approvals lists it.")
                 self._interrupted()
                 return outcome
             if more is None:
@@ -44,19 +44,19 @@ class Asker:
             outcome = await self._answer(more)
         return outcome
 
-    def _put(self, parked: Parked, of: int) -> "Said | tuple[Question, Reply] | None":
+    def _put(self, parked: Parked, of: int) -> "PromptResult | tuple[Question, Reply] | None":
         """Asks the first of what waits; None where it is left for later."""
         if not parked.requests:
             question = parked.questions[0]
             reply = ask_question_on_terminal(question, plain=self._plain)
             return None if reply is None else (question, reply)
         request = parked.requests[0]
-        source = Source(self._is_open, self._rail.rail.outdated, self._rail.rail.retry)
+        source = RequestHooks(self._is_open, self._rail.rail.outdated, self._rail.rail.retry)
         number = max(1, of - len(parked.requests) + 1)
         said = ask_on_terminal(request, number, max(of, 1), source=source, plain=self._plain)
         return None if said.answer is None and self._is_open(said.request) else said
 
-    async def _answer(self, given: "Said | tuple[Question, Reply]") -> Done | Parked:
+    async def _answer(self, given: "PromptResult | tuple[Question, Reply]") -> Done | Parked:
         if isinstance(given, tuple):
             return await self._reply(*given)
         outcome: Done | Parked | None = None
@@ -78,7 +78,7 @@ class Asker:
         except UsageError:
             if question.tool_call_id in {one.tool_call_id for one in self._rail.rail.waiting_questions()}:
                 raise
-            self._view.line("Somebody else replied before you.")
+            self._view.print_line("Somebody else replied before you.")
             return _ELSEWHERE
 
     def _is_open(self, request: PermissionRequest) -> bool:

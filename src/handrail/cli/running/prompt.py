@@ -5,23 +5,25 @@ import stat
 import sys
 from argparse import Namespace
 
-from handrail.agent.prompt.fences import fenced
-from handrail.cli.exits import Stop
-from handrail.cli.output import note
+from handrail.agent.prompt.fences import fence_text
+from handrail.cli.exits import CommandFailed
+from handrail.cli.output import print_note
 
-_LARGEST_BYTES = 1_000_000
+_MAX_PROMPT_BYTES = 1_000_000
 
 
-def prompt_of(options: Namespace) -> str | None:
+def read_prompt(options: Namespace) -> str | None:
     """The prompt; None where none was given. `-` is all of stdin; what is piped in beside a prompt is its material."""
     given: str | None = options.prompt
     if given == "-":
         given = _stdin()
     elif given is not None and given.strip() and _is_piped():
         material = _stdin().strip("\n")
-        given = f"{given}\n\n{fenced('stdin', material)}" if material else given
+        given = f"{given}\n\n{fence_text('stdin', material)}" if material else given
     if given is not None and not given.strip():
-        raise Stop("the prompt is empty. Nothing was run. Say what is to be done: handrail run 'fix the failing test'")
+        raise CommandFailed(
+            "the prompt is empty. Nothing was run. Say what is to be done: handrail run 'fix the failing test'"
+        )
     return given
 
 
@@ -36,11 +38,11 @@ def _is_piped() -> bool:
 
 def _stdin() -> str:
     if sys.stdin is None:
-        raise Stop("the prompt cannot be read: stdin is closed. Nothing was run.")
+        raise CommandFailed("the prompt cannot be read: stdin is closed. Nothing was run.")
     if sys.stdin.isatty():
-        note("waiting for the prompt; end with Ctrl-D")
-    data = sys.stdin.buffer.read(_LARGEST_BYTES + 1)
-    if len(data) > _LARGEST_BYTES:
+        print_note("waiting for the prompt; end with Ctrl-D")
+    data = sys.stdin.buffer.read(_MAX_PROMPT_BYTES + 1)
+    if len(data) > _MAX_PROMPT_BYTES:
         told = "stdin has more than 1 MB, too much for a model to read at once. Nothing was run."
-        raise Stop(f"{told} Put it into a file of the workspace, and name that.")
+        raise CommandFailed(f"{told} Put it into a file of the workspace, and name that.")
     return data.decode(errors="replace")

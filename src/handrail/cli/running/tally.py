@@ -1,7 +1,7 @@
 """What a turn came to, counted from its events."""
 
 from handrail.protocol.event import (
-    Change,
+    ChangeEvent,
     End,
     Error,
     Event,
@@ -33,15 +33,15 @@ class Tally:
         """Lines that came and went, by path."""
         self.not_covered: list[str] = []
         self.undoable = False
-        """Whether there is something that undo takes back."""
+        """Whether there is something that can be undone."""
 
     def add(self, event: Event) -> None:
         """Takes one event into account."""
         self.events += 1
         self.ended |= isinstance(event, End | Error)
-        self.know(event)
+        self.preload(event)
 
-    def know(self, event: Event) -> None:
+    def preload(self, event: Event) -> None:
         """The same for what happened in this turn before anybody looked."""
         match event:
             case User():
@@ -50,7 +50,7 @@ class Tally:
                 self._add_call(event.result)
             case ToolCallPermissionGranted():
                 self.kept += 1
-            case Change():
+            case ChangeEvent():
                 self._add_change(event)
             case Usage():
                 self.input_tokens += event.input_tokens
@@ -63,15 +63,15 @@ class Tally:
         self.calls += 1
         self.denied += result.error is not None and result.error.code in _DENIED
         if result.meta.sandbox is not None and not result.meta.sandbox.not_covered:
-            from handrail.cli.coverage import of_result  # noqa: PLC0415  only commands have something to say
+            from handrail.cli.coverage import describe_result_gap  # noqa: PLC0415  only commands have something to say
 
-            told = of_result(result)
+            told = describe_result_gap(result)
             self._not_covered(told.removeprefix("not covered by undo: ") if told else "")
         elif result.meta.sandbox is not None:
             for text in result.meta.sandbox.not_covered:
                 self._not_covered(text)
 
-    def _add_change(self, event: Change) -> None:
+    def _add_change(self, event: ChangeEvent) -> None:
         self.undoable |= event.change.undoable
         for text in event.change.not_covered:
             self._not_covered(text)

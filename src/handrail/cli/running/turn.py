@@ -16,21 +16,21 @@ from handrail.agent.loop import Agent
 from handrail.agent.turn import Turn
 from handrail.async_rail import AsyncHandrail
 from handrail.cli.exits import INTERRUPTED
-from handrail.cli.preferences import sources_of
-from handrail.cli.running.person import Asker
+from handrail.cli.preferences import find_server_sources
+from handrail.cli.running.person import TerminalApprover
 from handrail.cli.running.tally import Tally
-from handrail.cli.running.view import View
+from handrail.cli.running.view import RunView
 from handrail.models.model import Model
 from handrail.protocol.event import Event
 from handrail.protocol.message import AssistantMessage, CallPart
 from handrail.protocol.process import ProcessRecord
-from handrail.settings import Loaded
+from handrail.settings import LoadedSettings
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be done, where, by whom, and who may be asked."""
 
     prompt: str | None
@@ -38,7 +38,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     workspace: str
     session: str
     model: Model
-    loaded: Loaded
+    loaded: LoadedSettings
     unattended: bool
     asks: bool
     """Whether the person at this terminal is asked."""
@@ -46,7 +46,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     """The last event that the session had before: what was made up for when it was opened belongs to this turn."""
 
 
-class Played(msgspec.Struct, frozen=True, kw_only=True):
+class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it."""
 
     turn: Turn
@@ -56,14 +56,14 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
     interrupted: bool
 
 
-def play(task: Task, options: Namespace, view: View, show: Callable[[Event], None]) -> Played:
+def run_turn(task: RunConfig, options: Namespace, view: RunView, show: Callable[[Event], None]) -> RunOutcome:
     """Plays the turn to its end; `show` gets every event as it comes."""
     import asyncio  # noqa: PLC0415  help and wrong usage need no loop
 
     return asyncio.run(_play(task, options, view, show))
 
 
-async def _play(task: Task, options: Namespace, view: View, show: Callable[[Event], None]) -> Played:
+async def _play(task: RunConfig, options: Namespace, view: RunView, show: Callable[[Event], None]) -> RunOutcome:
     import asyncio  # noqa: PLC0415  as above
 
     rail = AsyncHandrail(
@@ -72,18 +72,22 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
         settings=task.loaded,
         unattended=task.unattended,
         on_permission=None,
-        sources=sources_of(options, task.loaded, task.workspace),
+        sources=find_server_sources(options, task.loaded, task.workspace),
     )
     async with rail:
-        tally, stopping = Tally(), Stopping(view)
-        once = _Once(tally.add, show)
-        asker = Asker(rail, view, plain=options.plain, interrupted=stopping.note)
+        tally, stopping = Tally(), RunInterrupt(view)
+        once = _DedupedListener(tally.add, show)
+        asker = TerminalApprover(rail, view, plain=options.plain, interrupted=stopping.note)
         agent = Agent(
-            rail, task.model, limits=limits_of(task.loaded), person=asker if task.asks else None, on_piece=view.hear
+            rail,
+            task.model,
+            limits=build_turn_limits(task.loaded),
+            person=asker if task.asks else None,
+            on_piece=view.show_model_activity,
         )
         for event in _before(rail, task.after):
-            tally.know(event)
-            view.know(event)
+            tally.preload(event)
+            view.preload(event)
         stopping.listen(asyncio.get_running_loop(), agent.cancel)
         for call in _begun(rail) if task.after else ():
             view.remember(call.tool_call_id, call.args)
@@ -98,10 +102,10 @@ async def _play(task: Task, options: Namespace, view: View, show: Callable[[Even
             unsubscribe()
             view.end()
             await task.model.close()
-        if not tally.ended and (mark := rail.conversation.last_mark()) is not None:
+        if not tally.ended and (mark := rail.conversation.last_turn_event()) is not None:
             show(mark)  # it waits, as it did before
         processes = await rail.processes()
-        return Played(
+        return RunOutcome(
             turn=turn,
             tally=tally,
             seconds=time.monotonic() - begun,
@@ -138,13 +142,13 @@ def _before(rail: AsyncHandrail, last: int) -> Iterator[Event]:
             yield event
 
 
-def limits_of(loaded: Loaded) -> TurnLimits:
+def build_turn_limits(loaded: LoadedSettings) -> TurnLimits:
     """What the settings say of a turn."""
     said = msgspec.structs.asdict(loaded.settings.agent)
     return TurnLimits(**{name: value for name, value in said.items() if name in TurnLimits.__struct_fields__})
 
 
-class _Once:
+class _DedupedListener:
     """Tells every event once, whether it was found in the journal or came just now."""
 
     def __init__(self, *listeners: Callable[[Event], None]) -> None:
@@ -165,10 +169,10 @@ class _Once:
 _LEFT = b"handrail: interrupted. The session is saved. Next: handrail run -c\n"
 
 
-class Stopping:
+class RunInterrupt:
     """Ctrl-C, and whoever ends the process: the first time the turn is stopped, the second time the process ends."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: RunView) -> None:
         self._view = view
         self.noted = False
 
@@ -185,7 +189,7 @@ class Stopping:
                     os.write(2, _LEFT)  # past all locks, which what hangs may hold
                 os._exit(INTERRUPTED)  # the journal has what was done
             self.noted = True
-            self._view.line("Stopping … once more leaves at once.")
+            self._view.print_line("Stopping … once more leaves at once.")
             cancel()
 
         for number in (signal.SIGINT, signal.SIGTERM):

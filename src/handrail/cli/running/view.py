@@ -6,11 +6,11 @@ from collections.abc import Callable
 from threading import Lock, Timer
 from typing import Any
 
-from handrail.cli.exits import Stop
-from handrail.cli.output import one_line, piece, warn
-from handrail.cli.running.form import Form, Marking
-from handrail.cli.running.lines import call_line, display_lines, running_line
-from handrail.models.model import CallPiece, Piece
+from handrail.cli.exits import CommandFailed
+from handrail.cli.output import warn, write_out
+from handrail.cli.running.form import Glyphs, SpoofGuard
+from handrail.cli.running.lines import render_call_line, render_display, render_running_line
+from handrail.models.model import CallPiece, StreamPiece
 from handrail.protocol.event import (
     Display,
     Event,
@@ -26,15 +26,16 @@ from handrail.protocol.event import (
     User,
     Warning,  # noqa: A004
 )
+from handrail.protocol.text import to_one_line
 
-_PATIENCE = 1.0
+_PATIENCE_SECONDS = 1.0
 """Seconds after which somebody at a terminal is told what takes so long."""
 
 
-class View:
+class RunView:
     """Shows events as they come, from whatever thread."""
 
-    def __init__(self, options: Namespace, form: Form, model: str) -> None:
+    def __init__(self, options: Namespace, form: Glyphs, model: str) -> None:
         self._form, self._model = form, model
         self._quiet, self._verbose = bool(options.quiet), int(options.verbose)
         self._tells_waits = not options.quiet and sys.stderr is not None and sys.stderr.isatty()
@@ -42,11 +43,11 @@ class View:
         self._message = ""
         self._midline = False
         # Into a pipe go the words alone; on a terminal they stand among lines of ours.
-        self._marking = Marking(form) if sys.stdout is not None and sys.stdout.isatty() and not form.plain else None
+        self._marking = SpoofGuard(form) if sys.stdout is not None and sys.stdout.isatty() and not form.plain else None
         self._thoughts = ""
         self._arguments: dict[str, object] = {}
         self._timer: Timer | None = None
-        self.failure: Stop | None = None
+        self.failure: CommandFailed | None = None
         """Why nothing can be shown any more."""
 
     def show(self, event: Event) -> None:
@@ -57,16 +58,16 @@ class View:
             self._stop_waiting()
             try:
                 self._show(event)
-            except Stop as stop:  # a listener must not raise, and the turn is not the worse for it
+            except CommandFailed as stop:  # a listener must not raise, and the turn is not the worse for it
                 self.failure = stop
 
-    def hear(self, piece: Piece) -> None:
+    def show_model_activity(self, piece: StreamPiece) -> None:
         """Tells what the model is at, where a call takes long to be written."""
         if isinstance(piece, CallPiece):
             with self._lock:
-                self._wait(lambda: f"{self._form.running} {one_line(piece.name)} … the model writes the call")
+                self._wait(lambda: f"{self._form.running} {to_one_line(piece.name)} … the model writes the call")
 
-    def know(self, event: Event) -> None:
+    def preload(self, event: Event) -> None:
         """Remembers what a call is about that was begun before anybody looked."""
         if isinstance(event, ToolCallStart):
             self._arguments[event.tool_call_id] = event.args
@@ -75,7 +76,7 @@ class View:
         """What a call is about of which only the model's message is written down."""
         self._arguments.setdefault(tool_call_id, args)
 
-    def line(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """A line of ours, below what there is."""
         with self._lock:
             self._stop_waiting()
@@ -99,7 +100,7 @@ class View:
                 self._arguments[event.tool_call_id] = event.args
             case ToolCallRunning():
                 args = self._arguments.get(event.tool_call_id)
-                self._wait(lambda: running_line(event.label, args, self._form))
+                self._wait(lambda: render_running_line(event.label, args, self._form))
             case ToolCallEnd() | ToolCallError():
                 self._call(event.result, event.label)
             case _ if not self._quiet or isinstance(event, Warning):
@@ -113,35 +114,35 @@ class View:
             self._end_words()
             self._message = event.message_id
         marking = self._marking
-        piece(marking.marked(event.text, begins=not self._midline) if marking is not None else event.text)
+        write_out(marking.mark_piece(event.text, begins=not self._midline) if marking is not None else event.text)
         self._midline = not event.text.endswith("\n") if event.text else self._midline
 
     def _think(self, text: str) -> None:
         *whole, self._thoughts = (self._thoughts + text).split("\n")
         for line in whole:
-            self._line(f"  {one_line(line)}")
+            self._line(f"  {to_one_line(line)}")
 
     def _call(self, result: Any, label: str) -> None:
         args = self._arguments.pop(result.tool_call_id, None)
         if result.name == "display" and result.ok:
             return  # it was shown
         if not self._quiet:
-            self._line(call_line(result, args, self._form, label))
+            self._line(render_call_line(result, args, self._form, label))
         for text in result.warnings:
-            self._line(f"{self._form.asks} {one_line(text)}")
+            self._line(f"{self._form.asks} {to_one_line(text)}")
         self._await_model()
 
     def _line(self, text: str) -> None:
         if self._thoughts:
             thought, self._thoughts = self._thoughts, ""
-            self._line(f"  {one_line(thought)}")
+            self._line(f"  {to_one_line(thought)}")
         self._end_words()
         warn(text)
 
     def _end_words(self) -> None:
         if self._midline:
             self._midline = False
-            piece("\n")
+            write_out("\n")
 
     def _await_model(self) -> None:
         self._wait(lambda: f"{self._form.running} waiting for {self._model} … Ctrl-C stops it")
@@ -150,7 +151,7 @@ class View:
         if not self._tells_waits:
             return
         self._stop_waiting()
-        timer = Timer(_PATIENCE, lambda: self._say_waiting(timer, told))
+        timer = Timer(_PATIENCE_SECONDS, lambda: self._say_waiting(timer, told))
         timer.daemon = True
         self._timer = timer
         timer.start()
@@ -167,19 +168,19 @@ class View:
             self._timer = None
 
 
-def _told(event: Event, form: Form, verbose: int) -> list[str]:
+def _told(event: Event, form: Glyphs, verbose: int) -> list[str]:
     """The lines of what is neither words nor a call."""
     match event:
         case Display():
-            return display_lines(event, form)
+            return render_display(event, form)
         case Notice():
-            return [f"{form.info} {one_line(event.text)}"]
+            return [f"{form.info} {to_one_line(event.text)}"]
         case Warning() if event.tool_call_id is None or verbose:
-            return [f"{form.asks} {one_line(event.text)}"]
+            return [f"{form.asks} {to_one_line(event.text)}"]
         case Network() if not event.allowed:
-            return [f"{form.denied} {event.host}:{event.port} was not reached: {one_line(event.reason)}"]
+            return [f"{form.denied} {event.host}:{event.port} was not reached: {to_one_line(event.reason)}"]
         case Process() if event.state == "ended":
             how = event.reason or (f"exit {event.exit_code}" if event.exit_code is not None else event.signal)
-            return [f"{form.info} {event.process} has ended ({how}): {one_line(event.command)}"]
+            return [f"{form.info} {event.process} has ended ({how}): {to_one_line(event.command)}"]
         case _:
             return []

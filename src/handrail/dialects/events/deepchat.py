@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from handrail.protocol.event import (
-    Change,
+    ChangeEvent,
     Display,
     End,
     Error,
@@ -21,7 +21,7 @@ from handrail.protocol.event import (
     ToolEvent,
     Usage,
     User,
-    kind_of,
+    get_event_kind,
 )
 from handrail.protocol.permission import PermissionRequest
 from handrail.protocol.result import ToolResult
@@ -76,7 +76,7 @@ class DeepChatEvents:
                 return None
 
     def _of_call(self, event: ToolEvent) -> dict[str, Any] | None:
-        if isinstance(event, Change):
+        if isinstance(event, ChangeEvent):
             return None
         call_id = event.tool_call_id
         if isinstance(event, ToolCallStart):
@@ -84,7 +84,7 @@ class DeepChatEvents:
         over = isinstance(event, ToolCallEnd | ToolCallError)
         params = self._params.pop(call_id, "") if over else self._params.get(call_id, "")
         head = {
-            "tool_call": kind_of(event).removeprefix("tool_call."),
+            "tool_call": get_event_kind(event).removeprefix("tool_call."),
             "tool_call_id": call_id,
             "tool_call_name": event.tool_name or event.tool_call_name,
             "tool_call_params": params,

@@ -19,7 +19,7 @@ from handrail.protocol.event import (
     ToolCallStart,
     ToolCallUpdate,
     User,
-    kind_of,
+    get_event_kind,
 )
 from handrail.protocol.result import ToolResult
 
@@ -73,7 +73,7 @@ class DevMindsEvents:
                 partial = {"output": event.output, "title": event.title, "metadata": event.metadata}
                 return [_delta("progress", **_call(event), **partial)]
             case PermissionEvent():
-                asked = {"permission": kind_of(event).removeprefix("tool_call.")}
+                asked = {"permission": get_event_kind(event).removeprefix("tool_call.")}
                 request = to_builtins(event.permission_request)
                 return [_delta("progress", **_call(event), metadata={**asked, "permission_request": request})]
             case ToolCallQuestionRequired():

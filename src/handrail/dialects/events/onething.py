@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from handrail.protocol.event import (
-    Change,
+    ChangeEvent,
     Event,
     PermissionEvent,
     ToolCallEnd,
@@ -14,7 +14,7 @@ from handrail.protocol.event import (
     ToolCallStart,
     ToolCallUpdate,
     ToolEvent,
-    kind_of,
+    get_event_kind,
 )
 from handrail.protocol.result import ToolResult
 
@@ -39,7 +39,7 @@ class OneThingEvents:
 
     def render(self, event: Event) -> tuple[dict[str, Any], ...]:
         """One message about a call; none about anything else."""
-        if not isinstance(event, ToolEvent) or isinstance(event, Change):
+        if not isinstance(event, ToolEvent) or isinstance(event, ChangeEvent):
             return ()
         if isinstance(event, ToolCallStart):
             self._messages[event.tool_call_id] = event.message_id
@@ -57,7 +57,10 @@ class OneThingEvents:
 
 def _updates(event: ToolEvent) -> dict[str, Any]:
     title, more = _news(event)
-    return {"title": title, "metadata": {"status": _STATUS[kind_of(event)], "tool": event.tool_call_name, **more}}
+    return {
+        "title": title,
+        "metadata": {"status": _STATUS[get_event_kind(event)], "tool": event.tool_call_name, **more},
+    }
 
 
 def _news(event: ToolEvent) -> tuple[str, dict[str, Any]]:

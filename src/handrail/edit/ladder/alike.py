@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from handrail.edit.ladder.sequences import changes
-from handrail.edit.ladder.tokens import plain_words
+from handrail.edit.ladder.sequences import diff_sequences
+from handrail.edit.ladder.tokens import split_plain_words
 
 _OTHER = 0.4
 """How much of a line may be other words."""
-_MORE = 5
+_MAX_EXTRA_CHARS = 5
 """Characters that one form of a name may have more than another."""
 _TURNING = {
     "!",
@@ -34,15 +34,15 @@ _DEFINING = {
 """Words before the name of what a place is: by that name it is told from its twins."""
 
 
-def alike(one: str, other: str, is_said: Callable[[str], bool]) -> bool:
+def is_line_variant(one: str, other: str, is_said: Callable[[str], bool]) -> bool:
     """Whether two lines are versions of one. A word that the text still has somewhere is not an older one."""
-    ours, theirs = plain_words(one), plain_words(other)
+    ours, theirs = split_plain_words(one), split_plain_words(other)
     changed = 0
-    for a, b, c, d in changes(ours, theirs):
+    for a, b, c, d in diff_sequences(ours, theirs):
         gone, come = ours[a:b], theirs[c:d]
         if gone and come:
             defines = a > 0 and ours[a - 1] in _DEFINING
-            if defines or len(gone) != len(come) or not all(map(same_name, gone, come)):
+            if defines or len(gone) != len(come) or not all(map(is_name_variant, gone, come)):
                 return False
             if any(map(is_said, gone)):
                 return False
@@ -52,12 +52,12 @@ def alike(one: str, other: str, is_said: Callable[[str], bool]) -> bool:
     return changed <= max(1, _OTHER * max(len(ours), len(theirs)))
 
 
-def same_name(one: str, other: str) -> bool:
+def is_name_variant(one: str, other: str) -> bool:
     """Whether two words are forms of one name: in other letters, with a few more at the end, or with a word before it.
 
     Numbers are not, nor `unlock` and `lock`.
     """
     short, long = sorted((one.casefold(), other.casefold()), key=len)
-    if not (short[0].isalpha() or short[0] == "_") or len(short) < 2 or len(long) - len(short) > _MORE:
+    if not (short[0].isalpha() or short[0] == "_") or len(short) < 2 or len(long) - len(short) > _MAX_EXTRA_CHARS:
         return False
     return long.startswith(short) or long.endswith(f"_{short}")

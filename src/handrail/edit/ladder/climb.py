@@ -10,55 +10,55 @@ from itertools import islice
 
 import msgspec
 
-from handrail.edit.ladder.elision import elided
+from handrail.edit.ladder.elision import find_elided_parts
 from handrail.edit.ladder.errors import RefusedError, UnsafeError
-from handrail.edit.ladder.fitting import Fit, Rung
-from handrail.edit.ladder.made_before import refuse_made
-from handrail.edit.ladder.nearness import near_fit
-from handrail.edit.ladder.page import Edges, Page
+from handrail.edit.ladder.fitting import Candidate, Tolerance
+from handrail.edit.ladder.made_before import refuse_applied_edit
+from handrail.edit.ladder.nearness import find_near_candidate
+from handrail.edit.ladder.page import Edges, IndexedText
 from handrail.edit.ladder.patching import Patch
 from handrail.edit.ladder.presence import may_be_in
-from handrail.edit.ladder.reading import FENCES, Reading, readings
+from handrail.edit.ladder.reading import FENCES, EditReading, list_readings
 from handrail.edit.ladder.strategies import NAMES
-from handrail.edit.ladder.tokens import indent_of, plain_words
-from handrail.edit.ladder.typography import loosened
-from handrail.edit.lines import start_of_line
-from handrail.edit.matching import COUNTED, Span
+from handrail.edit.ladder.tokens import extract_indent, split_plain_words
+from handrail.edit.ladder.typography import loosen_punctuation
+from handrail.edit.lines import find_line_start
+from handrail.edit.matching import MAX_COUNTED_PLACES, Span
 from handrail.edit.newlines import Replacement
 
 _WORD = re.compile(r"\w")
-_LINES = 20_000
+_MAX_COMPARED_LINES = 20_000
 """Lines of a text above which only its characters are compared."""
-_EVERY = 10_000
+_MAX_REPLACED_PLACES = 10_000
 """Places that are replaced at once, where each has to be looked at line by line."""
-_WORK = 2_000_000
+_MAX_COMPARED_CHARS = 2_000_000
 """Characters that are compared for one strategy."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class MatchPlace(msgspec.Struct, frozen=True):
     """A place, and what is replaced in it: several parts, as lines that stay are not touched."""
 
     span: Span
     replacements: list[Replacement]
 
 
-class Found(msgspec.Struct, frozen=True):
+class FuzzyMatch(msgspec.Struct, frozen=True):
     """What a strategy found."""
 
     strategy: str
-    places: list[Place]
+    places: list[MatchPlace]
     all_of_them: bool = True
 
 
-def climb(text: str, old: str, new: str, *, every: bool = False) -> Found | None:
+def find_match(text: str, old: str, new: str, *, every: bool = False) -> FuzzyMatch | None:
     """What the first strategy behind the exact one finds that finds anything: more than one place where it is not
     clear which is meant. RefusedError where the only place, or one of `every`, cannot be patched."""
-    if old.count("\n") > _LINES or new.count("\n") > _LINES:
+    if old.count("\n") > _MAX_COMPARED_LINES or new.count("\n") > _MAX_COMPARED_LINES:
         return None
-    ways = [reading for reading in readings(old, new) if _may_be_meant(text, reading)]
+    ways = [reading for reading in list_readings(old, new) if _may_be_meant(text, reading)]
     if not ways:
         return None
-    page = Page(text)
+    page = IndexedText(text)
     for reading in ways:
         for fits in (_whole_or_inside(page, reading), _inside(page, reading)):
             found = _found(page, fits, len(old), every=every)
@@ -67,31 +67,33 @@ def climb(text: str, old: str, new: str, *, every: bool = False) -> Found | None
     return None if every else _tolerant(page, ways)
 
 
-def _may_be_meant(text: str, reading: Reading) -> bool:
+def _may_be_meant(text: str, reading: EditReading) -> bool:
     """Whether it is worth looking for a reading. Code fences may be the text's own."""
     if reading.name == "code-fences" and any(fence in text for fence in FENCES):
         return False
     return may_be_in(text, reading.old)
 
 
-def _whole_or_inside(page: Page, reading: Reading) -> Iterator[Fit]:
+def _whole_or_inside(page: IndexedText, reading: EditReading) -> Iterator[Candidate]:
     """Whole lines; of a text that may be a part of a line, all its places where some are within lines."""
     whole = _where_stated(page, reading)
     if len(reading.old) > 1 or reading.terminated or reading.name == "line-numbers":
         return whole
-    fits = list(islice(whole, _EVERY + 1))
-    inside = list(islice(_inside(page, reading), _EVERY + 1)) if fits else []
+    fits = list(islice(whole, _MAX_REPLACED_PLACES + 1))
+    inside = list(islice(_inside(page, reading), _MAX_REPLACED_PLACES + 1)) if fits else []
     return iter(inside if len(inside) > len(fits) else fits)
 
 
-def _where_stated(page: Page, reading: Reading, most: Rung = Rung.TYPOGRAPHY) -> Iterator[Fit]:
+def _where_stated(
+    page: IndexedText, reading: EditReading, most: Tolerance = Tolerance.TYPOGRAPHY
+) -> Iterator[Candidate]:
     """Places of whole lines, in the line that they state if they do."""
     for fit in page.fits(reading, most):
         if reading.stated in {None, page.line_of(fit.span.start) + 1}:
             yield fit
 
 
-def _inside(page: Page, reading: Reading) -> Iterator[Fit]:
+def _inside(page: IndexedText, reading: EditReading) -> Iterator[Candidate]:
     """Places within lines, without the white space around the texts; both must have the same."""
     old, new = "\n".join(reading.old), "\n".join(reading.new)
     start, end = len(old) - len(old.lstrip()), len(old.rstrip())
@@ -99,47 +101,47 @@ def _inside(page: Page, reading: Reading) -> Iterator[Fit]:
     if start >= end or reading.name == "line-numbers" or not new.startswith(before) or not new.endswith(behind):
         return iter(())
     new = new[start : len(new) - len(behind)]
-    bare = Reading(reading.name, old[start:end].split("\n"), new.split("\n"), terminated=False)
+    bare = EditReading(reading.name, old[start:end].split("\n"), new.split("\n"), terminated=False)
     # Of several lines the last is a whole one: what goes on behind it would be another statement.
     ends = reading.terminated or len(bare.old) > 1
     return (_indented_once(page, fit, before) for fit in page.fits_inside(bare, Edges(before, behind + "\n" * ends)))
 
 
-def _indented_once(page: Page, fit: Fit, before: str) -> Fit:
+def _indented_once(page: IndexedText, fit: Candidate, before: str) -> Candidate:
     """The fit without white space that newText begins with and that the line has before the place already."""
     first, *rest = fit.reading.new
-    own = page.text[start_of_line(page.text, fit.span.start) : fit.span.start]
-    if not indent_of(first) or own.strip() or own == before:
+    own = page.text[find_line_start(page.text, fit.span.start) : fit.span.start]
+    if not extract_indent(first) or own.strip() or own == before:
         return fit
-    if own != before + indent_of(first):
+    if own != before + extract_indent(first):
         raise RefusedError(fit.span, "{new} begins at an indentation that neither {old} nor the file has there")
     return msgspec.structs.replace(fit, reading=fit.reading._replace(new=[first.lstrip(), *rest]))
 
 
-def _found(page: Page, fits: Iterable[Fit], length: int, *, every: bool) -> Found | None:
-    most = max(2, min(_EVERY if every else COUNTED, _WORK // (length + 1)))
+def _found(page: IndexedText, fits: Iterable[Candidate], length: int, *, every: bool) -> FuzzyMatch | None:
+    most = max(2, min(_MAX_REPLACED_PLACES if every else MAX_COUNTED_PLACES, _MAX_COMPARED_CHARS // (length + 1)))
     seen = list(islice(fits, most + 1))
     if not seen:
         return None
-    least = min(fit.rung for fit in seen)
-    if least > Rung.LINE_ENDS and not any(map(_WORD.search, seen[0].reading.old)):
+    least = min(fit.tolerance for fit in seen)
+    if least > Tolerance.LINE_ENDS and not any(map(_WORD.search, seen[0].reading.old)):
         return None  # brackets alone say nothing about a place
     name = seen[0].reading.name or NAMES[least]
     if len(seen) > most:
-        return Found(name, [Place(fit.span, []) for fit in seen], all_of_them=False)
-    best = [fit for fit in seen if fit.rung == least]
+        return FuzzyMatch(name, [MatchPlace(fit.span, []) for fit in seen], all_of_them=False)
+    best = [fit for fit in seen if fit.tolerance == least]
     if every:
         best = list(_separate(best))
-    elif least > Rung.LINE_ENDS and len(seen) > 1:
+    elif least > Tolerance.LINE_ENDS and len(seen) > 1:
         # Whether indentation, a blank line or a space is more likely to be wrong, nobody can tell.
-        return Found(name, [Place(fit.span, []) for fit in seen])
+        return FuzzyMatch(name, [MatchPlace(fit.span, []) for fit in seen])
     elif len(best) > 1:
-        return Found(name, [Place(fit.span, []) for fit in best])
+        return FuzzyMatch(name, [MatchPlace(fit.span, []) for fit in best])
     made = [_patched(page, fit) for fit in best]
-    return Found(_name(best[0], made[0][0]), [place for _, place in made])
+    return FuzzyMatch(_name(best[0], made[0][0]), [place for _, place in made])
 
 
-def _separate(fits: Iterable[Fit]) -> Iterator[Fit]:
+def _separate(fits: Iterable[Candidate]) -> Iterator[Candidate]:
     end = -1
     for fit in fits:
         if fit.span.start >= end:
@@ -147,70 +149,70 @@ def _separate(fits: Iterable[Fit]) -> Iterator[Fit]:
             end = fit.span.end
 
 
-def _name(fit: Fit, patch: Patch) -> str:
+def _name(fit: Candidate, patch: Patch) -> str:
     if fit.reading.name:
         return fit.reading.name
-    if fit.rung is Rung.BOTH_SIDES and patch.indentation.regular:
+    if fit.tolerance is Tolerance.BOTH_SIDES and patch.indentation.regular:
         return "indentation-flexible"
-    return NAMES[fit.rung]
+    return NAMES[fit.tolerance]
 
 
-def _patched(page: Page, fit: Fit) -> tuple[Patch, Place]:
+def _patched(page: IndexedText, fit: Candidate) -> tuple[Patch, MatchPlace]:
     try:
         patch = Patch(fit, page.lines)
         replacements = patch.replacements()
-        refuse_made(page.text, fit, replacements)
+        refuse_applied_edit(page.text, fit, replacements)
     except UnsafeError as error:
         raise RefusedError(fit.span, str(error)) from None
-    return patch, Place(fit.span, replacements)
+    return patch, MatchPlace(fit.span, replacements)
 
 
-def _tolerant(page: Page, ways: list[Reading]) -> Found | None:
+def _tolerant(page: IndexedText, ways: list[EditReading]) -> FuzzyMatch | None:
     for reading in ways:
         found = _elided(page, reading)
         if found is not None:
             return found
     several = [reading for reading in ways if len(reading.old) > 1]  # one line that changes is none that stays
-    loose = Page(page.text, loosened) if several else page
+    loose = IndexedText(page.text, loosen_punctuation) if several else page
     for reading in several:
         found = _loosely(loose, reading)
         if found is not None:
             return found
     for reading in ways:
-        fit = near_fit(page, reading)
+        fit = find_near_candidate(page, reading)
         if fit is not None:
             patch, place = _patched(page, fit)
             if patch.removes_other_words and not patch.is_anchored:
                 raise RefusedError(place.span, "a line that changes has other words, and is the first or the last one")
-            return Found("block-anchor" if patch.removes_other_words else "context-aware", [place])
+            return FuzzyMatch("block-anchor" if patch.removes_other_words else "context-aware", [place])
     return None
 
 
-def _loosely(page: Page, reading: Reading) -> Found | None:
+def _loosely(page: IndexedText, reading: EditReading) -> FuzzyMatch | None:
     """The only place where lines that stay have other quotes, or a comma at their end more or less."""
-    fits = list(islice(_where_stated(page, reading, Rung.TOKENS), 2))
+    fits = list(islice(_where_stated(page, reading, Tolerance.TOKENS), 2))
     if len(fits) != 1 or not any(map(_WORD.search, reading.old)) or not _says_the_same(fits[0]):
         return None
     patch, place = _patched(page, fits[0])
-    return Found("context-aware", [place]) if patch.keeps_other_words else None
+    return FuzzyMatch("context-aware", [place]) if patch.keeps_other_words else None
 
 
-def _says_the_same(fit: Fit) -> bool:
+def _says_the_same(fit: Candidate) -> bool:
     pairs = ((fit.reading.old[i], fit.lines[j]) for i, j in fit.pairs if i is not None and j is not None)
     return all(_loose_words(one) == _loose_words(other) for one, other in pairs)
 
 
 def _loose_words(line: str) -> list[str]:
-    return plain_words(line.rstrip().removesuffix(",").replace("'", '"'))
+    return split_plain_words(line.rstrip().removesuffix(",").replace("'", '"'))
 
 
-def _elided(page: Page, reading: Reading) -> Found | None:
-    parts = elided(page, reading)
+def _elided(page: IndexedText, reading: EditReading) -> FuzzyMatch | None:
+    parts = find_elided_parts(page, reading)
     for fits in parts:
         if len(fits) > 1:
-            return Found("elision", [Place(fit.span, []) for fit in fits])
+            return FuzzyMatch("elision", [MatchPlace(fit.span, []) for fit in fits])
     if not parts:
         return None
     places = [_patched(page, fits[0])[1] for fits in parts]
     span = Span(places[0].span.start, places[-1].span.end)
-    return Found("elision", [Place(span, [made for place in places for made in place.replacements])])
+    return FuzzyMatch("elision", [MatchPlace(span, [made for place in places for made in place.replacements])])

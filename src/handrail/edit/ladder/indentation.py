@@ -5,9 +5,9 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import NamedTuple
 
 from handrail.edit.ladder.errors import UnsafeError
-from handrail.edit.ladder.sequences import Change, changes, same
-from handrail.edit.ladder.tokens import indent_of, plain_words
-from handrail.edit.ladder.typography import squashed
+from handrail.edit.ladder.sequences import SequenceChange, diff_sequences, pair_equal_items
+from handrail.edit.ladder.tokens import extract_indent, split_plain_words
+from handrail.edit.ladder.typography import squash_spaces
 
 Shift = Callable[[str], str | None]
 """The file's indentation for one of the new text; None where it cannot be told."""
@@ -27,7 +27,7 @@ class Indentation(NamedTuple):
     last: Seen | None = None
 
 
-def learned(seen: Sequence[Seen], lines: Sequence[str]) -> Indentation:
+def learn_indentation(seen: Sequence[Seen], lines: Sequence[str]) -> Indentation:
     """What the lines of a place teach, the `seen` in order. `lines` are those of the whole file: its habits count."""
     rule = _rule(seen, lines)
     if rule is not None:
@@ -167,9 +167,9 @@ def _known(seen: Sequence[Seen]) -> Shift:
 
 def is_same_line(old: str, new: str) -> bool:
     """Whether a line stays the same one: as deep in both texts, beginning a block or not, with words in common."""
-    one, other = plain_words(old), plain_words(new)
-    is_as_deep = indent_of(old) == indent_of(new) and _opens(old) == _opens(new)
-    return is_as_deep and 2 * len(same(one, other)) >= min(len(one), len(other))
+    one, other = split_plain_words(old), split_plain_words(new)
+    is_as_deep = extract_indent(old) == extract_indent(new) and _opens(old) == _opens(new)
+    return is_as_deep and 2 * len(pair_equal_items(one, other)) >= min(len(one), len(other))
 
 
 def is_at_file_depth(old: Sequence[str], new: Sequence[str], own: Mapping[int, str]) -> bool:
@@ -178,7 +178,7 @@ def is_at_file_depth(old: Sequence[str], new: Sequence[str], own: Mapping[int, s
     Lines that both texts have decide it, or else the least indentation. UnsafeError if new lines are indented like
     neither, or some like one and some like the other.
     """
-    seen = {i: (indent_of(old[i]), indent_of(line)) for i, line in own.items() if old[i].strip()}
+    seen = {i: (extract_indent(old[i]), extract_indent(line)) for i, line in own.items() if old[i].strip()}
     if all(one == other for one, other in seen.values()) or not any(map(str.strip, new)):
         return False
     return _Depths(old, new, seen).is_as_file()
@@ -193,8 +193,8 @@ class _Depths:
         self._right = {pair[0] for pair in seen.values() if pair[0] == pair[1]}
         """Indentations that the old text has as the file has them."""
         self._slips = {pair[0] for pair in self._moved.values()}
-        said = [squashed(line) for line in old], [squashed(line) for line in new]
-        self._changes, self._kept = changes(*said), dict(same(*said))
+        said = [squash_spaces(line) for line in old], [squash_spaces(line) for line in new]
+        self._changes, self._kept = diff_sequences(*said), dict(pair_equal_items(*said))
         self._outer, self._inner = _enclosing(old, self._kept), _enclosing(new, set(self._kept.values()))
 
     def is_as_file(self) -> bool:
@@ -216,7 +216,7 @@ class _Depths:
     def _vote(self, i: int, k: int) -> str | None:
         """How a line of both texts is indented. It tells little if it is a bracket, or if the edit puts a block around
         it or takes one away."""
-        (old, own), indent = self._seen[i], indent_of(self._new[k])
+        (old, own), indent = self._seen[i], extract_indent(self._new[k])
         is_old = old == indent != own
         if self._inner[k][0] != self._outer[i][0]:
             return "in a block" if is_old else "unopened" if old != indent == own and not self._inner[k][1] else None
@@ -226,7 +226,7 @@ class _Depths:
             return "old" if indent != own and indent in self._slips else None
         return {old: "old", own: "file"}.get(indent, "neither")
 
-    def _is_as_file_alone(self, change: Change) -> bool:
+    def _is_as_file_alone(self, change: SequenceChange) -> bool:
         """Whether lines that come in are at the file's depth, judged by the lines that they replace or stand beside."""
         a, b, c, d = change
         gone = [i for i in range(a, b) if i in self._moved]
@@ -245,7 +245,7 @@ class _Depths:
 
     def _least(self, numbers: Iterable[int], but: Container[str]) -> str | None:
         """The least indentation of new lines `but` for some that tell nothing; None where there is no other."""
-        indents = (indent_of(self._new[k]) for k in numbers if self._new[k].strip())
+        indents = (extract_indent(self._new[k]) for k in numbers if self._new[k].strip())
         return min((indent for indent in indents if indent not in but), key=len, default=None)
 
 
@@ -254,7 +254,7 @@ def _enclosing(lines: Sequence[str], kept: Container[int]) -> list[tuple[int, bo
     found: list[tuple[int, bool]] = []
     outside: list[tuple[int, tuple[int, bool]]] = []
     for number, line in enumerate(lines):
-        depth = len(indent_of(line).expandtabs(4))
+        depth = len(extract_indent(line).expandtabs(4))
         while line.strip() and outside and outside[-1][0] >= depth:
             outside.pop()
         found.append(outside[-1][1] if outside else (0, False))

@@ -3,24 +3,24 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from handrail.edit.hunks import Changed, changed_parts
+from handrail.edit.hunks import LineChange, diff_lines
 from handrail.edit.ladder.errors import UnsafeError
-from handrail.edit.ladder.fitting import Fit, Pair, forgiven
-from handrail.edit.ladder.reading import Reading
-from handrail.edit.ladder.tokens import indent_of, plain_words
+from handrail.edit.ladder.fitting import Candidate, Pair, find_tolerance
+from handrail.edit.ladder.reading import EditReading
+from handrail.edit.ladder.tokens import extract_indent, split_plain_words
 
 _BLANK = "the file has other blank lines in it than {old}, and {new} does not tell which are to stay"
 
 
-def kept_changes(fit: Fit) -> list[Changed]:
+def list_line_changes(fit: Candidate) -> list[LineChange]:
     """What an edit changes, in lines. A line that is nearly kept is a change of that line alone."""
     old, new = fit.reading.old, fit.reading.new
     changes = list(_changes(old, _in_old_words(fit)))
-    nearly = (Changed(i, i + 1, k, k + 1) for i, k in _kept(old, new, changes).items() if old[i] != new[k])
+    nearly = (LineChange(i, i + 1, k, k + 1) for i, k in _kept(old, new, changes).items() if old[i] != new[k])
     return sorted((*changes, *nearly))
 
 
-def settled(fit: Fit) -> Fit:
+def settle_blank_lines(fit: Candidate) -> Candidate:
     """The same with the blank lines that the file has: those around the old text as far as both have them, those
     within it as the file has them. UnsafeError where nobody can tell whether one of them is to stay."""
     fit = _without_edges(fit)
@@ -36,12 +36,12 @@ def settled(fit: Fit) -> Fit:
     return _as_in_file(fit)
 
 
-def _says(fit: Fit, i: int | None, j: int | None) -> bool:
+def _says(fit: Candidate, i: int | None, j: int | None) -> bool:
     """Whether a line that only one of the two has is not blank."""
     return bool((fit.reading.old[i] if i is not None else fit.lines[j or 0]).strip())
 
 
-def _without_edges(fit: Fit) -> Fit:
+def _without_edges(fit: Candidate) -> Candidate:
     """Without the blank lines at either end that the file does not have; the new text loses them too."""
     there = [n for n, (_, j) in enumerate(fit.pairs) if j is not None]
     head, tail = there[0], len(fit.pairs) - 1 - there[-1]
@@ -71,7 +71,7 @@ def _without_blank(lines: list[str], most: int) -> list[str]:
     return lines[count:]
 
 
-def _gaps(fit: Fit) -> Iterator[tuple[int, int, int]]:
+def _gaps(fit: Candidate) -> Iterator[tuple[int, int, int]]:
     """Where blank lines differ: the lines of the old text around them, and how many the file has."""
     full = [n for n, (i, j) in enumerate(fit.pairs) if _says(fit, i, j) and i is not None]
     for one, other in pairwise(full):
@@ -81,7 +81,7 @@ def _gaps(fit: Fit) -> Iterator[tuple[int, int, int]]:
             yield fit.pairs[one][0] or 0, fit.pairs[other][0] or 0, there
 
 
-def _check(reading: Reading, kept: Mapping[int, int], before: int, after: int, there: int) -> None:
+def _check(reading: EditReading, kept: Mapping[int, int], before: int, after: int, there: int) -> None:
     """Whether the new text has as many blank lines there as the file: then it says what is to be there."""
     low, high = kept.get(before), kept.get(after)
     below = len(reading.new) if low is None else _blank(reading.new[low + 1 :])
@@ -90,7 +90,7 @@ def _check(reading: Reading, kept: Mapping[int, int], before: int, after: int, t
         raise UnsafeError(_BLANK)
 
 
-def _check_gone(fit: Fit, changes: Sequence[Changed], before: int) -> None:
+def _check_gone(fit: Candidate, changes: Sequence[LineChange], before: int) -> None:
     """Whether what comes in the place of lines that go has as many blank lines as those have in the file."""
     a, b, c, d = next(change for change in changes if change.a <= before < change.b)
     inner = [n for n, (i, _) in enumerate(fit.pairs) if i is not None and a <= i < b]
@@ -100,7 +100,7 @@ def _check_gone(fit: Fit, changes: Sequence[Changed], before: int) -> None:
         raise UnsafeError(_BLANK)
 
 
-def _as_in_file(fit: Fit) -> Fit:
+def _as_in_file(fit: Candidate) -> Candidate:
     old: list[str] = []
     pairs: list[Pair] = []
     for i, j in fit.pairs:
@@ -112,41 +112,41 @@ def _as_in_file(fit: Fit) -> Fit:
     return _changed(fit, old, fit.reading.new, pairs)
 
 
-def _changed(fit: Fit, old: list[str], new: list[str], pairs: list[Pair]) -> Fit:
+def _changed(fit: Candidate, old: list[str], new: list[str], pairs: list[Pair]) -> Candidate:
     reading = fit.reading._replace(old=old, new=new)
-    return Fit(reading, fit.span, fit.lines, pairs, fit.rung, fit.inside_line)
+    return Candidate(reading, fit.span, fit.lines, pairs, fit.tolerance, fit.inside_line)
 
 
-def _in_old_words(fit: Fit) -> list[str]:
+def _in_old_words(fit: Candidate) -> list[str]:
     """The new lines, in the words of old ones that say the same and are not quite as the file has them."""
     old = fit.reading.old
     kept = set(old)
     said: dict[tuple[str, ...], str] = {}
     for i, j in fit.pairs:
-        if i is not None and j is not None and (forgiven(old[i], fit.lines[j]) or not old[i].strip()):
+        if i is not None and j is not None and (find_tolerance(old[i], fit.lines[j]) or not old[i].strip()):
             said.setdefault(_said(old[i]), old[i])
     return [line if line in kept else said.get(_said(line), line) for line in fit.reading.new]
 
 
 def _said(line: str) -> tuple[str, ...]:
     """What a line says, and where it begins; blank ones are all the same."""
-    return (indent_of(line), *plain_words(line)) if line.strip() else ()
+    return (extract_indent(line), *split_plain_words(line)) if line.strip() else ()
 
 
-def _changes(old: list[str], new: list[str]) -> Iterator[Changed]:
+def _changes(old: list[str], new: list[str]) -> Iterator[LineChange]:
     """What changes. Where lines come in before equal ones, they come in as far down as possible."""
-    for a, b, c, d in changed_parts(old, new):
+    for a, b, c, d in diff_lines(old, new):
         down = 0
         while a == b and old[a + down : a + down + 1] == new[c + down : c + down + 1] == new[d + down : d + down + 1]:
             down += 1
-        yield Changed(a + down, b + down, c + down, d + down)
+        yield LineChange(a + down, b + down, c + down, d + down)
 
 
-def _kept(old: Sequence[str], new: Sequence[str], changes: Sequence[Changed]) -> dict[int, int]:
+def _kept(old: Sequence[str], new: Sequence[str], changes: Sequence[LineChange]) -> dict[int, int]:
     """The lines that do not change, and where they are in the new text."""
     kept: dict[int, int] = {}
     i = k = 0
-    for a, b, c, d in (*changes, Changed(len(old), len(old), len(new), len(new))):
+    for a, b, c, d in (*changes, LineChange(len(old), len(old), len(new), len(new))):
         kept |= zip(range(i, a), range(k, c), strict=True)
         i, k = b, d
     return kept

@@ -5,16 +5,16 @@ from collections.abc import Iterable
 import msgspec
 
 from handrail.edit.ladder.errors import UnsafeError
-from handrail.edit.ladder.fitting import Fit
-from handrail.edit.ladder.typography import PLAIN, folded
+from handrail.edit.ladder.fitting import Candidate
+from handrail.edit.ladder.typography import PLAIN_CHARACTERS, fold_typography
 
 _TOGETHER = ({"'", '"'}, {",", "(", ")", ":", ";"})
 """Who curled some quotes curled them all, and who typed one sign in full width typed all of them so."""
-_SPACES = [odd for odd, plain in PLAIN.items() if plain == " "]
+_SPACES = [odd for odd, plain in PLAIN_CHARACTERS.items() if plain == " "]
 _UNCLEAR = "the file has now one character, now another for U+{:04X} of {{old}}"
 
 
-def in_plain_spaces(fit: Fit) -> Fit:
+def normalize_spaces(fit: Candidate) -> Candidate:
     """The fit with plain spaces for no-break ones and such that both texts have and the place does not."""
     sent, wanted, there = ("".join(lines) for lines in (fit.reading.old, fit.reading.new, fit.lines))
     slips = [odd for odd in _SPACES if odd in wanted and sent.count(odd) not in {0, there.count(odd)}]
@@ -26,7 +26,7 @@ def in_plain_spaces(fit: Fit) -> Fit:
     return msgspec.structs.replace(fit, reading=fit.reading._replace(old=old, new=new)) if slips else fit
 
 
-class Looks:
+class CharacterMap:
     """What lines of an old text, beside the file's own, teach about odd characters."""
 
     def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
@@ -36,18 +36,18 @@ class Looks:
                 self._learn("".join(old.split()), "".join(own.split()))
         for signs in _TOGETHER:
             if not signs.isdisjoint(self._known.values()):
-                self._known = {odd: plain for odd, plain in PLAIN.items() if plain in signs} | self._known
+                self._known = {odd: plain for odd, plain in PLAIN_CHARACTERS.items() if plain in signs} | self._known
 
     def _learn(self, one: str, other: str) -> None:
         """Learns only of lines that say the same; None where the file has now this character, now that."""
-        self._known |= {odd: "" for odd in set(one) - set(other) if PLAIN.get(odd) == ""}
-        if len(one) != len(other) or folded(one) != folded(other):
+        self._known |= {odd: "" for odd in set(one) - set(other) if PLAIN_CHARACTERS.get(odd) == ""}
+        if len(one) != len(other) or fold_typography(one) != fold_typography(other):
             return
         for odd, own in zip(one, other, strict=True):
-            if odd in PLAIN:
+            if odd in PLAIN_CHARACTERS:
                 self._known[odd] = own if self._known.get(odd, own) == own else None
 
-    def of_file(self, text: str) -> str:
+    def to_file(self, text: str) -> str:
         """The text with the file's characters."""
         for odd, own in self._known.items():
             if odd in text and own is None:

@@ -3,21 +3,21 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from handrail.edit.ladder.sequences import Change, changes, same
-from handrail.edit.ladder.tokens import Token, tokens
-from handrail.edit.ladder.typography import folded
+from handrail.edit.ladder.sequences import SequenceChange, diff_sequences, pair_equal_items
+from handrail.edit.ladder.tokens import Token, split_tokens
+from handrail.edit.ladder.typography import fold_typography
 
 _CLOSING = {'"', "'", "`", "]"}
 """Signs before which white space is more than a habit: it may be what a text or a box holds."""
 
 
-def merged(old: str, own: str, new: str) -> str | None:
+def merge_line(old: str, own: str, new: str) -> str | None:
     """The file's `own` line with what changes from `old` to `new`; None where both changed the same words differently.
 
     White space and the look of characters are the file's wherever the edit leaves them as they are in `old`.
     """
-    one, there, other = tokens(old), tokens(own), tokens(new)
-    ours, theirs = changes(_texts(one), _texts(other)), changes(_texts(one), _texts(there))
+    one, there, other = split_tokens(old), split_tokens(own), split_tokens(new)
+    ours, theirs = diff_sequences(_texts(one), _texts(other)), diff_sequences(_texts(one), _texts(there))
     if any(_meets(change, each) for change in ours for each in theirs):
         return None
     place = _places(one, theirs)
@@ -25,7 +25,7 @@ def merged(old: str, own: str, new: str) -> str | None:
     parts: list[str] = []
     at = since = 0
     beside = False
-    for change in (*ours, Change(len(one), len(one), len(other), len(other))):
+    for change in (*ours, SequenceChange(len(one), len(one), len(other), len(other))):
         parts += _kept(one, there, other, place, range(at, change.a), since - at, beside=beside)
         beside = change.a == change.b or change.c == change.d
         parts += _come(one, there, other, place, change)
@@ -33,32 +33,34 @@ def merged(old: str, own: str, new: str) -> str | None:
     return "".join(parts)
 
 
-def only_renamed(old: str, own: str) -> bool:
+def has_only_renames(old: str, own: str) -> bool:
     """Whether the file's line has other words in the places of old ones, and none more or fewer."""
-    return all(b - a == d - c for a, b, c, d in changes(_texts(tokens(old)), _texts(tokens(own))))
+    return all(b - a == d - c for a, b, c, d in diff_sequences(_texts(split_tokens(old)), _texts(split_tokens(own))))
 
 
-def knew(old: str, own: str, new: str) -> bool:
+def has_file_words(old: str, own: str, new: str) -> bool:
     """Whether the new line has the file's own words wherever the old one has others: then it was made of the file's."""
-    one, there, other = _texts(tokens(old)), _texts(tokens(own)), _texts(tokens(new))
-    of_old, of_own = ({i for i, _ in same(each, other)} for each in (one, there))
-    return all(of_own.issuperset(range(c, d)) and of_old.isdisjoint(range(a, b)) for a, b, c, d in changes(one, there))
+    one, there, other = _texts(split_tokens(old)), _texts(split_tokens(own)), _texts(split_tokens(new))
+    of_old, of_own = ({i for i, _ in pair_equal_items(each, other)} for each in (one, there))
+    return all(
+        of_own.issuperset(range(c, d)) and of_old.isdisjoint(range(a, b)) for a, b, c, d in diff_sequences(one, there)
+    )
 
 
 def _texts(line: Sequence[Token]) -> list[str]:
-    return [folded(token.text) for token in line]
+    return [fold_typography(token.text) for token in line]
 
 
-def _meets(one: Change, other: Change) -> bool:
+def _meets(one: SequenceChange, other: SequenceChange) -> bool:
     """Whether two changes are about the same words, or touch: then nobody can tell how they go together."""
     return one.a <= other.b and other.a <= one.b
 
 
-def _places(one: Sequence[Token], changes: Sequence[Change]) -> list[tuple[int, int]]:
+def _places(one: Sequence[Token], changes: Sequence[SequenceChange]) -> list[tuple[int, int]]:
     """For each token, which ones stand for it in the file: those that came in before it are with it."""
     found: list[tuple[int, int]] = []
     at = since = 0
-    for a, b, c, d in (*changes, Change(len(one), len(one), -1, -1)):
+    for a, b, c, d in (*changes, SequenceChange(len(one), len(one), -1, -1)):
         found += [(since + n, since + n + 1) for n in range(a - at)]
         if b > a:  # all of what stands there now stands for the first of them
             found += [(c, d), *[(d, d)] * (b - a - 1)]
@@ -74,7 +76,7 @@ def _with_touched(
     one: Sequence[Token],
     there: Sequence[Token],
     other: Sequence[Token],
-    ours: Sequence[Change],
+    ours: Sequence[SequenceChange],
     place: Sequence[tuple[int, int]],
 ) -> Sequence[Token]:
     """The file's tokens, with the new line's own signs where others come in right beside them: `—` and `->`."""
@@ -89,7 +91,9 @@ def _with_touched(
 
 def _is_joined(sign: str, come: str) -> bool:
     """Whether two signs make one. Within quotes anything may stand."""
-    return folded(sign) == folded(come) or (folded(sign) == "-" and re.match(r"\W", come) is not None)
+    return fold_typography(sign) == fold_typography(come) or (
+        fold_typography(sign) == "-" and re.match(r"\W", come) is not None
+    )
 
 
 def _come(
@@ -97,7 +101,7 @@ def _come(
     there: Sequence[Token],
     other: Sequence[Token],
     place: Sequence[tuple[int, int]],
-    change: Change,
+    change: SequenceChange,
 ) -> Iterator[str]:
     """Tokens that come in. One that takes the place of another takes the white space before it too."""
     a, b, c, d = change

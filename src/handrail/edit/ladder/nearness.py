@@ -8,36 +8,36 @@ from collections import Counter
 from collections.abc import Container, Sequence
 from itertools import pairwise
 
-from handrail.edit.ladder.alike import alike
-from handrail.edit.ladder.fitting import Fit, Pair, Rung, with_blanks
-from handrail.edit.ladder.page import Page, full_lines
-from handrail.edit.ladder.reading import Reading
-from handrail.edit.ladder.sequences import same
-from handrail.edit.ladder.typography import squashed
+from handrail.edit.ladder.alike import is_line_variant
+from handrail.edit.ladder.fitting import Candidate, Pair, Tolerance, pair_blank_lines
+from handrail.edit.ladder.page import IndexedText, list_full_lines
+from handrail.edit.ladder.reading import EditReading
+from handrail.edit.ladder.sequences import pair_equal_items
+from handrail.edit.ladder.typography import squash_spaces
 
-_FEWEST, _MOST = 4, 2_000
+_MIN_WANTED_LINES, _MAX_WANTED_LINES = 4, 2_000
 """Lines that are not blank, of the text that is looked for."""
 _MORE_LINES = 6
 """The same where lines went, or came in beside a change."""
-_COMMON = 50
+_MAX_LINE_PLACES = 50
 """Places of a line above which it does not tell where the others are."""
-_VOTED = 200
-_LEAST, _COMPARED = 8, 600
+_MAX_VOTED_OFFSETS = 200
+_MIN_COMPARED_PLACES, _COMPARED_LINES = 8, 600
 """Places that are compared, at least; and how many lines, where the texts are short."""
-_SLACK = 3
+_SLACK_LINES = 3
 """Lines that may have come in between."""
 _TWIN = 0.7
 """How well another place may not fit, against the best: then nobody can tell which is meant."""
-_STEPS = 200_000
+_MAX_COMPARING_STEPS = 200_000
 """Of comparing one place."""
-_EVIDENCE = 30
+_MIN_EVIDENCE_CHARS = 30
 """Characters, without white space, that must be as they were."""
 
 
-def near_fit(page: Page, reading: Reading) -> Fit | None:
+def find_near_candidate(page: IndexedText, reading: EditReading) -> Candidate | None:
     """The only place that comes near; None where there is none, or another."""
-    full, keys = full_lines(reading.old)
-    if not _FEWEST <= len(full) <= _MOST:
+    full, keys = list_full_lines(reading.old)
+    if not _MIN_WANTED_LINES <= len(full) <= _MAX_WANTED_LINES:
         return None
     offsets = _offsets(page.keys, keys)
     if not offsets:
@@ -45,15 +45,15 @@ def near_fit(page: Page, reading: Reading) -> Fit | None:
     agreed = max((_agreed(page.keys, keys, at) for at in offsets), key=lambda each: _weight(keys, each))
     weight, own = _weight(keys, agreed), {j for _, j in agreed}
     twins = (_weight(keys, _agreed(page.keys, keys, at, but=own)) for at in offsets)
-    if weight < _EVIDENCE or max(twins) >= _TWIN * weight:
+    if weight < _MIN_EVIDENCE_CHARS or max(twins) >= _TWIN * weight:
         return None
     pairs = _paired(page, reading, keys, full, agreed)
-    return page.fit(reading, pairs, Rung.TOKENS) if pairs else None
+    return page.fit(reading, pairs, Tolerance.TOKENS) if pairs else None
 
 
-def tolerated(lines: int) -> int:
+def count_tolerated_lines(lines: int) -> int:
     """How many of so many lines may be other ones."""
-    return 1 + (lines - _FEWEST) // 8 if lines >= _FEWEST else 0
+    return 1 + (lines - _MIN_WANTED_LINES) // 8 if lines >= _MIN_WANTED_LINES else 0
 
 
 def _offsets(there: Sequence[str], keys: Sequence[str]) -> list[int]:
@@ -64,11 +64,13 @@ def _offsets(there: Sequence[str], keys: Sequence[str]) -> list[int]:
             wanted[key].append(position)
     votes: Counter[int] = Counter()
     for i, key in enumerate(keys):
-        if len(wanted[key]) <= _COMMON:
+        if len(wanted[key]) <= _MAX_LINE_PLACES:
             votes.update({position - i: _worth(key) for position in wanted[key]})
     apart: list[int] = []
-    for offset, _ in votes.most_common(_VOTED):
-        if all(abs(offset - other) > _SLACK for other in apart) and len(apart) < max(_LEAST, _COMPARED // len(keys)):
+    for offset, _ in votes.most_common(_MAX_VOTED_OFFSETS):
+        if all(abs(offset - other) > _SLACK_LINES for other in apart) and len(apart) < max(
+            _MIN_COMPARED_PLACES, _COMPARED_LINES // len(keys)
+        ):
             apart.append(offset)
     return apart
 
@@ -84,10 +86,10 @@ def _weight(keys: Sequence[str], agreed: Sequence[tuple[int, int]]) -> int:
 
 def _agreed(there: Sequence[str], keys: Sequence[str], offset: int, but: Container[int] = ()) -> list[tuple[int, int]]:
     """The lines that are the same around an offset, `but` for some of the text."""
-    low = max(0, offset - _SLACK)
-    high = min(len(there), max(0, offset) + len(keys) + _SLACK)
+    low = max(0, offset - _SLACK_LINES)
+    high = min(len(there), max(0, offset) + len(keys) + _SLACK_LINES)
     window = ["" if number in but else there[number] for number in range(low, high)]
-    pairs = same(keys, window, _STEPS)
+    pairs = pair_equal_items(keys, window, _MAX_COMPARING_STEPS)
     for step, numbers in ((1, range(1, len(pairs))), (-1, range(len(pairs) - 2, -1, -1))):
         for n in numbers:  # of equal lines the one beside the line before, or behind
             i, j = pairs[n - step]
@@ -96,22 +98,22 @@ def _agreed(there: Sequence[str], keys: Sequence[str], offset: int, but: Contain
     return [(i, low + j) for i, j in pairs]
 
 
-def _is_version(page: Page, wanted: str, number: int, *, is_far: bool) -> bool:
+def _is_version(page: IndexedText, wanted: str, number: int, *, is_far: bool) -> bool:
     """Whether a line of the text is a version of one that the text does not have. Far from what changes, its older
     words may be in the text still."""
-    if squashed(wanted) in page.said_lines:
+    if squash_spaces(wanted) in page.said_lines:
         return False
-    return alike(wanted, page.lines[number], lambda word: not is_far and page.has_word(word))
+    return is_line_variant(wanted, page.lines[number], lambda word: not is_far and page.has_word(word))
 
 
-def _linked(reading: Reading) -> set[int]:
+def _linked(reading: EditReading) -> set[int]:
     """The lines of the old text that both texts have, and the next line too; -1 where they begin alike."""
-    pairs = {(-1, -1), *same(reading.old, reading.new), (len(reading.old), len(reading.new))}
+    pairs = {(-1, -1), *pair_equal_items(reading.old, reading.new), (len(reading.old), len(reading.new))}
     return {i for i, k in pairs if (i + 1, k + 1) in pairs}
 
 
 def _paired(
-    page: Page, reading: Reading, keys: Sequence[str], full: list[int], agreed: list[tuple[int, int]]
+    page: IndexedText, reading: EditReading, keys: Sequence[str], full: list[int], agreed: list[tuple[int, int]]
 ) -> list[Pair] | None:
     """All lines beside each other, those that differ too; None where too many do, or one is another line."""
     old, linked = reading.old, _linked(reading)
@@ -122,7 +124,7 @@ def _paired(
     steps = [(-1, first[1] - first[0] - 1), *agreed, (len(keys), last[1] + after + 1)]
     pairs: list[tuple[int | None, int | None]] = []
     odd = 0
-    fewest = _FEWEST
+    fewest = _MIN_WANTED_LINES
     for (a, b), (c, d) in pairwise(steps):
         ours, theirs = range(a + 1, c), range(b + 1, d)
         odd += max(len(ours), len(theirs))
@@ -140,7 +142,7 @@ def _paired(
             pairs += [(None, j) for j in theirs]
         if c < len(keys):
             pairs.append((c, d))
-    if odd > tolerated(len(keys)) or len(keys) < fewest:
+    if odd > count_tolerated_lines(len(keys)) or len(keys) < fewest:
         return None
     own = [(None if i is None else full[i], None if j is None else page.numbers[j]) for i, j in pairs]
-    return with_blanks(old, page.lines, own)[0]
+    return pair_blank_lines(old, page.lines, own)[0]

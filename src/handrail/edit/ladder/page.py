@@ -11,18 +11,18 @@ from functools import cached_property
 from itertools import accumulate
 from typing import NamedTuple
 
-from handrail.edit.ladder.fitting import Fit, Pair, Rung, forgiven, with_blanks
-from handrail.edit.ladder.reading import Reading
-from handrail.edit.ladder.tokens import plain_words
-from handrail.edit.ladder.typography import PLAIN, squashed
-from handrail.edit.lines import end_of_line, start_of_line
+from handrail.edit.ladder.fitting import Candidate, Pair, Tolerance, find_tolerance, pair_blank_lines
+from handrail.edit.ladder.reading import EditReading
+from handrail.edit.ladder.tokens import split_plain_words
+from handrail.edit.ladder.typography import PLAIN_CHARACTERS, squash_spaces
+from handrail.edit.lines import find_line_end, find_line_start
 from handrail.edit.matching import Span
 
-_SHORTEST, _LONGEST = 4, 1_000
+_MIN_PART_CHARS, _MAX_PART_CHARS = 4, 1_000
 """Characters, without white space, that parts of lines must and may have to be looked for with other white space."""
 _GOES_ON = re.compile(r"[.-]\w")
-_STEPS = 50_000_000
-_WIDE = 20_000
+_MAX_SEARCH_STEPS = 50_000_000
+_MAX_SPAN_CHARS = 20_000
 """Characters that the lines may have in which they are."""
 
 
@@ -34,9 +34,9 @@ class Edges(NamedTuple):
 
     def allow(self, text: str, start: int, end: int) -> bool:
         """Whether a place can be meant: indentation begins a line, a newline ends one, no name or number goes on."""
-        if self.before and text[start_of_line(text, start) : start].strip():
+        if self.before and text[find_line_start(text, start) : start].strip():
             return False
-        rest = text[end : end_of_line(text, end)]
+        rest = text[end : find_line_end(text, end)]
         if "\n" in self.behind and rest.strip():
             return False
         if self.behind and rest[:1].strip():
@@ -44,10 +44,10 @@ class Edges(NamedTuple):
         return _GOES_ON.match(rest) is None or not _is_word(text[end - 1])
 
 
-class Page:
+class IndexedText:
     """The lines of a text, and what they say."""
 
-    def __init__(self, text: str, said: Callable[[str], str] = squashed) -> None:
+    def __init__(self, text: str, said: Callable[[str], str] = squash_spaces) -> None:
         self.text = text
         self._said = said
         self.lines = text.split("\n")
@@ -73,9 +73,9 @@ class Page:
         """Whether a word or sign is somewhere in the text, not as a part of another."""
         return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", self.text) is not None
 
-    def fits(self, reading: Reading, most: Rung = Rung.TYPOGRAPHY) -> Iterator[Fit]:
+    def fits(self, reading: EditReading, most: Tolerance = Tolerance.TYPOGRAPHY) -> Iterator[Candidate]:
         """All places of whole lines that need no more forgiven, in order; they may overlap."""
-        full, keys = full_lines(reading.old, self._said)
+        full, keys = list_full_lines(reading.old, self._said)
         if not full:
             return
         wanted = "\n".join(("", *keys, ""))
@@ -84,13 +84,13 @@ class Page:
             first += self._joined.count("\n", passed, at)
             passed = at
             found = self.numbers[first : first + len(full)]
-            pairs, rung = with_blanks(reading.old, self.lines, list(zip(full, found, strict=True)))
-            fit = self.fit(reading, pairs, rung)
-            if fit.rung <= most:
+            pairs, tolerance = pair_blank_lines(reading.old, self.lines, list(zip(full, found, strict=True)))
+            fit = self.fit(reading, pairs, tolerance)
+            if fit.tolerance <= most:
                 yield fit
             at = self._joined.find(wanted, at + 1)
 
-    def fit(self, reading: Reading, pairs: Sequence[Pair], rung: Rung) -> Fit:
+    def fit(self, reading: EditReading, pairs: Sequence[Pair], tolerance: Tolerance) -> Candidate:
         """The fit of whole lines that belong together."""
         there = [j for _, j in pairs if j is not None]
         first, last = there[0], there[-1]
@@ -98,20 +98,20 @@ class Page:
         span = Span(self.starts[first], min(end + reading.terminated, len(self.text)))
         own = [(i, None if j is None else j - first) for i, j in pairs]
         lines = self.lines[first : last + 1]
-        return Fit(reading, span, lines, own, max(rung, _needed(reading.old, lines, own)))
+        return Candidate(reading, span, lines, own, max(tolerance, _needed(reading.old, lines, own)))
 
     def line_of(self, position: int) -> int:
         """The line that a position is in."""
         return bisect_right(self.starts, position) - 1
 
-    def fits_inside(self, reading: Reading, edges: Edges) -> Iterator[Fit]:
+    def fits_inside(self, reading: EditReading, edges: Edges) -> Iterator[Candidate]:
         """All places that begin or end within a line, where they may; very long lines are not searched."""
-        full, keys = full_lines(reading.old)
+        full, keys = list_full_lines(reading.old)
         wanted = "\n".join(keys)
-        if not _SHORTEST <= len(wanted) <= _LONGEST:
+        if not _MIN_PART_CHARS <= len(wanted) <= _MAX_PART_CHARS:
             return
         spans = list(self._around(wanted, len(full)))
-        if sum(end - start for start, end in spans) * len(wanted) > _STEPS:
+        if sum(end - start for start, end in spans) * len(wanted) > _MAX_SEARCH_STEPS:
             return
         pattern = _pattern(reading.old)
         for start, end in spans:
@@ -121,11 +121,11 @@ class Page:
                     yield self._fit_inside(reading, full, found)
                 found = pattern.search(self.text, found.start() + 1, end)
 
-    def _fit_inside(self, reading: Reading, full: list[int], found: re.Match[str]) -> Fit:
+    def _fit_inside(self, reading: EditReading, full: list[int], found: re.Match[str]) -> Candidate:
         lines = found[0].split("\n")
-        pairs, rung = with_blanks(reading.old, lines, list(zip(full, full_lines(lines)[0], strict=True)))
-        rung = max(rung, Rung.BOUNDARY, _needed(reading.old, lines, pairs))
-        return Fit(reading, Span(*found.span()), lines, pairs, rung, inside_line=True)
+        pairs, tolerance = pair_blank_lines(reading.old, lines, list(zip(full, list_full_lines(lines)[0], strict=True)))
+        tolerance = max(tolerance, Tolerance.BOUNDARY, _needed(reading.old, lines, pairs))
+        return Candidate(reading, Span(*found.span()), lines, pairs, tolerance, inside_line=True)
 
     def _around(self, wanted: str, count: int) -> Iterator[Span]:
         """The lines that have what is looked for in them."""
@@ -135,30 +135,30 @@ class Page:
             passed = at
             first, last = self.numbers[number], self.numbers[number + count - 1]
             span = Span(self.starts[first], self.starts[last] + len(self.lines[last]))
-            if span.end - span.start <= _WIDE:
+            if span.end - span.start <= _MAX_SPAN_CHARS:
                 yield span
             at = self._joined.find(wanted, self._joined.find("\n", at))  # the other places in this line are found
 
 
-def full_lines(lines: Sequence[str], said: Callable[[str], str] = squashed) -> tuple[list[int], list[str]]:
+def list_full_lines(lines: Sequence[str], said: Callable[[str], str] = squash_spaces) -> tuple[list[int], list[str]]:
     """The lines that are not blank, and what they say."""
     keys = [said(line) for line in lines]
     full = [number for number, key in enumerate(keys) if key]
     return full, [keys[number] for number in full]
 
 
-def _needed(old: Sequence[str], lines: Sequence[str], pairs: Sequence[Pair]) -> Rung:
+def _needed(old: Sequence[str], lines: Sequence[str], pairs: Sequence[Pair]) -> Tolerance:
     """What the lines need forgiven."""
-    needed = Rung.NOTHING
+    needed = Tolerance.NOTHING
     for i, j in pairs:
         if i is not None and j is not None:
-            needed = max(needed, forgiven(old[i], lines[j]))
+            needed = max(needed, find_tolerance(old[i], lines[j]))
     return needed
 
 
 def _pattern(lines: Sequence[str]) -> re.Pattern[str]:
     """The words and signs of some lines, with any white space between them."""
-    full = [found for found in map(plain_words, lines) if found]
+    full = [found for found in map(split_plain_words, lines) if found]
     body = r"[^\S\n]*\n\s*".join("".join(_spaced(found)) for found in full)
     return re.compile(rf"{_edge(full[0][0][0])}{body}{_edge(full[-1][-1][-1])}")
 
@@ -181,7 +181,7 @@ def _is_word(text: str) -> bool:
 
 
 _LOOKS = {
-    plain: f"[{''.join(map(re.escape, (plain, *(odd for odd in PLAIN if PLAIN[odd] == plain))))}]"
-    for plain in PLAIN.values()
+    plain: f"[{''.join(map(re.escape, (plain, *(odd for odd in PLAIN_CHARACTERS if PLAIN_CHARACTERS[odd] == plain))))}]"
+    for plain in PLAIN_CHARACTERS.values()
     if len(plain) == 1
 }

@@ -11,19 +11,19 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.edit.hunks import Changed
+from handrail.edit.hunks import LineChange
 from handrail.edit.ladder.errors import UnsafeError
-from handrail.edit.ladder.fitting import Fit, Rung, forgiven
-from handrail.edit.ladder.indentation import Indentation, is_at_file_depth, is_same_line, learned
-from handrail.edit.ladder.keeping import kept_changes, settled
-from handrail.edit.ladder.looks import Looks, in_plain_spaces
-from handrail.edit.ladder.merging_lines import knew, merged, only_renamed
-from handrail.edit.ladder.tokens import indent_of
-from handrail.edit.ladder.typography import squashed
+from handrail.edit.ladder.fitting import Candidate, Tolerance, find_tolerance
+from handrail.edit.ladder.indentation import Indentation, is_at_file_depth, is_same_line, learn_indentation
+from handrail.edit.ladder.keeping import list_line_changes, settle_blank_lines
+from handrail.edit.ladder.looks import CharacterMap, normalize_spaces
+from handrail.edit.ladder.merging_lines import has_file_words, has_only_renames, merge_line
+from handrail.edit.ladder.tokens import extract_indent
+from handrail.edit.ladder.typography import squash_spaces
 from handrail.edit.newlines import Replacement
 
 
-class _Part(NamedTuple):
+class _LinePart(NamedTuple):
     """Lines of a place, from `first` to before `end`, and what comes in their place."""
 
     first: int
@@ -34,16 +34,16 @@ class _Part(NamedTuple):
 class Patch:
     """What an edit changes at one place. `lines` are those of the whole text."""
 
-    def __init__(self, fit: Fit, lines: Sequence[str]) -> None:
-        self._fit = fit = settled(_at_file_depth(in_plain_spaces(fit)))
+    def __init__(self, fit: Candidate, lines: Sequence[str]) -> None:
+        self._fit = fit = settle_blank_lines(_at_file_depth(normalize_spaces(fit)))
         self._own = {i: j for i, j in fit.pairs if i is not None and j is not None}
         self._meant = sorted(self._own)
         self._old = fit.reading.old
         self._new = fit.reading.new
         self._full_old, self._full_new = _full(self._old), _full(self._new)
         self._starts = list(accumulate((len(line) + 1 for line in fit.lines), initial=fit.span.start))
-        self._looks = Looks((self._old[i], fit.lines[j]) for i, j in self._own.items())
-        gone = {i for a, b, _, _ in kept_changes(fit) for i in range(a, b) if i in self._own and self._needs(i)}
+        self._looks = CharacterMap((self._old[i], fit.lines[j]) for i, j in self._own.items())
+        gone = {i for a, b, _, _ in list_line_changes(fit) for i in range(a, b) if i in self._own and self._needs(i)}
         self._moved = {self._old[i].strip(): fit.lines[self._own[i]].lstrip() for i in gone}
         self.indentation = self._learn_indentation(lines)
 
@@ -52,18 +52,18 @@ class Patch:
 
         UnsafeError where that cannot be told.
         """
-        parts = _joined(map(self._part, kept_changes(self._fit)))
+        parts = _joined(map(self._part, list_line_changes(self._fit)))
         return [made for part in parts if (made := self._replacement(part)) is not None]
 
     @property
     def removes_other_words(self) -> bool:
         """Whether a line that goes has other words in the file."""
-        return any(self._is_other(i) for a, b, _, _ in kept_changes(self._fit) for i in range(a, b))
+        return any(self._is_other(i) for a, b, _, _ in list_line_changes(self._fit) for i in range(a, b))
 
     @property
     def keeps_other_words(self) -> bool:
         """Whether lines with other words in the file stay, or are among the new ones as the file has them."""
-        changes = kept_changes(self._fit)
+        changes = list_line_changes(self._fit)
         gone = ((self._own[i], self._new[c:d]) for a, b, c, d in changes for i in range(a, b) if self._is_other(i))
         return all(self._fit.lines[j].strip() in map(str.strip, new) for j, new in gone)
 
@@ -71,36 +71,38 @@ class Patch:
     def is_anchored(self) -> bool:
         """Whether the first and the last line say what they say in the file."""
         edges = (self._full_old[0], self._full_old[-1])
-        return all(i in self._own and self._needs(i) is not Rung.TOKENS for i in edges)
+        return all(i in self._own and self._needs(i) is not Tolerance.TOKENS for i in edges)
 
     def _is_other(self, i: int) -> bool:
         """Whether a line is there in other words."""
-        return i in self._own and self._needs(i) is Rung.TOKENS
+        return i in self._own and self._needs(i) is Tolerance.TOKENS
 
-    def _needs(self, i: int) -> Rung:
-        return forgiven(self._old[i], self._fit.lines[self._own[i]])
+    def _needs(self, i: int) -> Tolerance:
+        return find_tolerance(self._old[i], self._fit.lines[self._own[i]])
 
     def _learn_indentation(self, lines: Sequence[str]) -> Indentation:
         full = [(i, j) for i, j in self._own.items() if self._old[i].strip()]
         if self._fit.inside_line:
             full = full[1:]
-        return learned([(indent_of(self._old[i]), indent_of(self._fit.lines[j])) for i, j in full], lines)
+        return learn_indentation(
+            [(extract_indent(self._old[i]), extract_indent(self._fit.lines[j])) for i, j in full], lines
+        )
 
-    def _part(self, change: Changed) -> _Part:
+    def _part(self, change: LineChange) -> _LinePart:
         a, b, _, _ = change
         before, after = bisect_left(self._meant, a), bisect_left(self._meant, b)
         low = self._own[self._meant[before - 1]] + 1 if before else 0
         high = self._own[self._meant[after]] if after < len(self._meant) else len(self._fit.lines)
         gone = [self._own[i] for i in self._meant[before:after]]
-        if any(squashed(self._old[i]) and i not in self._own for i in range(a, b)):
+        if any(squash_spaces(self._old[i]) and i not in self._own for i in range(a, b)):
             raise UnsafeError("a line that is to go is not there")
         new = list(self._mapped(change))
         first, end = (gone[0], gone[-1] + 1) if gone else (high, high)
-        if any(squashed(self._fit.lines[n]) for n in set(range(low, high)) - set(gone)):
+        if any(squash_spaces(self._fit.lines[n]) for n in set(range(low, high)) - set(gone)):
             raise UnsafeError("there are lines beside what changes that {old} does not have")
-        return _Part(first, end, new)
+        return _LinePart(first, end, new)
 
-    def _mapped(self, change: Changed) -> Iterator[str]:
+    def _mapped(self, change: LineChange) -> Iterator[str]:
         """The new lines, changed the way the match needed."""
         a, b, c, d = change
         paired = b - a == d - c
@@ -112,17 +114,17 @@ class Patch:
 
     def _check_known(self, i: int, new: Sequence[str]) -> None:
         own = self._fit.lines[self._own[i]]
-        if not any(knew(self._old[i], own, line) for line in new):
+        if not any(has_file_words(self._old[i], own, line) for line in new):
             raise UnsafeError("a line that is to go has other words")
 
-    def _line(self, i: int | None, k: int, change: Changed) -> str:
+    def _line(self, i: int | None, k: int, change: LineChange) -> str:
         new = self._new[k]
         if not new.strip():
-            own = self.indentation.shift(new) if new and new in map(indent_of, self._old) else None
+            own = self.indentation.shift(new) if new and new in map(extract_indent, self._old) else None
             return own if own and ("\t" in own) != ("\t" in new) else new
         body = self._body(i, new)
         if k == 0 and self._fit.inside_line:
-            return f"{indent_of(new)}{body}"
+            return f"{extract_indent(new)}{body}"
         return f"{self._indent(i, k, change)}{body}"
 
     def _body(self, i: int | None, new: str) -> str:
@@ -130,31 +132,31 @@ class Patch:
         line that moves."""
         body = new.lstrip()
         if i is None:
-            return self._moved.get(body.rstrip()) or self._looks.of_file(body)
-        if self._needs(i) <= Rung.BOTH_SIDES:
+            return self._moved.get(body.rstrip()) or self._looks.to_file(body)
+        if self._needs(i) <= Tolerance.BOTH_SIDES:
             own = self._fit.lines[self._own[i]]
-            return self._looks.of_file(body.rstrip()) + _end(own if _end(new) == _end(self._old[i]) else new)
+            return self._looks.to_file(body.rstrip()) + _end(own if _end(new) == _end(self._old[i]) else new)
         old, own = self._old[i].lstrip(), self._fit.lines[self._own[i]].lstrip()
-        if self._needs(i) is Rung.TOKENS and knew(old, own, body):
+        if self._needs(i) is Tolerance.TOKENS and has_file_words(old, own, body):
             return body
-        if self._needs(i) is Rung.TOKENS and not only_renamed(old, own):
+        if self._needs(i) is Tolerance.TOKENS and not has_only_renames(old, own):
             raise UnsafeError("a line that is to change has more or fewer words")
-        both = merged(old, own, self._looks.of_file(body))
+        both = merge_line(old, own, self._looks.to_file(body))
         if both is not None:
             return both
-        if self._needs(i) is Rung.TOKENS:
+        if self._needs(i) is Tolerance.TOKENS:
             raise UnsafeError("a line that is to change has other words where it changes")
-        return self._looks.of_file(body)
+        return self._looks.to_file(body)
 
-    def _indent(self, i: int | None, k: int, change: Changed) -> str:
-        own = self._edge_indent(indent_of(self._new[k]), k, change)
+    def _indent(self, i: int | None, k: int, change: LineChange) -> str:
+        own = self._edge_indent(extract_indent(self._new[k]), k, change)
         if own is None and i is not None and is_same_line(self._old[i], self._new[k]):
-            own = indent_of(self._fit.lines[self._own[i]])
+            own = extract_indent(self._fit.lines[self._own[i]])
         if own is None:
             raise UnsafeError("the indentation of the lines that {new} adds cannot be told")
         return own
 
-    def _edge_indent(self, indent: str, k: int, change: Changed) -> str | None:
+    def _edge_indent(self, indent: str, k: int, change: LineChange) -> str | None:
         """Where only the first or the last line is out of line, the new first or last line is so too, and no other; of
         a line beside it nobody can tell."""
         first, last = self.indentation.first, self.indentation.last
@@ -169,7 +171,7 @@ class Patch:
             return None
         return self.indentation.shift(indent)
 
-    def _replacement(self, part: _Part) -> Replacement | None:
+    def _replacement(self, part: _LinePart) -> Replacement | None:
         lines, span, starts = self._fit.lines, self._fit.span, self._starts
         if part.first == part.end:
             return _insertion(starts, part, len(lines)) if part.new else None
@@ -182,23 +184,23 @@ class Patch:
         return Replacement(start - 1, end, "") if part.first else Replacement(span.start, span.end, "")
 
 
-def _at_file_depth(fit: Fit) -> Fit:
+def _at_file_depth(fit: Candidate) -> Candidate:
     """The fit with the old lines at the file's depth, if the new ones are: then new lines come in as they are."""
     first = int(fit.inside_line)
     own = {i: fit.lines[j] for i, j in fit.pairs if i is not None and j is not None and i >= first}
     old, new = fit.reading.old, fit.reading.new
     if not is_at_file_depth(old, ["", *new[1:]] if first else new, own):
         return fit
-    old = [f"{indent_of(own[i])}{line.lstrip()}" if i in own else line for i, line in enumerate(old)]
+    old = [f"{extract_indent(own[i])}{line.lstrip()}" if i in own else line for i, line in enumerate(old)]
     return msgspec.structs.replace(fit, reading=fit.reading._replace(old=old))
 
 
-def _joined(parts: Iterable[_Part]) -> Iterator[_Part]:
+def _joined(parts: Iterable[_LinePart]) -> Iterator[_LinePart]:
     """Parts that touch are one."""
-    last: _Part | None = None
+    last: _LinePart | None = None
     for part in parts:
         if last is not None and part.first <= last.end:
-            last = _Part(last.first, max(last.end, part.end), last.new + part.new)
+            last = _LinePart(last.first, max(last.end, part.end), last.new + part.new)
             continue
         if last is not None:
             yield last
@@ -212,7 +214,7 @@ def _end(line: str) -> str:
     return line[len(line.rstrip()) :]
 
 
-def _insertion(starts: list[int], part: _Part, count: int) -> Replacement:
+def _insertion(starts: list[int], part: _LinePart, count: int) -> Replacement:
     text = "\n".join(part.new)
     if part.first < count:
         return Replacement(starts[part.first], starts[part.first], f"{text}\n")

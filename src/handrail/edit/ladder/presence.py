@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from handrail.edit.ladder.nearness import tolerated
-from handrail.edit.ladder.typography import PLAIN
+from handrail.edit.ladder.nearness import count_tolerated_lines
+from handrail.edit.ladder.typography import PLAIN_CHARACTERS
 from handrail.edit.omission.marks import is_mark
 
-_SCANNED = 200_000_000
+_MAX_SCANNED_CHARS = 200_000_000
 """Characters that are searched at most."""
-_UNSEEN = [odd for odd, plain in PLAIN.items() if not plain]
+_UNSEEN = [odd for odd, plain in PLAIN_CHARACTERS.items() if not plain]
 
 
 def may_be_in(text: str, old: Sequence[str]) -> bool:
@@ -19,8 +19,8 @@ def may_be_in(text: str, old: Sequence[str]) -> bool:
     full = [line for line in old if line.strip() and not is_mark(line)]
     said = (re.findall(r"\w+", line) for line in full)
     longest = sorted((max(words, key=len) for words in said if words), key=len, reverse=True)
-    left = tolerated(len(full))
-    for word in longest[: max(2, _SCANNED // (len(text) + 1))]:
+    left = count_tolerated_lines(len(full))
+    for word in longest[: max(2, _MAX_SCANNED_CHARS // (len(text) + 1))]:
         left -= word not in text
         if left < 0:
             return False

@@ -16,7 +16,7 @@ _ENTITY = re.compile("|".join(_ENTITIES))
 FENCES = ("```", "~~~")
 
 
-class Reading(NamedTuple):
+class EditReading(NamedTuple):
     """What the texts are taken to say."""
 
     name: str
@@ -29,13 +29,13 @@ class Reading(NamedTuple):
     """The line that it begins in, where what looks like line numbers may be something else."""
 
 
-def readings(old: str, new: str) -> Iterator[Reading]:
+def list_readings(old: str, new: str) -> Iterator[EditReading]:
     """The ways to read an edit. Both texts are read the same way."""
     yield _reading("", old, new)
     for form in ("NFC", "NFD"):
         if not old.isascii() and normalize(form, old) != old:
             yield _reading("typography", normalize(form, old), normalize(form, new))
-    bare = without_numbers(old, new)
+    bare = strip_line_numbers(old, new)
     if bare:
         yield _reading("line-numbers", *bare)._replace(stated=_stated(old))
     fenced = _FENCED.fullmatch(old), _FENCED.fullmatch(new)
@@ -48,15 +48,15 @@ def readings(old: str, new: str) -> Iterator[Reading]:
             yield _reading("escape-normalised", one, other)
 
 
-def _reading(name: str, old: str, new: str) -> Reading:
+def _reading(name: str, old: str, new: str) -> EditReading:
     """A newline that ends both ends their last lines; one that only the old text has is a blank line that goes."""
     one, other = old.split("\n"), new.split("\n")
     if one[-1] or other[-1] or len(one) == 1:
-        return Reading(name, one, other, terminated=False)
-    return Reading(name, one[:-1], other[:-1], terminated=True)
+        return EditReading(name, one, other, terminated=False)
+    return EditReading(name, one[:-1], other[:-1], terminated=True)
 
 
-def without_numbers(old: str, new: str) -> tuple[str, str] | None:
+def strip_line_numbers(old: str, new: str) -> tuple[str, str] | None:
     """Without the line numbers that listings show; the new text may have them, from the same on, or not at all."""
     bare = _bare(old)
     if bare is None:

@@ -1,6 +1,6 @@
 """The names of the strategies, in the order they are tried, and what each forgives."""
 
-from handrail.edit.ladder.fitting import Rung
+from handrail.edit.ladder.fitting import Tolerance
 
 FORGIVEN = {
     "line-trimmed": "white space around lines",
@@ -18,12 +18,12 @@ FORGIVEN = {
 """Those behind `exact`, which forgives nothing."""
 
 NAMES = {
-    Rung.NOTHING: "trimmed-boundary",
-    Rung.LINE_ENDS: "line-trimmed",
-    Rung.BOTH_SIDES: "line-trimmed",
-    Rung.BOUNDARY: "trimmed-boundary",
-    Rung.WHITE_SPACE: "whitespace-normalised",
-    Rung.TYPOGRAPHY: "typography",
+    Tolerance.NOTHING: "trimmed-boundary",
+    Tolerance.LINE_ENDS: "line-trimmed",
+    Tolerance.BOTH_SIDES: "line-trimmed",
+    Tolerance.BOUNDARY: "trimmed-boundary",
+    Tolerance.WHITE_SPACE: "whitespace-normalised",
+    Tolerance.TYPOGRAPHY: "typography",
 }
 """What a place that needs so much forgiven was found by; one that is only moved is indentation-flexible.
 

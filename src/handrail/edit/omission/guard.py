@@ -37,19 +37,19 @@ class Placeholder(NamedTuple):
     """How many lines of the old text would be gone with it."""
 
 
-def placeholder(old: str, new: str, path: str) -> Placeholder | None:
+def find_placeholder(old: str, new: str, path: str) -> Placeholder | None:
     """The first placeholder that comes in place of real lines; both texts have plain newlines."""
     return _first(old, new, path, certain=False)
 
 
-def certain_placeholder(old: str, new: str, path: str) -> Placeholder | None:
+def find_certain_placeholder(old: str, new: str, path: str) -> Placeholder | None:
     """The same for a whole file, where dots alone may be meant: only what says in words that something is left out."""
     return _first(old, new, path, certain=True)
 
 
 def refuse_omission(old: str, new: str, path: str) -> None:
     """OMITTED_TEXT where a part of a file would become a placeholder."""
-    found = placeholder(old, new, path)
+    found = find_placeholder(old, new, path)
     if found:
         advice = "Send the real lines in its place, or leave out both it and them."
         raise _refusal(found, "newText", advice)
@@ -57,7 +57,7 @@ def refuse_omission(old: str, new: str, path: str) -> None:
 
 def refuse_omission_in_file(old: str, new: str, path: str) -> None:
     """OMITTED_TEXT where a file would lose lines to a placeholder that says so in words."""
-    found = certain_placeholder(old, new, path)
+    found = find_certain_placeholder(old, new, path)
     if found:
         advice = "Send the whole content with the real lines, or change a part of the file with edit."
         raise _refusal(found, "content", advice)
@@ -67,9 +67,9 @@ def _first(old: str, new: str, path: str, *, certain: bool) -> Placeholder | Non
     lowered = new.lower()
     if not old or not any(sign in lowered for sign in _SIGNS):
         return None
-    from handrail.edit.omission.lost_lines import placeholders  # noqa: PLC0415  few edits come to this
+    from handrail.edit.omission.lost_lines import list_placeholders  # noqa: PLC0415  few edits come to this
 
-    return next(placeholders(old, new, path, certain=certain), None)
+    return next(list_placeholders(old, new, path, certain=certain), None)
 
 
 def _refusal(found: Placeholder, where: str, advice: str) -> ToolError:

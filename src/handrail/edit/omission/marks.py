@@ -7,14 +7,14 @@ single words: "the rest of the function stays the same" is a mark, "the rest of 
 import re
 from typing import NamedTuple
 
-from handrail.edit.omission.words import are_certain, are_likely
+from handrail.edit.omission.words import is_certain_wording, is_likely_wording
 
-_LONGEST = 200
+_MAX_MARK_CHARS = 200
 """A mark is short; longer lines are not looked at."""
-_WORDS = 14
+_MAX_MARK_SPACES = 14
 
 
-class Mark(NamedTuple):
+class OmissionMark(NamedTuple):
     """What a line says about lines that are not there."""
 
     words: str
@@ -34,33 +34,33 @@ def is_mark(line: str) -> bool:
     return may_be_mark(line) and _whole(line.strip()) is not None
 
 
-def mark_of(line: str) -> Mark | None:
+def parse_mark(line: str) -> OmissionMark | None:
     """The mark that a line is, or that closes it."""
     return (_whole(line.strip()) or _inline(line)) if may_be_mark(line) else None
 
 
 def may_be_mark(line: str) -> bool:
     """Whether it is worth looking: quick, and true of every mark."""
-    return len(line) <= _LONGEST and _SIGNS.search(line) is not None
+    return len(line) <= _MAX_MARK_CHARS and _SIGNS.search(line) is not None
 
 
-def _whole(text: str) -> Mark | None:
+def _whole(text: str) -> OmissionMark | None:
     """A line that is nothing but a mark."""
     peeled = _peeled(text)
     if peeled.bare and not _is_english(text):
         return None
     words = " ".join(_BETWEEN.sub(" ", peeled.inner.lower()).split())
-    if words.count(" ") > _WORDS:
+    if words.count(" ") > _MAX_MARK_SPACES:
         return None
     if not words:
-        return Mark("", certain=False, bare=peeled.bare) if peeled.dots else None
+        return OmissionMark("", certain=False, bare=peeled.bare) if peeled.dots else None
     if _ASIDE.match(words) or (peeled.bare and " " not in words and not (peeled.dots or words == "snip")):
         return None
     dotted, behind_dots = bool(peeled.dots) or peeled.bracketed, "before" in peeled.dots
-    certain = are_certain(words, dotted=dotted, behind_dots=behind_dots)
-    if certain or are_likely(words, behind_dots=behind_dots, before_dots="after" in peeled.dots):
+    certain = is_certain_wording(words, dotted=dotted, behind_dots=behind_dots)
+    if certain or is_likely_wording(words, behind_dots=behind_dots, before_dots="after" in peeled.dots):
         plain = not dotted or text[0] == "*"
-        return Mark(words, certain=certain, bare=peeled.bare, plain=plain, bulleted=text[0] in "#*-")
+        return OmissionMark(words, certain=certain, bare=peeled.bare, plain=plain, bulleted=text[0] in "#*-")
     return None
 
 
@@ -152,7 +152,7 @@ _STUB = re.compile(r"\s*(?:pass|return|return None|return null);?\s+(?P<inner>(?
 _TRAILING = re.compile(rf"\s(?P<inner>(?://|#|--|/\*|<!--)\s*{_ELLIPSIS}.*)$")
 
 
-def _inline(line: str) -> Mark | None:
+def _inline(line: str) -> OmissionMark | None:
     """A mark behind code: `f() { /* unchanged */ }`, `class A {  // ... methods ...`, `pass  # rest unchanged`."""
     found = _BODY.search(line) or _TRAILING.search(line) or _STUB.match(line)
     if not found or _uncommented(line.strip())[1]:

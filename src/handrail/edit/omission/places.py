@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from handrail.edit.omission.marks import Mark
+from handrail.edit.omission.marks import OmissionMark
 
 _PROSE = frozenset(("md", "mdx", "markdown", "rst", "txt", "adoc", "asciidoc", "org", "tex", "textile", "wiki", ""))
 _PROSE_OR_NOT = frozenset(("txt", ""))
@@ -21,17 +21,17 @@ _CODE = frozenset(
 """Where dots alone are no statement and no end of a document."""
 _VARIADIC = frozenset(("c", "h", "cc", "cpp", "cxx", "hpp", "hh", "m", "mm", "php", "rb"))
 """Where they may be the last of several parameters."""
-_SUBJECT = 3
+_MAX_FRAGMENT_WORDS = 3
 """A sentence of fewer words may be the end of another one."""
 
 
-def counts(mark: Mark, number: int, after: Sequence[str], path: str) -> bool:
+def is_placeholder_here(mark: OmissionMark, number: int, after: Sequence[str], path: str) -> bool:
     """Whether the mark in this line says that lines were left out."""
     kind = _kind(path)
     if kind in _PROSE:
         return mark.certain and not _is_prose(mark, kind)
     if mark.words:
-        return not (mark.plain and mark.words.count(" ") < _SUBJECT and _explains(number, after))
+        return not (mark.plain and mark.words.count(" ") < _MAX_FRAGMENT_WORDS and _explains(number, after))
     if not mark.bare:
         sign = after[number].lstrip()[:1]
         around = _above(number, after).lstrip(), _below(number, after).lstrip()
@@ -39,7 +39,7 @@ def counts(mark: Mark, number: int, after: Sequence[str], path: str) -> bool:
     return _dots_count(number, after, kind)
 
 
-def says_so(mark: Mark, path: str) -> bool:
+def is_explicit(mark: OmissionMark, path: str) -> bool:
     """Whether a mark is one whatever comes with it. A sentence may also speak of what the program does, unless it is a
     comment about code."""
     speaks_of_code = not mark.bare and "code" in mark.words.split()
@@ -59,7 +59,7 @@ def _kind(path: str) -> str:
     return name.rpartition(".")[2] if "." in name else ""
 
 
-def _is_prose(mark: Mark, kind: str) -> bool:
+def _is_prose(mark: OmissionMark, kind: str) -> bool:
     if mark.bulleted:
         return mark.plain or kind not in _PROSE_OR_NOT
     return mark.plain and mark.bare
@@ -108,7 +108,7 @@ _DEFINITION = re.compile(r"\s*(?:@|(?:async\s+)?(?:def|class)\b)")
 
 def _is_example(number: int, after: Sequence[str]) -> bool:
     """Whether a line belongs to what a doctest is given, or expects."""
-    for at in range(number - 1, max(number - _EXAMPLE, 0) - 1, -1):
+    for at in range(number - 1, max(number - _MAX_DOCTEST_LINES, 0) - 1, -1):
         if not after[at].strip():
             return False
         if after[at].lstrip().startswith((">>>", "Traceback ")):
@@ -116,7 +116,7 @@ def _is_example(number: int, after: Sequence[str]) -> bool:
     return False
 
 
-_EXAMPLE = 50
+_MAX_DOCTEST_LINES = 50
 """Lines of a doctest that are looked through for its beginning."""
 
 
@@ -145,10 +145,10 @@ def _below(number: int, after: Sequence[str]) -> str:
 
 def _next(number: int, after: Sequence[str]) -> str:
     """The next line that is not blank."""
-    return next((line for line in after[number + 1 : number + _BLANK] if line.strip()), "")
+    return next((line for line in after[number + 1 : number + _LOOK_AHEAD_LINES] if line.strip()), "")
 
 
-_BLANK = 4
+_LOOK_AHEAD_LINES = 4
 
 
 def _indent(line: str) -> str:

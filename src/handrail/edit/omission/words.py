@@ -67,22 +67,22 @@ _IN_DOTS = "|".join(
 _BEHIND_DOTS = rf"{_VERB}{_THE}{_KEPT}{_NAME}{{0,4}}"
 _LIKELY_BEHIND_DOTS = rf"(?:and )?(?:so on|so forth|etc|more)|{_THE}(?:other|more|additional){_NAME}{{1,3}}"
 _LIKELY_WITH_DOTS = rf"{_THE}(?:other|more|additional){_NAME}{{0,1}} (?:{_PROGRAMMING})"
-_BETWEEN = 8
+_MAX_WORDS_BETWEEN_DOTS = 8
 """Words between dots that may be any."""
 
 
-def are_certain(words: str, *, dotted: bool, behind_dots: bool) -> bool:
+def is_certain_wording(words: str, *, dotted: bool, behind_dots: bool) -> bool:
     """Whether the words say so; dots or brackets around them make fewer words enough."""
     if _match(_SENTENCES, words):
         return True
     return dotted and (_match(_IN_DOTS, words) or (behind_dots and _match(_BEHIND_DOTS, words)))
 
 
-def are_likely(words: str, *, behind_dots: bool, before_dots: bool) -> bool:
+def is_likely_wording(words: str, *, behind_dots: bool, before_dots: bool) -> bool:
     """Whether words with dots stand for something else: few between dots, or some that always do."""
     if not behind_dots:
         return before_dots and _match(_LIKELY_WITH_DOTS, words)
-    return (before_dots and words.count(" ") < _BETWEEN) or _match(_LIKELY_BEHIND_DOTS, words)
+    return (before_dots and words.count(" ") < _MAX_WORDS_BETWEEN_DOTS) or _match(_LIKELY_BEHIND_DOTS, words)
 
 
 def _match(grammar: str, words: str) -> bool:

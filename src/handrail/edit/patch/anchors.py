@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from handrail.edit.patch.text_lines import TextLines
 
-_MOST = 100
+_MAX_ANCHOR_PLACES = 100
 """Places of an anchor that are looked into one by one."""
 
 
@@ -21,15 +21,15 @@ class Window(NamedTuple):
     """Whether the anchor is a line that nothing belongs to: then they are those behind it."""
 
 
-def windows(text: TextLines, anchors: Sequence[str], low: int) -> list[Window] | str:
+def find_anchor_windows(text: TextLines, anchors: Sequence[str], low: int) -> list[Window] | str:
     """What belongs to anchors, each inside the one before, from a line on; or the anchor that is not there."""
     found = [Window(low, len(text))]
     for anchor in anchors:
         places = sorted({at for window in found for at in _named(text, anchor, window, low)})
         if not places:
             return anchor
-        if len(places) > _MOST:
-            found = [Window(max(places[0], low), len(text), at) for at in places[:_MOST]]
+        if len(places) > _MAX_ANCHOR_PLACES:
+            found = [Window(max(places[0], low), len(text), at) for at in places[:_MAX_ANCHOR_PLACES]]
             continue
         found = [Window(max(at, low), text.block(at).end, at, text.block(at).alone) for at in places]
     return found
@@ -48,11 +48,11 @@ def _lines_of(text: TextLines, anchor: str, low: int, high: int) -> list[int]:
     by how they begin."""
     alike = _between(text.alike(anchor), low, high)
     exactly = [at for at in alike if text.lines[at].rstrip() == anchor.rstrip()]
-    if exactly and len(alike) <= _MOST:
+    if exactly and len(alike) <= _MAX_ANCHOR_PLACES:
         return exactly
     return alike or _between(text.beginning(anchor), low, high)
 
 
 def _between(numbers: Sequence[int], low: int, high: int) -> list[int]:
     start, end = bisect_left(numbers, low), bisect_left(numbers, high)
-    return list(numbers[start : min(end, start + _MOST + 1)])
+    return list(numbers[start : min(end, start + _MAX_ANCHOR_PLACES + 1)])

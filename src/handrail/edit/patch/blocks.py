@@ -10,7 +10,7 @@ _CLOSERS = ("}", ")", "]", "end")
 _OPENERS = ("{", "(", "[", ":", "=>", "do", "then")
 
 
-class Block(NamedTuple):
+class IndentBlock(NamedTuple):
     """What belongs to a line."""
 
     end: int
@@ -19,10 +19,10 @@ class Block(NamedTuple):
     """Whether nothing belongs to the line."""
 
 
-def blocks(lines: Sequence[str]) -> list[Block]:
+def parse_indent_blocks(lines: Sequence[str]) -> list[IndentBlock]:
     """The block of every line. Each is looked at once."""
-    groups: list[_Group] = [_Group(-1, len(lines))] * len(lines)
-    still_open: list[_Group] = [_Group(-1, len(lines))]  # the outermost first
+    groups: list[_BlockGroup] = [_BlockGroup(-1, len(lines))] * len(lines)
+    still_open: list[_BlockGroup] = [_BlockGroup(-1, len(lines))]  # the outermost first
     for number, line in enumerate(lines):
         words = line.strip()
         if words:
@@ -32,28 +32,28 @@ def blocks(lines: Sequence[str]) -> list[Block]:
     return [_block(group) for group in groups]
 
 
-class _Group(msgspec.Struct):
+class _BlockGroup(msgspec.Struct):
     """A line, and those at its depth that go on with what it opened."""
 
     depth: int
     end: int
-    around: "_Group | None" = None
+    around: "_BlockGroup | None" = None
     opens: bool = False
 
 
-def _placed(still_open: list[_Group], number: int, words: str, depth: int) -> _Group:
+def _placed(still_open: list[_BlockGroup], number: int, words: str, depth: int) -> _BlockGroup:
     """The group of the next line. What it ends is open no more."""
     outer = bisect_left(still_open, depth, key=lambda group: group.depth)
     around = still_open[outer - 1]
     if words.startswith("#"):  # a comment, or what a preprocessor reads, may stand anywhere and ends nothing
-        return _Group(depth, number + 1, around)
+        return _BlockGroup(depth, number + 1, around)
     beside = next((group for group in still_open[outer:] if group.depth == depth), None)
     closes = words.startswith(_CLOSERS) or words == "{"
     for ended in still_open[outer:]:
         ended.end = number + (closes and ended is beside)
     del still_open[outer:]
     if beside is None or not (closes and words.endswith(_OPENERS)):
-        beside = _Group(depth, number + 1, around)
+        beside = _BlockGroup(depth, number + 1, around)
     else:
         beside.opens = True
     around.opens = True
@@ -61,10 +61,10 @@ def _placed(still_open: list[_Group], number: int, words: str, depth: int) -> _G
     return beside
 
 
-def _block(group: _Group) -> Block:
+def _block(group: _BlockGroup) -> IndentBlock:
     if group.opens or group.around is None:
-        return Block(group.end, alone=False)
-    return Block(group.around.end, alone=True)
+        return IndentBlock(group.end, alone=False)
+    return IndentBlock(group.around.end, alone=True)
 
 
 def _indentation(line: str) -> int:

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from handrail.edit.patch.hunk_header import anchor, numbers
-from handrail.edit.patch.hunk_lines import HunkHead, hunk_of
-from handrail.edit.patch.model import FilePatch, Hunk, malformed, quoted
+from handrail.edit.patch.hunk_header import parse_anchor, parse_hunk_range
+from handrail.edit.patch.hunk_lines import HunkHead, build_hunk
+from handrail.edit.patch.model import FilePatch, Hunk, build_patch_error
+from handrail.protocol.text import quote_text
 
 _FILE = re.compile(r"\*\*\* (Add|Update|Delete) File:(.*)")
 _MOVE = re.compile(r"\*\*\* Move to:(.*)")
@@ -18,14 +19,16 @@ def is_header(line: str) -> bool:
     return _FILE.match(line) is not None
 
 
-def envelope(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
+def parse_envelope(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
     """The files of an envelope, whose first line has a number."""
     starts = [at for at, line in enumerate(lines) if is_header(line)]
     before = next((at for at, line in enumerate(lines[: starts[0] if starts else None]) if line.strip()), None)
     if before is not None:
-        raise malformed(first + before, f"{quoted(lines[before])} is no header. A file begins with one of {_KNOWN}.")
+        raise build_patch_error(
+            first + before, f"{quote_text(lines[before])} is no header. A file begins with one of {_KNOWN}."
+        )
     if not starts:
-        raise malformed(first, f"there is no file in the patch. A file begins with one of {_KNOWN}.")
+        raise build_patch_error(first, f"there is no file in the patch. A file begins with one of {_KNOWN}.")
     ends = (*starts[1:], len(lines))
     return tuple(_file(lines[start:end], first + start) for start, end in zip(starts, ends, strict=True))
 
@@ -34,7 +37,7 @@ def _file(lines: Sequence[str], number: int) -> FilePatch:
     found = _FILE.match(lines[0])
     path = found[2].strip() if found else ""
     if not path:
-        raise malformed(number, "a header without the path of a file.")
+        raise build_patch_error(number, "a header without the path of a file.")
     action, body = (found[1] if found else ""), lines[1:]
     if action == "Add":
         return FilePatch(action="add", path=path, line=number, content=_content(body, number + 1))
@@ -51,7 +54,9 @@ def _content(body: Sequence[str], number: int) -> str:
         end -= 1
     for at, line in enumerate(body[:end]):
         if line.rstrip("\r") and not line.startswith("+"):
-            raise malformed(number + at, f"every line of a new file begins with +, and {quoted(line)} does not.")
+            raise build_patch_error(
+                number + at, f"every line of a new file begins with +, and {quote_text(line)} does not."
+            )
     return "".join(f"{line[1:]}\n" for line in body[:end])
 
 
@@ -60,11 +65,13 @@ def _update(path: str, body: Sequence[str], number: int) -> FilePatch:
     moved = _MOVE.match(body[start]) if start < len(body) else None
     target = moved[1].strip() if moved else None
     if target == "":
-        raise malformed(number + 1 + start, "*** Move to: without a path.")
+        raise build_patch_error(number + 1 + start, "*** Move to: without a path.")
     start += moved is not None
     hunks = _hunks(path, body[start:], number + 1 + start)
     if not hunks and target is None:
-        raise malformed(number, f"the update of {path} has no hunks. Give lines that begin with space, - and +.")
+        raise build_patch_error(
+            number, f"the update of {path} has no hunks. Give lines that begin with space, - and +."
+        )
     action = "update" if target is None else "move"
     return FilePatch(action=action, path=path, target=target, line=number, hunks=tuple(hunks))
 
@@ -80,21 +87,23 @@ def _hunks(path: str, lines: Sequence[str], number: int) -> list[Hunk]:
             at += 1
         at_end = at < len(lines) and lines[at].rstrip() == _END_OF_FILE
         if at < len(lines) and lines[at].startswith("*** ") and not at_end:
-            raise malformed(number + at, f"{quoted(lines[at])} has no meaning here. After hunks comes {_KNOWN}.")
+            raise build_patch_error(
+                number + at, f"{quote_text(lines[at])} has no meaning here. After hunks comes {_KNOWN}."
+            )
         head = HunkHead(
             number=len(hunks) + 1,
             line=number + start,
             body=number + body,
             path=path,
-            anchors=tuple(name for line in heads for name in anchor(line)),
-            said=next((said for line in reversed(heads) if (said := numbers(line))), None),
+            anchors=tuple(name for line in heads for name in parse_anchor(line)),
+            said=next((said for line in reversed(heads) if (said := parse_hunk_range(line))), None),
         )
         full = [line for line in lines[body:at] if line.rstrip("\r")]
         if full:
             appends = not head.anchors and head.said is None and all(line.startswith("+") for line in full)
-            hunks.append(hunk_of(head, lines[body:at], at_end=at_end or appends))
+            hunks.append(build_hunk(head, lines[body:at], at_end=at_end or appends))
         elif heads or at_end:
-            raise malformed(number + start, f"hunk {head.number} of {path} has no lines.")
+            raise build_patch_error(number + start, f"hunk {head.number} of {path} has no lines.")
         at += at_end
     return hunks
 
@@ -112,4 +121,4 @@ def _body(lines: Sequence[str], at: int) -> int:
 def _refuse_more(lines: Sequence[str], number: int, rule: str) -> None:
     for at, line in enumerate(lines):
         if line.strip():
-            raise malformed(number + at, f"{quoted(line)}: {rule}.")
+            raise build_patch_error(number + at, f"{quote_text(line)}: {rule}.")

@@ -9,7 +9,7 @@ from handrail.edit.patch.model import Hunk
 from handrail.edit.patch.text_lines import TextLines
 
 
-class Fit(msgspec.Struct, frozen=True):
+class PlacedHunk(msgspec.Struct, frozen=True):
     """Where a hunk is, in lines from 0, and what it replaces there."""
 
     start: int
@@ -18,14 +18,14 @@ class Fit(msgspec.Struct, frozen=True):
     replacements: tuple[Replacement, ...]
 
 
-class Target:
+class PatchTarget:
     """A file that hunks are put into, one behind the other."""
 
     def __init__(self, text: str, path: str, readable: str | None = None) -> None:
         self.lines = TextLines(text)
         self.path = path
         self._readable = None if readable is None or readable == text else readable
-        self.fits: list[Fit] = []
+        self.fits: list[PlacedHunk] = []
         self._offset = 0
         """How far the last hunk that stated its line was off."""
 
@@ -34,7 +34,7 @@ class Target:
         """The first line, from 0, that the next hunk can begin with."""
         return self.fits[-1].end if self.fits else 0
 
-    def add(self, hunk: Hunk, fit: Fit) -> None:
+    def add(self, hunk: Hunk, fit: PlacedHunk) -> None:
         """The next hunk has its place."""
         if hunk.stated is not None:
             self._offset = fit.start - _stated(hunk)

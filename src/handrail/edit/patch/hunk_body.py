@@ -3,9 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from handrail.edit.patch.hunk_header import Numbers, anchor, counted_end, is_line, numbers
-from handrail.edit.patch.hunk_lines import HunkHead, hunk_of
-from handrail.edit.patch.model import Hunk, malformed, quoted
+from handrail.edit.patch.hunk_header import HunkRange, find_counted_end, is_hunk_line, parse_anchor, parse_hunk_range
+from handrail.edit.patch.hunk_lines import HunkHead, build_hunk
+from handrail.edit.patch.model import Hunk, build_patch_error
+from handrail.protocol.text import quote_text
 
 _SIGNATURE = "-- "
 """What `git format-patch` ends with."""
@@ -24,44 +25,44 @@ def is_mail(line: str) -> bool:
     return _MAIL.match(line) is not None
 
 
-def hunks_at(lines: Sequence[str], at: int, first: int, path: str) -> tuple[list[Hunk], int]:
+def parse_hunks(lines: Sequence[str], at: int, first: int, path: str) -> tuple[list[Hunk], int]:
     """The hunks that begin at a line, and where what comes behind them begins."""
     hunks: list[Hunk] = []
     while True:
         start = _next_full(lines, at)
         if start == len(lines) or not lines[start].startswith("@@") or lines[start].startswith("@@@"):
             return hunks, at
-        said = numbers(lines[start])
+        said = parse_hunk_range(lines[start])
         at = _end(lines, start + 1, said)
         if at == start + 1:
-            raise malformed(first + start, f"hunk {len(hunks) + 1} of {path} has no lines.")
+            raise build_patch_error(first + start, f"hunk {len(hunks) + 1} of {path} has no lines.")
         head = HunkHead(
             number=len(hunks) + 1,
             line=first + start,
             body=first + start + 1,
             path=path,
-            anchors=tuple(anchor(lines[start])),
+            anchors=tuple(parse_anchor(lines[start])),
             said=said,
         )
-        hunks.append(hunk_of(head, lines[start + 1 : at]))
+        hunks.append(build_hunk(head, lines[start + 1 : at]))
         _refuse_unsigned(lines, start + 1, at, first, said)
 
 
-def _refuse_unsigned(lines: Sequence[str], start: int, at: int, first: int, said: Numbers | None) -> None:
+def _refuse_unsigned(lines: Sequence[str], start: int, at: int, first: int, said: HunkRange | None) -> None:
     """A line behind a hunk that lacks some, which can only be one of them without its sign."""
-    if at == len(lines) or is_line(lines[at]) or lines[at].startswith(_NEXT):
+    if at == len(lines) or is_hunk_line(lines[at]) or lines[at].startswith(_NEXT):
         return
     old = sum(line[:1] not in {"+", "\\"} for line in lines[start:at])
     new = sum(line[:1] not in {"-", "\\"} for line in lines[start:at])
     lacks = said is not None and old < said.old and new < said.new
     if lacks or lines[at].startswith("\\"):
-        problem = f"{quoted(lines[at])} begins with none of space, - and +, as every line of a hunk does."
-        raise malformed(first + at, problem)
+        problem = f"{quote_text(lines[at])} begins with none of space, - and +, as every line of a hunk does."
+        raise build_patch_error(first + at, problem)
 
 
-def _end(lines: Sequence[str], at: int, said: Numbers | None) -> int:
+def _end(lines: Sequence[str], at: int, said: HunkRange | None) -> int:
     for start in (at, _next_full(lines, at)) if said is not None else ():
-        end = counted_end(lines, start, said) if said is not None else None
+        end = find_counted_end(lines, start, said) if said is not None else None
         if end is not None and _is_over(lines, end):
             return end
     return _visible_end(lines, at)
@@ -87,7 +88,7 @@ def _visible_end(lines: Sequence[str], at: int) -> int:
     end = start = at
     while at < len(lines):
         line = lines[at].rstrip("\r")
-        if not is_line(line):
+        if not is_hunk_line(line):
             break
         if is_file_header(lines, at) and at + 2 < len(lines) and lines[at + 2].startswith("@@"):
             break

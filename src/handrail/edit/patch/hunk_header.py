@@ -9,7 +9,7 @@ _NO_NAME = re.compile(r"[ .@…]*|-[\d, ]*\+[\d, ]*(?:@@.*)?")
 """What names nothing: dots, and numbers that were left out or are not as diffs have them."""
 
 
-class Numbers(NamedTuple):
+class HunkRange(NamedTuple):
     """Where a hunk says it begins, and how many lines it says it has."""
 
     start: int
@@ -17,13 +17,13 @@ class Numbers(NamedTuple):
     new: int
 
 
-def numbers(line: str) -> Numbers | None:
+def parse_hunk_range(line: str) -> HunkRange | None:
     """The numbers of an `@@` line."""
     found = _NUMBERED.match(line)
-    return Numbers(int(found[1]), int(found[2] or 1), int(found[4] or 1)) if found else None
+    return HunkRange(int(found[1]), int(found[2] or 1), int(found[4] or 1)) if found else None
 
 
-def anchor(line: str) -> list[str]:
+def parse_anchor(line: str) -> list[str]:
     """What an `@@` line names, if anything: line numbers are none, nor is what follows them."""
     if _NUMBERED.match(line):
         return []
@@ -31,11 +31,11 @@ def anchor(line: str) -> list[str]:
     return [] if _NO_NAME.fullmatch(text.strip()) else [text]
 
 
-def counted_end(lines: Sequence[str], at: int, said: Numbers) -> int | None:
+def find_counted_end(lines: Sequence[str], at: int, said: HunkRange) -> int | None:
     """Where the counts say that lines end that begin at one; None if the lines say something else."""
     old, new = said.old, said.new
     while old > 0 or new > 0:
-        if at == len(lines) or not is_line(lines[at]):
+        if at == len(lines) or not is_hunk_line(lines[at]):
             return None
         sign = lines[at][:1]
         old -= sign not in {"+", "\\"}
@@ -43,16 +43,16 @@ def counted_end(lines: Sequence[str], at: int, said: Numbers) -> int | None:
         at += 1
     if old < 0 or new < 0:
         return None
-    while at < len(lines) and is_mark(lines[at]):
+    while at < len(lines) and is_no_newline_mark(lines[at]):
         at += 1
     return at
 
 
-def is_mark(line: str) -> bool:
+def is_no_newline_mark(line: str) -> bool:
     """Whether a line says that the one before it has no newline: any other that begins so is a line of a file."""
     return line.startswith("\\ ")
 
 
-def is_line(line: str) -> bool:
+def is_hunk_line(line: str) -> bool:
     """Whether a line can be one of a hunk: it has a sign, or is an empty one that has lost it."""
-    return line[:1] in {"", " ", "-", "+", "\r"} or is_mark(line)
+    return line[:1] in {"", " ", "-", "+", "\r"} or is_no_newline_mark(line)

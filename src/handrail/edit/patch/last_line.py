@@ -7,7 +7,7 @@ from handrail.edit.patch.model import Hunk
 from handrail.edit.patch.text_lines import TextLines
 
 
-def settled_end(lines: TextLines, replacements: Sequence[Replacement], last: Hunk | None) -> list[Replacement]:
+def adjust_last_newline(lines: TextLines, replacements: Sequence[Replacement], last: Hunk | None) -> list[Replacement]:
     """Replacements in the text as it is, made of those in one whose last line has its newline. `last` is the hunk that
     the text ends with, if one does."""
     ended = lines.ended

@@ -11,7 +11,7 @@ _MARK = "\ufeff"
 Action = Literal["add", "update", "delete", "move", "copy"]
 
 
-class Line(NamedTuple):
+class PatchLine(NamedTuple):
     """A line of a hunk: one that stays, one that goes, or one that comes."""
 
     sign: Sign
@@ -26,7 +26,7 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     """In its file, from 1."""
     line: int
     """Of the patch, where it begins."""
-    lines: tuple[Line, ...]
+    lines: tuple[PatchLine, ...]
     anchors: tuple[str, ...] = ()
     """Lines of the file that it comes behind, each behind the one before."""
     stated: int | None = None
@@ -40,11 +40,11 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
     """The first line of the patch in it that has no sign, if one has none."""
 
     @property
-    def plain_lines(self) -> list[Line]:
+    def plain_lines(self) -> list[PatchLine]:
         """The lines as they are in a text with plain newlines: what has no newline keeps its carriage return."""
         unended = self._unended
         return [
-            Line(line.sign, line.text[:-1]) if line.text.endswith("\r") and at not in unended else line
+            PatchLine(line.sign, line.text[:-1]) if line.text.endswith("\r") and at not in unended else line
             for at, line in enumerate(self.lines)
         ]
 
@@ -84,7 +84,7 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
         return "".join(f"{line}\n" for line in self.new)
 
 
-def unmarked(hunk: Hunk) -> Hunk:
+def strip_byte_order_mark(hunk: Hunk) -> Hunk:
     """The hunk for a text without its byte order mark, which diffs take for a part of the first line. Where a text is
     nothing but its mark, it has no lines."""
     no_old = hunk.old_open and hunk.old[-1:] == [_MARK]
@@ -116,12 +116,7 @@ class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it is to be executable; None where nothing is said about that."""
 
 
-def malformed(line: int, problem: str) -> ToolError:
+def build_patch_error(line: int, problem: str) -> ToolError:
     """The refusal of a patch that cannot be read."""
     message = f"Line {line} of the patch: {problem} Nothing was changed."
     return ToolError("INVALID_ARGUMENT", message, details={"patchLine": line})
-
-
-def quoted(line: str) -> str:
-    """A line as it may stand in a message."""
-    return repr(line if len(line) <= 80 else f"{line[:79]}…")

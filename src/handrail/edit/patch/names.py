@@ -2,7 +2,8 @@
 
 import re
 
-from handrail.edit.patch.model import malformed, quoted
+from handrail.edit.patch.model import build_patch_error
+from handrail.protocol.text import quote_text
 
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -11,40 +12,40 @@ _TIME = re.compile(r"\s\d{4}-\d\d-\d\d[ T]\d\d:\d\d\S*(?: [+-]\d{4})?$")
 _PREFIXES = frozenset(("ab", "iw", "ci", "cw", "ow", "oi", "ba"))
 """What git puts before the two names: a/ and b/, or letters for index, work tree, commit and object."""
 NOWHERE = "/dev/null"
-_LONGEST = 20_000
+_MAX_NAME_CHARS = 20_000
 """Characters of a name and what follows it: the system takes 4,095 bytes, each of them perhaps as an octal number."""
 
 
-def header_name(text: str, line: int) -> str:
+def parse_header_name(text: str, line: int) -> str:
     """The name behind `---` and `+++`, without the time that may follow it."""
-    if len(text) > _LONGEST:
-        raise malformed(line, f"the name {quoted(text)} is longer than any file can have.")
+    if len(text) > _MAX_NAME_CHARS:
+        raise build_patch_error(line, f"the name {quote_text(text)} is longer than any file can have.")
     if not text.startswith('"'):
         name, tab, _ = text.partition("\t")  # git puts one behind a name with spaces
         return name if tab else _TIME.sub("", name.rstrip()).rstrip()
-    return whole_name(text, line)
+    return parse_whole_name(text, line)
 
 
-def whole_name(text: str, line: int) -> str:
+def parse_whole_name(text: str, line: int) -> str:
     """The name behind `rename from` and its like, where nothing follows."""
     if text.startswith('"'):
         found = _QUOTED.match(text)
         if found is None:
-            raise malformed(line, f"the name {quoted(text)} has no quote at its end.")
+            raise build_patch_error(line, f"the name {quote_text(text)} has no quote at its end.")
         return _unquoted(found[1], line)
     return text
 
 
-def git_names(text: str, line: int) -> tuple[str, str] | None:
+def parse_git_names(text: str, line: int) -> tuple[str, str] | None:
     """Both names behind `diff --git`, with their prefixes; None where they cannot be told apart."""
-    if len(text) > 2 * _LONGEST:
-        raise malformed(line, f"the names {quoted(text)} are longer than any file can have.")
+    if len(text) > 2 * _MAX_NAME_CHARS:
+        raise build_patch_error(line, f"the names {quote_text(text)} are longer than any file can have.")
     first = _QUOTED.match(text)
     if first is not None:
-        return _unquoted(first[1], line), whole_name(text[first.end() + 1 :], line)
+        return _unquoted(first[1], line), parse_whole_name(text[first.end() + 1 :], line)
     if text.endswith('"') and ' "' in text:
         left, _, right = text.partition(' "')
-        return left, whole_name(f'"{right}', line)
+        return left, parse_whole_name(f'"{right}', line)
     middle = len(text) // 2  # nearly always both are the same but for a prefix
     if text[middle : middle + 1] == " " and _prefixes(text[:middle], text[middle + 1 :]) is not None:
         return text[:middle], text[middle + 1 :]
@@ -55,7 +56,7 @@ def git_names(text: str, line: int) -> tuple[str, str] | None:
     return (old, new) if text.count(" ") == 1 else None
 
 
-def without_prefixes(
+def strip_prefixes(
     old: str | None, new: str | None, git: tuple[str, str] | None = None
 ) -> tuple[str | None, str | None]:
     """Two names without what git puts before them, as the names of `diff --git` tell it, or else if it is `a/` and `b/`
@@ -69,7 +70,7 @@ def without_prefixes(
     return old and old.removeprefix(before_old), new and new.removeprefix(before_new)
 
 
-def is_same(name: str | None, said: str) -> bool:
+def is_same_name(name: str | None, said: str) -> bool:
     """Whether a name that may have a prefix is one that has none."""
     return name is not None and said in {name, name.partition("/")[2]}
 
@@ -98,7 +99,9 @@ def _unquoted(text: str, line: int) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError:
-        raise malformed(line, f"the name {quoted(text)} is not UTF-8, and files are named by text here.") from None
+        raise build_patch_error(
+            line, f"the name {quote_text(text)} is not UTF-8, and files are named by text here."
+        ) from None
 
 
 def _byte(found: re.Match[bytes]) -> bytes:

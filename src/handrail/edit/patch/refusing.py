@@ -3,19 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handrail.edit.lines import worded
+from handrail.edit.lines import format_line_range
 from handrail.edit.matching import Span
-from handrail.edit.omission.guard import placeholder
-from handrail.edit.patch.fit import Target
-from handrail.edit.patch.model import Hunk, quoted
+from handrail.edit.omission.guard import find_placeholder
+from handrail.edit.patch.fit import PatchTarget
+from handrail.edit.patch.model import Hunk
 from handrail.edit.patch.text_lines import TextLines
 from handrail.protocol.error import ErrorCode, ToolError
+from handrail.protocol.text import quote_text
 
 _NOTHING = "Nothing was changed."
 _MORE_CONTEXT = "Add lines around it, or an @@ line that names the function or class it is in."
 
 
-def displaced(target: Target, hunk: Hunk, start: int, end: int) -> ToolError:
+def build_displaced_error(target: PatchTarget, hunk: Hunk, start: int, end: int) -> ToolError:
     """Old lines that are not where the hunk says."""
     if hunk.at_end:
         reason = "not at the end of the file, as *** End of File says"
@@ -23,21 +24,21 @@ def displaced(target: Target, hunk: Hunk, start: int, end: int) -> ToolError:
         reason = "not in what belongs to its @@ line. Name what they are in, or leave that line out"
     else:
         reason = f"not behind hunk {hunk.number - 1}, and hunks go in the order of the file"
-    message = f"its old lines are in {worded(start + 1, end)}, which is {reason}."
+    message = f"its old lines are in {format_line_range(start + 1, end)}, which is {reason}."
     return _refusal("NO_MATCH", hunk, target.path, message, {"elsewhere": {"first": start + 1, "last": end}})
 
 
-def repeated(target: Target, hunk: Hunk, places: Sequence[int], *, all_of_them: bool) -> ToolError:
+def build_repeated_error(target: PatchTarget, hunk: Hunk, places: Sequence[int], *, all_of_them: bool) -> ToolError:
     """Old lines that are there several times."""
-    from handrail.edit.refusals.refusals import ambiguous  # noqa: PLC0415  as said
+    from handrail.edit.refusals.refusals import build_ambiguous_error  # noqa: PLC0415  as said
 
     starts, length = target.lines.starts, len(hunk.old)
     spans = [Span(starts[at], starts[min(at + length, len(starts) - 1)]) for at in places]
     _, readable = target.part(0, len(target.lines))
-    return told(target, hunk, ambiguous(readable, "exact", spans, all_of_them=all_of_them))
+    return build_hunk_error(target, hunk, build_ambiguous_error(readable, "exact", spans, all_of_them=all_of_them))
 
 
-def told(target: Target, hunk: Hunk, error: ToolError) -> ToolError:
+def build_hunk_error(target: PatchTarget, hunk: Hunk, error: ToolError) -> ToolError:
     """What the engine of edit says of a hunk. The lines of an unclear place are named in few words."""
     if error.code == "AMBIGUOUS_MATCH":
         return _refusal(error.code, hunk, target.path, _places(error.named_details), error.named_details)
@@ -46,7 +47,7 @@ def told(target: Target, hunk: Hunk, error: ToolError) -> ToolError:
 
 def refuse_placeholder(hunk: Hunk, path: str) -> None:
     """OMITTED_TEXT where real lines would go for one that says that they are left out."""
-    found = placeholder(hunk.old_text, hunk.new_text, path)
+    found = find_placeholder(hunk.old_text, hunk.new_text, path)
     if found is None:
         return
     lost = "a line" if found.lost == 1 else f"{found.lost} lines"
@@ -67,31 +68,31 @@ def refuse_endings(hunk: Hunk, path: str) -> None:
         raise _refusal("INVALID_ARGUMENT", hunk, path, f"{message} {advice}", {})
 
 
-def unknown_anchor(target: Target, hunk: Hunk, anchor: str) -> ToolError:
+def build_unknown_anchor_error(target: PatchTarget, hunk: Hunk, anchor: str) -> ToolError:
     """An `@@` line that names nothing."""
-    inside = f" in what belongs to {quoted(hunk.anchors[0].strip())}" if anchor is not hunk.anchors[0] else ""
+    inside = f" in what belongs to {quote_text(hunk.anchors[0].strip())}" if anchor is not hunk.anchors[0] else ""
     behind = f" behind line {target.low}, where hunk {hunk.number - 1} ends" if target.low else ""
     near = _nearest(target.lines, anchor)
-    hint = f" Near: line {near + 1}, {quoted(target.lines.lines[near].strip())}." if near is not None else ""
-    message = f"there is no line {quoted(anchor.strip())}{inside}{behind}, which its @@ line names.{hint}"
+    hint = f" Near: line {near + 1}, {quote_text(target.lines.lines[near].strip())}." if near is not None else ""
+    message = f"there is no line {quote_text(anchor.strip())}{inside}{behind}, which its @@ line names.{hint}"
     message = f"{message} Give a line of the file as it is."
     return _refusal("NO_MATCH", hunk, target.path, message, {"anchor": anchor[:200]})
 
 
-def twice(hunk: Hunk, path: str, places: Sequence[int]) -> ToolError:
+def build_ambiguous_anchor_error(hunk: Hunk, path: str, places: Sequence[int]) -> ToolError:
     """An `@@` line that names several places."""
     numbers = ", ".join(str(at + 1) for at in places[:3]) + (", …" if len(places) > 3 else "")
     message = f"its @@ line is there {len(places)} times: lines {numbers}. Add lines around what it adds."
     return _refusal("AMBIGUOUS_MATCH", hunk, path, message, {"count": len(places)})
 
 
-def passed(hunk: Hunk, path: str, anchor: int) -> ToolError:
+def build_passed_anchor_error(hunk: Hunk, path: str, anchor: int) -> ToolError:
     """An `@@` line that new lines cannot go behind any more."""
     message = f"its @@ line is line {anchor + 1}, before hunk {hunk.number - 1}, and hunks go in the order of the file."
     return _refusal("NO_MATCH", hunk, path, f"{message} Add lines around what it adds.", {"anchor": anchor + 1})
 
 
-def nowhere(target: Target, hunk: Hunk) -> ToolError:
+def build_missing_position_error(target: PatchTarget, hunk: Hunk) -> ToolError:
     """New lines without any around them."""
     if hunk.stated is not None:
         message = f"it adds lines behind line {hunk.stated}, and {target.path} has {len(target.lines)}."
@@ -101,7 +102,7 @@ def nowhere(target: Target, hunk: Hunk) -> ToolError:
     return _refusal("INVALID_ARGUMENT", hunk, target.path, f"{message} {advice}", {})
 
 
-def inexact(hunk: Hunk, path: str, most: int) -> ToolError:
+def build_inexact_error(hunk: Hunk, path: str, most: int) -> ToolError:
     """Too much of a patch is not as the file is."""
     message = f"{most} hunks before it do not match the file exactly. Read it, and make the patch anew."
     return _refusal("LIMIT_EXCEEDED", hunk, path, message, {})

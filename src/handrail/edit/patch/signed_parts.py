@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from handrail.edit.patch.model import Sign
 
 
-def signed_parts(
+def split_signed_parts(
     signs: Sequence[Sign], old: Sequence[str], new: Sequence[str]
 ) -> list[tuple[int, int, list[str]]] | None:
     """Ranges of the old lines, and the new ones that take their place. None where the two are not as signs say."""
@@ -26,7 +26,7 @@ def signed_parts(
     return parts if (at - 1, seen - 1) == (len(old), len(new)) else None
 
 
-def without_blank_edges(signs: Sequence[Sign], lines: Sequence[str], count: int) -> Iterator[Sequence[Sign]]:
+def strip_blank_edges(signs: Sequence[Sign], lines: Sequence[str], count: int) -> Iterator[Sequence[Sign]]:
     """The signs of a hunk for a place with so many lines: without blank lines that stay, at either end of it."""
     missing = sum(sign != "+" for sign in signs) - count
     lead = next((n for n, (sign, line) in enumerate(zip(signs, lines, strict=True)) if sign != " " or line.strip()), 0)

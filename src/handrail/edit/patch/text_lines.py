@@ -7,14 +7,14 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TypeVar
 
-from handrail.edit.patch.blocks import Block, blocks
+from handrail.edit.patch.blocks import IndentBlock, parse_indent_blocks
 from handrail.protocol.error import ToolError
 
 Key = TypeVar("Key", bound=Hashable)
-_FEW = 50
+_MAX_TRIED_PLACES = 50
 """Places of a line that are looked at one by one."""
 _CHARACTERS = 0x110000
-_WORK = 2_000_000_000
+_MAX_PASSED_LINES = 2_000_000_000
 """Lines of a text that are passed in search of lines that are in it often."""
 
 
@@ -50,7 +50,7 @@ class TextLines:
         """Where lines are exactly that begin between two others. `wanted` is not empty."""
         rarest = min(range(len(wanted)), key=lambda number: len(self._where.get(wanted[number], ())))
         known = self._where.get(wanted[rarest], [])
-        few = len(known) <= _FEW
+        few = len(known) <= _MAX_TRIED_PLACES
         found = _between(known, low + rarest, high + rarest) if few else self._often(wanted, low, high)
         return (at for at in ((each - rarest if few else each) for each in found) if self.are_at(at, wanted))
 
@@ -68,11 +68,11 @@ class TextLines:
 
     def _count(self, lines: int) -> None:
         self._passed += max(lines, 0)
-        if self._passed > _WORK:
+        if self._passed > _MAX_PASSED_LINES:
             message = "the lines of its hunks are in the file too often to look for all of them. Send fewer hunks."
             raise ToolError("LIMIT_EXCEEDED", message)
 
-    def block(self, at: int) -> Block:
+    def block(self, at: int) -> IndentBlock:
         """What belongs to a line."""
         return self._blocks[at]
 
@@ -103,8 +103,8 @@ class TextLines:
         return spaced, sorted(range(len(spaced)), key=spaced.__getitem__)
 
     @cached_property
-    def _blocks(self) -> list[Block]:
-        return blocks(self.lines)
+    def _blocks(self) -> list[IndentBlock]:
+        return parse_indent_blocks(self.lines)
 
     @cached_property
     def _where(self) -> dict[str, list[int]]:

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
-from handrail.edit.climbing import climbed
-from handrail.edit.ladder.climb import Found, climb
+from handrail.edit.climbing import match_or_refuse
+from handrail.edit.ladder.climb import FuzzyMatch, find_match
 from handrail.edit.ladder.errors import RefusedError
-from handrail.edit.line_parts import line_parts
-from handrail.edit.newlines import Replacement, replaced
+from handrail.edit.line_parts import narrow_replacements
+from handrail.edit.newlines import Replacement, apply_replacements
 from handrail.edit.patch.anchors import Window
-from handrail.edit.patch.fit import Fit, Target
+from handrail.edit.patch.fit import PatchTarget, PlacedHunk
 from handrail.edit.patch.model import Hunk, Sign
-from handrail.edit.patch.refusing import displaced, repeated, told
-from handrail.edit.patch.signed_parts import signed_parts, without_blank_edges
+from handrail.edit.patch.refusing import build_displaced_error, build_hunk_error, build_repeated_error
+from handrail.edit.patch.signed_parts import split_signed_parts, strip_blank_edges
 from handrail.edit.patch.text_lines import TextLines
 from handrail.edit.refusals.wording import Wording
 from handrail.protocol.error import ToolError
@@ -20,7 +20,7 @@ _PART = "its old lines are only a part of lines there. A patch replaces whole li
 _OF_HUNK = Wording(old="its old text", new="its new text", every="name its function in an @@ line")
 
 
-def tolerant_place(target: Target, hunk: Hunk, found: Sequence[Window]) -> Fit:
+def find_tolerant_place(target: PatchTarget, hunk: Hunk, found: Sequence[Window]) -> PlacedHunk:
     """The only place in what belongs to the anchors, or behind the hunk before; ToolError where there is none."""
     end = min(found[-1].end + len(hunk.old), len(target.lines))
     try:
@@ -29,34 +29,34 @@ def tolerant_place(target: Target, hunk: Hunk, found: Sequence[Window]) -> Fit:
         raise _refused(target, hunk, error) from None
     inside = any(window.start <= fit.start < window.end for window in found)
     if not inside or (hunk.at_end and target.lines.part(fit.end, len(target.lines)).strip()):
-        raise displaced(target, hunk, fit.start, fit.end)
+        raise build_displaced_error(target, hunk, fit.start, fit.end)
     if not hunk.anchors and hunk.stated is None:
         _refuse_twin(target, hunk, fit)
     return fit
 
 
-def _refused(target: Target, hunk: Hunk, error: ToolError) -> ToolError:
+def _refused(target: PatchTarget, hunk: Hunk, error: ToolError) -> ToolError:
     """What is said of the part of the file where the hunk was looked for, or of all of it. It may be elsewhere."""
     if error.code != "NO_MATCH":
-        return told(target, hunk, error)
+        return build_hunk_error(target, hunk, error)
     exactly = next(target.lines.places(hunk.old, 0, len(target.lines)), None)
     if exactly is not None:
-        return displaced(target, hunk, exactly, exactly + len(hunk.old))
+        return build_displaced_error(target, hunk, exactly, exactly + len(hunk.old))
     try:
         fit = _climbed(target, hunk, 0, len(target.lines))
     except ToolError as said:
-        return told(target, hunk, said)
-    return displaced(target, hunk, fit.start, fit.end)
+        return build_hunk_error(target, hunk, said)
+    return build_displaced_error(target, hunk, fit.start, fit.end)
 
 
-def _climbed(target: Target, hunk: Hunk, start: int, end: int) -> Fit:
+def _climbed(target: PatchTarget, hunk: Hunk, start: int, end: int) -> PlacedHunk:
     text, readable = target.part(start, end)
     old, new = hunk.old_text, hunk.new_text
-    found = climbed(text, old, new, target.path, every=False, readable=readable, wording=_OF_HUNK)
+    found = match_or_refuse(text, old, new, target.path, every=False, readable=readable, wording=_OF_HUNK)
     return _whole(target, hunk, found, start)
 
 
-def _whole(target: Target, hunk: Hunk, ladder: Found, first: int) -> Fit:
+def _whole(target: PatchTarget, hunk: Hunk, ladder: FuzzyMatch, first: int) -> PlacedHunk:
     """What the ladder found in a text that begins with a line, in whole lines: those that stay keep their endings."""
     lines, [place] = target.lines, ladder.places
     shift = lines.starts[first]
@@ -64,8 +64,8 @@ def _whole(target: Target, hunk: Hunk, ladder: Found, first: int) -> Fit:
     if lines.starts[start] != place.span.start + shift or lines.starts[end] - place.span.end - shift > 1:
         raise ToolError("NO_MATCH", _PART)
     moved = [Replacement(low + shift, high + shift, text) for low, high, text in place.replacements]
-    made = replaced(lines.text, moved, lines.starts[start], lines.starts[end])
-    return Fit(start, end, ladder.strategy, tuple(_parts(lines, hunk, start, end, made)))
+    made = apply_replacements(lines.text, moved, lines.starts[start], lines.starts[end])
+    return PlacedHunk(start, end, ladder.strategy, tuple(_parts(lines, hunk, start, end, made)))
 
 
 def _parts(lines: TextLines, hunk: Hunk, start: int, end: int, made: str) -> Iterator[Replacement]:
@@ -73,20 +73,20 @@ def _parts(lines: TextLines, hunk: Hunk, start: int, end: int, made: str) -> Ite
     signs: list[Sign] = [line.sign for line in hunk.lines]
     texts = [line.text for line in hunk.lines]
     old, new = lines.lines[start:end], made.split("\n")[:-1]
-    for each in without_blank_edges(signs, texts, len(old)):
-        parts = signed_parts(each, old, new)
+    for each in strip_blank_edges(signs, texts, len(old)):
+        parts = split_signed_parts(each, old, new)
         if parts is not None:
             starts = lines.starts[start : end + 1]
             return (Replacement(starts[a], starts[b], "".join(f"{line}\n" for line in to)) for a, b, to in parts)
-    return line_parts(lines.text, [Replacement(lines.starts[start], lines.starts[end], made)])
+    return narrow_replacements(lines.text, [Replacement(lines.starts[start], lines.starts[end], made)])
 
 
-def _refuse_twin(target: Target, hunk: Hunk, fit: Fit) -> None:
+def _refuse_twin(target: PatchTarget, hunk: Hunk, fit: PlacedHunk) -> None:
     """AMBIGUOUS_MATCH where the lines are as much alike before the hunk before: hunks may be out of order."""
     if not target.low:
         return
     try:
-        found = climb(target.lines.part(0, target.low), hunk.old_text, hunk.new_text)
+        found = find_match(target.lines.part(0, target.low), hunk.old_text, hunk.new_text)
     except RefusedError:
         return
     if found is None or found.strategy != fit.strategy:
@@ -95,4 +95,4 @@ def _refuse_twin(target: Target, hunk: Hunk, fit: Fit) -> None:
     before = [(at(place.span.start), at(place.span.end)) for place in found.places]
     twins = [start for start, end in before if not target.taken(start, end)]
     if twins:
-        raise repeated(target, hunk, [*twins, fit.start], all_of_them=found.all_of_them)
+        raise build_repeated_error(target, hunk, [*twins, fit.start], all_of_them=found.all_of_them)

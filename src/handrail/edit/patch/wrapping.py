@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from handrail.edit.patch.model import malformed, quoted
+from handrail.edit.patch.model import build_patch_error
+from handrail.protocol.text import quote_text
 
 BEGIN = "*** Begin Patch"
 END = "*** End Patch"
@@ -14,22 +15,22 @@ _AROUND = re.compile(r"""```\w*|~~~\w*|["')\s;]*|[A-Za-z_]\w*["')\s]*""")
 """What may come behind the end: a fence, quotes, the word that ends a here-document."""
 
 
-def begins(line: str) -> bool:
+def is_envelope_start(line: str) -> bool:
     """Whether a line begins an envelope."""
     return _BEGIN.fullmatch(line) is not None
 
 
-def unwrapped(lines: Sequence[str], start: int) -> Sequence[str]:
+def unwrap_envelope(lines: Sequence[str], start: int) -> Sequence[str]:
     """The lines of an envelope that begins at a line, without its first and its last."""
     ends = [at for at in range(start + 1, len(lines)) if _END.fullmatch(lines[at].lstrip())]
     end = next((at for at in ends if lines[at].startswith("*")), ends[-1] if ends else None)
     if end is None:
         problem = f"the patch has no {END!r} line, so it may have been cut off. Send all of it, with that line last."
-        raise malformed(len(lines), problem)
+        raise build_patch_error(len(lines), problem)
     for at in range(end + 1, len(lines)):
         if not _AROUND.fullmatch(lines[at].strip()):
-            problem = f"{quoted(lines[at])} comes behind {END!r}. A call takes one patch, with all its files in it."
-            raise malformed(at + 1, problem)
+            problem = f"{quote_text(lines[at])} comes behind {END!r}. A call takes one patch, with all its files in it."
+            raise build_patch_error(at + 1, problem)
     found = _BEGIN.fullmatch(lines[start])
     return list(_unindented(lines[start + 1 : end], found[1] if found else ""))
 

@@ -2,20 +2,23 @@
 
 from collections.abc import Iterator, Sequence
 
-from handrail.edit.refusals.hits import WIDE
+from handrail.edit.refusals.hits import MAX_COMPARED_CHARACTERS
 
-_AHEAD = 8
+_MAX_SKIPPED_LINES = 8
 """Lines, of both texts together, that may be skipped until the two agree again."""
 Pair = tuple[int | None, int | None]
 """The numbers of two lines that belong together; None where there is only one."""
 
 
-def aligned(wanted: Sequence[str], lines: Sequence[str]) -> list[Pair]:
+def align_lines(wanted: Sequence[str], lines: Sequence[str]) -> list[Pair]:
     """Every line of `wanted`, and those of `lines` between its first and its last; white space does not count.
 
     Nor does what is far on in a line: taking it all apart would take long where lines are megabytes.
     """
-    one, other = ([" ".join(line[: 2 * WIDE].split())[:WIDE] for line in text] for text in (wanted, lines))
+    one, other = (
+        [" ".join(line[: 2 * MAX_COMPARED_CHARACTERS].split())[:MAX_COMPARED_CHARACTERS] for line in text]
+        for text in (wanted, lines)
+    )
     pairs: list[Pair] = []
     i = j = 0
     while i < len(one) and j < len(other):
@@ -40,7 +43,7 @@ def _skipped(one: Sequence[str], other: Sequence[str], i: int, j: int) -> tuple[
 
 def _steps() -> Iterator[tuple[int, int]]:
     """Fewest lines first, and of as many those that skip equally on both sides."""
-    for total in range(1, _AHEAD + 1):
+    for total in range(1, _MAX_SKIPPED_LINES + 1):
         yield from sorted(((a, total - a) for a in range(total + 1)), key=lambda step: abs(step[0] - step[1]))
 
 

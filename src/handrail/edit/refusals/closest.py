@@ -14,23 +14,31 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.edit.lines import end_of_line, start_of_line
-from handrail.edit.refusals.alignment import Pair, aligned
-from handrail.edit.refusals.hits import WIDE, Hit, halves, hits, rarest, whole_lines, words
+from handrail.edit.lines import find_line_end, find_line_start
+from handrail.edit.refusals.alignment import Pair, align_lines
+from handrail.edit.refusals.hits import (
+    MAX_COMPARED_CHARACTERS,
+    Hit,
+    find_piece_hits,
+    select_rarest,
+    split_halves,
+    split_numbered_words,
+    split_whole_lines,
+)
 
-_CANDIDATES = 6
+_CANDIDATE_REGIONS = 6
 """Regions that are compared; more of them where they are short."""
-_COMPARED = 600
+_MAX_COMPARED_LINES = 600
 """Lines of a region that are compared."""
-_CHARACTERS = 4_000_000
+_MAX_REGIONS_CHARS = 4_000_000
 """Characters of all regions together: where lines are longer than that allows, a part of each is compared."""
-_SLACK = 8
+_SLACK_LINES = 8
 """Lines that a region may have more than what is looked for."""
 _ALIKE = 0.5
 """How much of what is looked for a region must have to be worth naming."""
-_WORDS = 8
+_MAX_SOUGHT_WORDS = 8
 """Words of a line that are looked for in another one, the longest."""
-_PIECES, _ROOM = 24, 10_000
+_MAX_COMPARED_PIECES, _PIECE_ROOM_CHARS = 24, 10_000
 """Pieces of a long line that are compared, at most; and characters of the line for each of them."""
 _PART = re.compile(r"\w+|[^\w\s]")
 
@@ -59,14 +67,14 @@ class Region(msgspec.Struct, frozen=True):
         return self.first + max((j for _, j in self.pairs if j is not None), default=0)
 
 
-def closest(text: str, old: str) -> Region | None:
+def find_closest_region(text: str, old: str) -> Region | None:
     """The lines most like `old`; None where nothing is like it."""
     wanted = _wanted(old)
     if not wanted or not text:
         return None
     often: list[Hit] = []
-    for pieces in (whole_lines, halves, words):
-        rare, more = hits(text, rarest(pieces(wanted), len(text)))
+    for pieces in (split_whole_lines, split_halves, split_numbered_words):
+        rare, more = find_piece_hits(text, select_rarest(pieces(wanted), len(text)))
         found = _best(text, wanted, rare)
         if found is not None:
             return found
@@ -75,10 +83,10 @@ def closest(text: str, old: str) -> Region | None:
 
 
 def _best(text: str, wanted: list[str], hits: list[Hit]) -> Region | None:
-    most = max(_CANDIDATES, 10 * _CANDIDATES // len(wanted))
+    most = max(_CANDIDATE_REGIONS, 10 * _CANDIDATE_REGIONS // len(wanted))
     starts = list(itertools.islice(_starts(text, hits), most))
-    count = len(wanted) + (_SLACK if len(wanted) > 1 else 0)
-    width = _CHARACTERS // (count * max(1, len(starts)))
+    count = len(wanted) + (_SLACK_LINES if len(wanted) > 1 else 0)
+    width = _MAX_REGIONS_CHARS // (count * max(1, len(starts)))
     # One after the other: only the best so far is kept.
     regions = (_region(start.line + 1, _lines(text, start, count, width), wanted) for start in starts)
     score, best = max(((_score(region), region) for region in regions), key=itemgetter(0), default=(0.0, None))
@@ -87,7 +95,7 @@ def _best(text: str, wanted: list[str], hits: list[Hit]) -> Region | None:
 
 def _wanted(old: str) -> list[str]:
     """The lines that are looked for, without blank ones at either end."""
-    lines = old.strip("\n").split("\n", _COMPARED)[:_COMPARED]
+    lines = old.strip("\n").split("\n", _MAX_COMPARED_LINES)[:_MAX_COMPARED_LINES]
     full = [number for number, line in enumerate(lines) if line.strip()]
     return lines[full[0] : full[-1] + 1] if full else []
 
@@ -105,7 +113,7 @@ def _starts(text: str, hits: Iterable[Hit]) -> Iterator[_Start]:
         one[start] = max(one.get(start, hit), hit, key=lambda hit: hit.weight)
     for start in sorted(votes, key=lambda start: -votes[start]):
         hit = one[start].position
-        yield _Start(start, start_of_line(text, hit, one[start].line), hit)
+        yield _Start(start, find_line_start(text, hit, one[start].line), hit)
 
 
 def _lines(text: str, start: _Start, count: int, width: int) -> list[str]:
@@ -113,7 +121,7 @@ def _lines(text: str, start: _Start, count: int, width: int) -> list[str]:
     lines: list[str] = []
     at = start.position
     while len(lines) < count and at < len(text):
-        end = end_of_line(text, at)
+        end = find_line_end(text, at)
         low = max(at, start.hit - width // 2) if end - at > width and at <= start.hit < end else at
         lines.append(text[low : min(end, low + width)].removesuffix("\n"))
         at = end
@@ -121,7 +129,7 @@ def _lines(text: str, start: _Start, count: int, width: int) -> list[str]:
 
 
 def _region(first: int, lines: list[str], wanted: list[str]) -> Region:
-    return Region(first, lines, wanted, aligned(wanted, lines))
+    return Region(first, lines, wanted, align_lines(wanted, lines))
 
 
 def _score(region: Region) -> float:
@@ -136,13 +144,13 @@ def _alike(wanted: str, line: str) -> float:
         return 1.0
     if wanted.strip() == line.strip():
         return 0.95
-    return 0.9 * _shared(wanted, piece_like(line, wanted))
+    return 0.9 * _shared(wanted, find_similar_piece(line, wanted))
 
 
 def _shared(wanted: str, piece: str) -> float:
     """How much of a line another one has, by the number of its parts or by their letters: one long name in common says
     more than a digit that differs."""
-    parts = Counter(_PART.findall(wanted[:WIDE]))
+    parts = Counter(_PART.findall(wanted[:MAX_COMPARED_CHARACTERS]))
     shared = parts & Counter(_PART.findall(piece))
     return max(shared.total() / max(1, parts.total()), _letters(shared) / max(1, _letters(parts)))
 
@@ -151,16 +159,20 @@ def _letters(parts: Counter[str]) -> int:
     return sum(len(part) * count for part, count in parts.items())
 
 
-def piece_like(line: str, wanted: str) -> str:
+def find_similar_piece(line: str, wanted: str) -> str:
     """Of a line that is too long to compare, the part that is most like the other one, by the rarest of its words."""
-    if len(line) <= WIDE:
+    if len(line) <= MAX_COMPARED_CHARACTERS:
         return line
-    longest = sorted(set(re.findall(r"\w+", wanted[:WIDE])), key=lambda word: (-len(word), word))[:_WORDS]
+    longest = sorted(set(re.findall(r"\w+", wanted[:MAX_COMPARED_CHARACTERS])), key=lambda word: (-len(word), word))[
+        :_MAX_SOUGHT_WORDS
+    ]
     counts = {word: count for word in longest if (count := line.count(word))}
     if not counts:
-        return line[:WIDE]
+        return line[:MAX_COMPARED_CHARACTERS]
     word = min(counts, key=counts.__getitem__)
-    most = min(_PIECES, 1 + len(line) // _ROOM)
+    most = min(_MAX_COMPARED_PIECES, 1 + len(line) // _PIECE_ROOM_CHARS)
     starts = (max(0, found.start() - wanted.find(word)) for found in re.finditer(re.escape(word), line))
-    pieces = (line[start : start + min(len(wanted), WIDE)] for start in itertools.islice(starts, most))
+    pieces = (
+        line[start : start + min(len(wanted), MAX_COMPARED_CHARACTERS)] for start in itertools.islice(starts, most)
+    )
     return max(pieces, key=lambda piece: _shared(wanted, piece))

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 import msgspec
 
-from handrail.edit.refusals.closest import Region, piece_like
-from handrail.edit.refusals.visible import code_points, visible
-from handrail.edit.trimming import common_end, common_start
+from handrail.edit.refusals.closest import Region, find_similar_piece
+from handrail.edit.refusals.visible import escape_white_space, format_code_points
+from handrail.edit.trimming import count_common_end, count_common_start
 
-_WIDE = 400
+_MAX_COMPARED_CHARS = 400
 _WORD = re.compile(r"\w+|[^\w\s]")
 
 
-class Difference(msgspec.Struct, frozen=True):
+class LineDifference(msgspec.Struct, frozen=True):
     """What a line of the file has, and what stands in its place in the text that was looked for."""
 
     line: int | None
@@ -30,33 +30,33 @@ class Difference(msgspec.Struct, frozen=True):
         return self.file.split() == self.old.split()
 
     def __str__(self) -> str:
-        return self.told()
+        return self.describe()
 
-    def told(self, name: str = "oldText") -> str:
+    def describe(self, name: str = "oldText") -> str:
         """The difference in words; the text that was looked for by its name."""
-        old = visible(self.old or "")
+        old = escape_white_space(self.old or "")
         if self.line is None:
             return f"the file has no line {old} there" if self.old else f"the file has no blank line there, {name} has"
-        file = visible(self.file)
+        file = escape_white_space(self.file)
         if self.old is None:
             what = f"line {self.line} ({file})" if self.file else f"line {self.line}, which is blank,"
             return f"{what} is not in {name}"
-        marks = code_points(self.file, self.old), code_points(self.old, self.file)
+        marks = format_code_points(self.file, self.old), format_code_points(self.old, self.file)
         return f"line {self.line} has {file or 'nothing'}{marks[0]}, {name} has {old or 'nothing'}{marks[1]}"
 
 
-def differences(region: Region) -> Iterator[Difference]:
+def list_line_differences(region: Region) -> Iterator[LineDifference]:
     """The lines that differ, in order."""
     edge = len(region.wanted) - 1
     for i, j in region.pairs:
         if j is None:
-            yield Difference(None, "", region.wanted[i or 0])
+            yield LineDifference(None, "", region.wanted[i or 0])
         elif i is None:
-            yield Difference(region.first + j, region.lines[j], None)
+            yield LineDifference(region.first + j, region.lines[j], None)
         else:
             bits = _bits(region.lines[j], region.wanted[i], opens=i == 0, closes=i == edge)
             if bits[0] != bits[1]:
-                yield Difference(region.first + j, *bits)
+                yield LineDifference(region.first + j, *bits)
 
 
 def _bits(line: str, wanted: str, *, opens: bool, closes: bool) -> tuple[str, str]:
@@ -64,10 +64,10 @@ def _bits(line: str, wanted: str, *, opens: bool, closes: bool) -> tuple[str, st
 
     The first and the last line that are looked for may be parts of lines.
     """
-    wanted = wanted[:_WIDE]
-    line = _overlap(piece_like(line, wanted), wanted, opens=opens, closes=closes)
-    head = common_start(line, wanted)
-    tail = common_end(line[head:], wanted[head:])
+    wanted = wanted[:_MAX_COMPARED_CHARS]
+    line = _overlap(find_similar_piece(line, wanted), wanted, opens=opens, closes=closes)
+    head = count_common_start(line, wanted)
+    tail = count_common_end(line[head:], wanted[head:])
     while head and (_inside(line, head) or _inside(wanted, head)):
         head -= 1
     while tail and (_inside(line, len(line) - tail) or _inside(wanted, len(wanted) - tail)):

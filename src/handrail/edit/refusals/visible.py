@@ -1,15 +1,16 @@
 """Text as it can be told apart by eye: spaces, tabs and characters that look like others."""
 
+from handrail.protocol.text import truncate
+
 _SEEN = {" ": "·", "\t": "→", "\r": "␍", "\n": "␤"}
 
 
-def visible(text: str, most: int = 80) -> str:
+def escape_white_space(text: str, most: int = 80) -> str:
     """A short text with its white space made visible."""
-    whole = "".join(_character(character) for character in text[: most + 1])
-    return whole if len(whole) <= most else f"{whole[: most - 1]}…"
+    return truncate("".join(map(_character, text[: most + 1])), most)
 
 
-def code_points(text: str, other: str) -> str:
+def format_code_points(text: str, other: str) -> str:
     """The characters beyond ASCII that only the first of two texts has, by their numbers: they may look like others."""
     odd = dict.fromkeys(character for character in text if not character.isascii() and character not in other)
     names = [f"U+{ord(character):04X}" for character in odd if character.isprintable()]

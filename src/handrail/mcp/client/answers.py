@@ -18,21 +18,22 @@ from mcp_types import (
 from handrail.mcp.client.secrets import Secrets
 from handrail.protocol.error import ToolError
 from handrail.protocol.result import Attachment
-from handrail.runtime.foreign.checking import problems_of
+from handrail.protocol.text import truncate
+from handrail.runtime.foreign.checking import find_argument_problems
 from handrail.tools.contract import Output
 
-_MOST_ATTACHED = 4 << 20
+_MAX_ATTACHED_CHARS = 4 << 20
 """Characters of base64 of all pictures together."""
-_MOST_TOLD = 3
-_SUMMARY = 120
+_MAX_TOLD_PROBLEMS = 3
+_MAX_SUMMARY_CHARS = 120
 _EXTENSIONS = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
 
 
-def output_of(answer: CallToolResult, schema: dict[str, Any] | None, secrets: Secrets) -> Output:
+def build_output(answer: CallToolResult, schema: dict[str, Any] | None, secrets: Secrets) -> Output:
     """The answer. Where the server says that it failed, or gives what it said it would not, the output says so too."""
-    structured: Any = secrets.hidden_in(answer.structured_content)
+    structured: Any = secrets.redact_value(answer.structured_content)
     pictures = tuple(_pictures(answer.content))
-    text = secrets.hidden("\n".join(_texts(answer.content, len(pictures))))
+    text = secrets.redact("\n".join(_texts(answer.content, len(pictures))))
     if not text and structured is not None:
         text = msgspec.json.format(msgspec.json.encode(structured), indent=2).decode()
     failure = _failure(answer, text) or _lie(answer, structured, schema)
@@ -60,7 +61,7 @@ def _lie(answer: CallToolResult, structured: Any, schema: dict[str, Any] | None)
     elif isinstance(structured, dict) or schema.get("type") == "object":
         # Not by the SDK: the schema and the value are a stranger's, and so would be what checking them takes.
         given: Any = structured  # pyright: ignore[reportUnknownVariableType]
-        wrong = "; ".join(one.problem for one in problems_of(schema, given)[:_MOST_TOLD])
+        wrong = "; ".join(one.problem for one in find_argument_problems(schema, given)[:_MAX_TOLD_PROBLEMS])
     else:
         wrong = ""
     if not wrong:
@@ -101,12 +102,11 @@ def _pictures(content: list[ContentBlock]) -> Iterator[Attachment]:
     size = 0
     for number, block in enumerate((one for one in content if isinstance(one, ImageContent)), start=1):
         size += len(block.data)
-        if block.mime_type not in _EXTENSIONS or size > _MOST_ATTACHED:
+        if block.mime_type not in _EXTENSIONS or size > _MAX_ATTACHED_CHARS:
             return
         name = f"picture-{number}.{_EXTENSIONS[block.mime_type]}"
         yield Attachment(type="image", path=name, mime=block.mime_type, content=block.data)
 
 
 def _first_line(text: str) -> str:
-    line = next((line.strip() for line in text.splitlines() if line.strip()), "")
-    return line if len(line) <= _SUMMARY else f"{line[: _SUMMARY - 1]}…"
+    return truncate(next((line.strip() for line in text.splitlines() if line.strip()), ""), _MAX_SUMMARY_CHARS)

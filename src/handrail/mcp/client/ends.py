@@ -3,7 +3,7 @@
 import asyncio
 
 
-class End:
+class CloseReason:
     """Of one connection; to be used in the event loop alone."""
 
     def __init__(self) -> None:

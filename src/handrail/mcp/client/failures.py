@@ -5,14 +5,14 @@ from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS, REQUEST_TIMEOUT
 from pydantic import ValidationError
 
 from handrail.mcp.client.secrets import Secrets
-from handrail.mcp.client.words import clipped
+from handrail.mcp.client.words import render_short_line
 from handrail.protocol.error import ToolError
-from handrail.settings.project_servers import Server
+from handrail.settings.project_servers import ConfiguredServer
 
-_MOST_SAID = 2_000
+_MAX_MESSAGE_CHARS = 2_000
 
 
-def failure_of(error: Exception, server: Server, tool: str, secrets: Secrets) -> ToolError | None:
+def convert_failure(error: Exception, server: ConfiguredServer, tool: str, secrets: Secrets) -> ToolError | None:
     """The error of the call; None where the connection is gone, of which others know more."""
     if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT):
         return ToolError(
@@ -26,5 +26,5 @@ def failure_of(error: Exception, server: Server, tool: str, secrets: Secrets) ->
     if not isinstance(error, MCPError) or error.code == CONNECTION_CLOSED:
         return None
     code = "INVALID_ARGUMENT" if error.code == INVALID_PARAMS else "IO_ERROR"
-    said = clipped(secrets.hidden(error.message), _MOST_SAID) or "and not why"
+    said = render_short_line(secrets.redact(error.message), _MAX_MESSAGE_CHARS) or "and not why"
     return ToolError(code, f"The server {server.name} refused: {said} (error {error.code}).")

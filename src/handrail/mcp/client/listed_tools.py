@@ -8,17 +8,17 @@ from mcp import Client
 from mcp_types import PaginatedRequestParams, Tool
 
 from handrail.mcp.client.secrets import Secrets
-from handrail.runtime.foreign.accepting import MOST_TOOLS
+from handrail.runtime.foreign.accepting import MAX_LISTED_TOOLS
 from handrail.runtime.sources import ForeignTool
 
-_MOST_PAGES = 64
-_MOST_BYTES = 2 << 20
-_LARGEST_TOOL = 128 << 10
-_LONGEST_NAME = 128
-_MOST_TOLD = 3
+_MAX_PAGES = 64
+_MAX_TOOLS_BYTES = 2 << 20
+_MAX_TOOL_BYTES = 128 << 10
+_MAX_NAME_CHARS = 128
+_MAX_TOLD_PROBLEMS = 3
 
 
-class Listing(msgspec.Struct, frozen=True, kw_only=True):
+class ToolListing(msgspec.Struct, frozen=True, kw_only=True):
     """The tools that are taken, and what was wrong with the others."""
 
     tools: tuple[ForeignTool, ...] = ()
@@ -30,11 +30,11 @@ class Listing(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(self.tools)
 
 
-async def list_tools(client: Client, secrets: Secrets) -> Listing:
+async def list_tools(client: Client, secrets: Secrets) -> ToolListing:
     """All pages, one after the other, until one has no next or there is enough."""
-    found = _Found(secrets)
+    found = _ToolCollector(secrets)
     cursor, seen = None, set[str]()
-    for _ in range(_MOST_PAGES):
+    for _ in range(_MAX_PAGES):
         page = await client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
         if not found.add(page.tools):
             break
@@ -43,11 +43,11 @@ async def list_tools(client: Client, secrets: Secrets) -> Listing:
             break
         seen.add(cursor)
     else:
-        found.problems.append(f"it lists more than {_MOST_PAGES} pages of tools; the others are left out")
+        found.problems.append(f"it lists more than {_MAX_PAGES} pages of tools; the others are left out")
     return found.listing()
 
 
-class _Found:
+class _ToolCollector:
     def __init__(self, secrets: Secrets) -> None:
         self.problems: list[str] = []
         self._tools: dict[str, ForeignTool] = {}
@@ -58,27 +58,35 @@ class _Found:
     def add(self, tools: Iterable[Tool]) -> bool:
         """Whether there is room for more."""
         for tool in tools:
-            if len(self._tools) >= MOST_TOOLS or self._bytes > _MOST_BYTES:
-                self.problems.append(f"it lists more than {MOST_TOOLS} tools, or very large ones; the rest is left out")
+            if len(self._tools) >= MAX_LISTED_TOOLS or self._bytes > _MAX_TOOLS_BYTES:
+                self.problems.append(
+                    f"it lists more than {MAX_LISTED_TOOLS} tools, or very large ones; the rest is left out"
+                )
                 return False
             self._take(tool)
         return True
 
-    def listing(self) -> Listing:
-        more = [f"and {len(self._wrong) - _MOST_TOLD:,} more like it"] if len(self._wrong) > _MOST_TOLD else []
-        return Listing(tools=tuple(self._tools.values()), problems=(*self.problems, *self._wrong[:_MOST_TOLD], *more))
+    def listing(self) -> ToolListing:
+        more = (
+            [f"and {len(self._wrong) - _MAX_TOLD_PROBLEMS:,} more like it"]
+            if len(self._wrong) > _MAX_TOLD_PROBLEMS
+            else []
+        )
+        return ToolListing(
+            tools=tuple(self._tools.values()), problems=(*self.problems, *self._wrong[:_MAX_TOLD_PROBLEMS], *more)
+        )
 
     def _take(self, tool: Tool) -> None:
         shown = repr(tool.name[:80])
         if tool.name in self._tools:
             self._wrong.append(f"it lists the tool {shown} twice; the first counts")
             return
-        if not tool.name or len(tool.name) > _LONGEST_NAME or not tool.name.isprintable():
+        if not tool.name or len(tool.name) > _MAX_NAME_CHARS or not tool.name.isprintable():
             self._wrong.append(f"the tool {shown} has a name that cannot be used; it is left out")
             return
         taken = _foreign(tool, self._secrets)
         size = len(msgspec.json.encode(taken))
-        if size > _LARGEST_TOOL:
+        if size > _MAX_TOOL_BYTES:
             self._wrong.append(f"the tool {shown} is described by {size:,} bytes; it is left out")
             return
         self._bytes += size
@@ -89,8 +97,8 @@ def _foreign(tool: Tool, secrets: Secrets) -> ForeignTool:
     hints = tool.annotations
     return ForeignTool(
         name=tool.name,
-        title=secrets.hidden(tool.title or (hints.title if hints and hints.title else "")),
-        description=secrets.hidden(tool.description or ""),
+        title=secrets.redact(tool.title or (hints.title if hints and hints.title else "")),
+        description=secrets.redact(tool.description or ""),
         input_schema=_schema(tool.input_schema, secrets),
         output_schema=_schema(tool.output_schema, secrets) if tool.output_schema is not None else None,
         read_only=_hint(hints and hints.read_only_hint, otherwise=False),
@@ -101,7 +109,7 @@ def _foreign(tool: Tool, secrets: Secrets) -> ForeignTool:
 
 
 def _schema(schema: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
-    return secrets.hidden_in(schema)
+    return secrets.redact_value(schema)
 
 
 def _hint(said: Any, *, otherwise: bool) -> bool:

@@ -1,10 +1,10 @@
 """How fast one may talk: a stock that is used up by every message, or byte, and fills again with time."""
 
-BYTES = (32 << 20, float(2 << 20))
+BYTE_RATE = (32 << 20, float(2 << 20))
 """Of all that one server says, at once and a second: to read what it says takes us more than saying it takes it."""
 
 
-class Pace:
+class RateLimiter:
     """A number at once, and so many a second after them."""
 
     def __init__(self, at_once: int, a_second: float) -> None:

@@ -9,9 +9,9 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCRequest
 
-from handrail.mcp.client.ends import End
-from handrail.mcp.client.pace import Pace
-from handrail.mcp.client.weighing import weighed
+from handrail.mcp.client.ends import CloseReason
+from handrail.mcp.client.pace import RateLimiter
+from handrail.mcp.client.weighing import limit_message_size
 
 _MESSAGES = (1_000, 500.0)
 _REQUESTS = (64, 2.0)
@@ -19,7 +19,9 @@ _REQUESTS = (64, 2.0)
 
 
 @asynccontextmanager
-async def paced(transport: AbstractAsyncContextManager[TransportStreams], end: End) -> AsyncGenerator[TransportStreams]:
+async def limit_rate(
+    transport: AbstractAsyncContextManager[TransportStreams], end: CloseReason
+) -> AsyncGenerator[TransportStreams]:
     """The same transport. What it cannot read is passed over; requests of one who asks too much are, too."""
     async with transport as (source, sink):
         to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -27,14 +29,14 @@ async def paced(transport: AbstractAsyncContextManager[TransportStreams], end: E
 
             async def pass_on() -> None:
                 clock = asyncio.get_running_loop().time
-                messages, requests = Pace(*_MESSAGES), Pace(*_REQUESTS)
+                messages, requests = RateLimiter(*_MESSAGES), RateLimiter(*_REQUESTS)
                 async with to_session:
                     async for one in source:
                         if (pause := messages.wait(clock())) > 0:
                             await asyncio.sleep(pause)
                         if not isinstance(one, SessionMessage) or _is_too_much(one, requests, clock()):
                             continue
-                        if (message := weighed(one)) is not None:
+                        if (message := limit_message_size(one)) is not None:
                             await to_session.send(message)
                 end.note("it ended the connection", vague=True)
 
@@ -45,5 +47,5 @@ async def paced(transport: AbstractAsyncContextManager[TransportStreams], end: E
                 tasks.cancel_scope.cancel()
 
 
-def _is_too_much(one: SessionMessage, requests: Pace, now: float) -> bool:
+def _is_too_much(one: SessionMessage, requests: RateLimiter, now: float) -> bool:
     return isinstance(one.message, JSONRPCRequest) and requests.wait(now) > 0

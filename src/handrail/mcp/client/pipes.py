@@ -10,22 +10,22 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage
 
-from handrail.mcp.client.ends import End
-from handrail.mcp.client.pace import BYTES, Pace
-from handrail.mcp.client.reading import message_of
+from handrail.mcp.client.ends import CloseReason
+from handrail.mcp.client.pace import BYTE_RATE, RateLimiter
+from handrail.mcp.client.reading import parse_message
 from handrail.runtime.server_programs import ServerProgram
 
-LONGEST_LINE = 8 << 20
+MAX_LINE_BYTES = 8 << 20
 """Bytes of one message."""
-_MOST_GARBAGE = 1_000
+_MAX_GARBAGE_LINES = 1_000
 """Lines in a row that are no messages, from one who talks to itself on stdout."""
-_READ = 1 << 16
+_READ_BYTES = 1 << 16
 _SECONDS_TO_READ = 30.0
 """In which a server has to take something of what it is sent."""
 
 
 @asynccontextmanager
-async def piped(program: ServerProgram, end: End) -> AsyncGenerator[TransportStreams]:
+async def open_pipes(program: ServerProgram, end: CloseReason) -> AsyncGenerator[TransportStreams]:
     """The streams that a session works on; `end` is told when the program says nothing more, and why."""
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
@@ -53,13 +53,13 @@ async def piped(program: ServerProgram, end: End) -> AsyncGenerator[TransportStr
             tasks.cancel_scope.cancel()
 
 
-async def _messages(output: int, end: End) -> AsyncIterator[JSONRPCMessage]:
+async def _messages(output: int, end: CloseReason) -> AsyncIterator[JSONRPCMessage]:
     garbage = 0
     async for line in _lines(output, end):
-        message = message_of(line)
+        message = parse_message(line)
         if message is None:
             garbage += bool(line.strip())
-            if garbage > _MOST_GARBAGE:
+            if garbage > _MAX_GARBAGE_LINES:
                 end.note("it writes lines to its output that are no messages", sure=True)
                 return
             continue
@@ -67,16 +67,16 @@ async def _messages(output: int, end: End) -> AsyncIterator[JSONRPCMessage]:
         yield message
 
 
-async def _lines(output: int, end: End) -> AsyncIterator[bytes]:
+async def _lines(output: int, end: CloseReason) -> AsyncIterator[bytes]:
     parts: list[bytes] = []
-    size, pace = 0, Pace(*BYTES)
+    size, pace = 0, RateLimiter(*BYTE_RATE)
     while data := await _read(output):
         await asyncio.sleep(pace.wait(asyncio.get_running_loop().time(), len(data)))
         first, *others = data.split(b"\n")
         parts.append(first)
         size += len(first)
-        if size > LONGEST_LINE:
-            end.note(f"it sent a message of more than {LONGEST_LINE:,} bytes", sure=True)
+        if size > MAX_LINE_BYTES:
+            end.note(f"it sent a message of more than {MAX_LINE_BYTES:,} bytes", sure=True)
             return
         for rest in others:
             yield b"".join(parts)
@@ -87,14 +87,14 @@ async def _read(output: int) -> bytes:
     """What there is, once there is something; nothing at the end."""
     while True:
         try:
-            return os.read(output, _READ)
+            return os.read(output, _READ_BYTES)
         except BlockingIOError:
             await _ready(output, writing=False)
         except OSError:
             return b""
 
 
-async def _written(given: int, data: bytes, end: End) -> bool:
+async def _written(given: int, data: bytes, end: CloseReason) -> bool:
     left = memoryview(data)
     while left:
         try:

@@ -9,11 +9,11 @@ import httpx2
 from mcp.client._transport import TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 
-from handrail.mcp.client.ends import End
-from handrail.mcp.client.pace import BYTES, Pace
-from handrail.mcp.client.streams import LARGEST_ANSWER, Answer, Events
+from handrail.mcp.client.ends import CloseReason
+from handrail.mcp.client.pace import BYTE_RATE, RateLimiter
+from handrail.mcp.client.streams import MAX_ANSWER_BYTES, AnswerStream, EventStream
 
-_CONNECT = 10.0
+_CONNECT_SECONDS = 10.0
 _WHO_ARE_YOU = 401
 _STREAMS = (8, 1.0)
 """At once, and a second: how often a stream is opened again that the server ends."""
@@ -22,27 +22,27 @@ _TEXT = "identity"
 
 
 @asynccontextmanager
-async def reached(
-    url: str, headers: tuple[tuple[str, str], ...], seconds: float, end: End
+async def open_http(
+    url: str, headers: tuple[tuple[str, str], ...], seconds: float, end: CloseReason
 ) -> AsyncGenerator[TransportStreams]:
     """The streams that a session works on. Redirects to elsewhere are not followed, which the SDK sees to."""
-    times = httpx2.Timeout(_CONNECT, read=max(seconds, _CONNECT) + _CONNECT)
+    times = httpx2.Timeout(_CONNECT_SECONDS, read=max(seconds, _CONNECT_SECONDS) + _CONNECT_SECONDS)
     given = [*headers, ("Accept-Encoding", _TEXT)]
     async with (
-        _Client(headers=given, timeout=times, end=end) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=LARGEST_ANSWER) as streams,
+        _BoundedHttpClient(headers=given, timeout=times, end=end) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=MAX_ANSWER_BYTES) as streams,
     ):
         yield streams
 
 
-class _Client(httpx2.AsyncClient):
+class _BoundedHttpClient(httpx2.AsyncClient):
     """Notices why a server lets nobody in, and takes no endless answer."""
 
-    def __init__(self, *, end: End, **given: Any) -> None:
+    def __init__(self, *, end: CloseReason, **given: Any) -> None:
         super().__init__(**given)
         self._end = end
-        self._streams = Pace(*_STREAMS)
-        self._bytes = Pace(*BYTES)
+        self._streams = RateLimiter(*_STREAMS)
+        self._bytes = RateLimiter(*BYTE_RATE)
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         if request.method == "GET":
@@ -57,5 +57,5 @@ class _Client(httpx2.AsyncClient):
             await response.aclose()
             raise httpx2.DecodingError("the answer is packed, which was not asked for", request=request)
         is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
-        response.stream = (Events if is_stream else Answer)(response.stream, self._bytes)
+        response.stream = (EventStream if is_stream else AnswerStream)(response.stream, self._bytes)
         return response

@@ -15,7 +15,7 @@ from pydantic_core import from_json
 _PARTS = ("jsonrpc", "id", "method", "params", "result", "error")
 
 
-def message_of(line: bytes) -> JSONRPCMessage | None:
+def parse_message(line: bytes) -> JSONRPCMessage | None:
     """The message; None where it is none."""
     text = line.strip().removeprefix(codecs.BOM_UTF8)
     if not text.startswith(b"{"):  # not even tried: of a long list, who reads it would make very many objects

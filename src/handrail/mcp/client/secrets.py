@@ -5,44 +5,44 @@ from itertools import pairwise
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from handrail.policy.secret_values import looks_random, looks_secret
-from handrail.policy.variables import names_secret
-from handrail.settings.project_servers import Server
+from handrail.policy.secret_values import is_random_value, is_secret_value
+from handrail.policy.variables import is_secret_name
+from handrail.settings.project_servers import ConfiguredServer
 
-_SHORTEST = 6
+_MIN_SECRET_CHARS = 6
 """Characters: a shorter one is in any text by chance."""
 
 
 class Secrets:
     """Replaces each by the name that it was given under."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: ConfiguredServer) -> None:
         given = (*_by_name(server), *_of_words(server.words), *_of_address(server.url))
-        found = {part: name for name, value in given for part in _parts(value) if len(part) >= _SHORTEST}
+        found = {part: name for name, value in given for part in _parts(value) if len(part) >= _MIN_SECRET_CHARS}
         self._found = sorted(found.items(), key=lambda one: -len(one[0]))
 
-    def hidden(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """The text without them. Who cuts it, cuts it afterwards: half of a secret is not recognised."""
         for value, name in self._found:
             text = text.replace(value, f"[{name}]")
         return text
 
-    def hidden_in(self, value: Any) -> Any:
+    def redact_value(self, value: Any) -> Any:
         """A JSON value without them, whatever it is made of."""
         if not self._found:
             return value
         if isinstance(value, str):
-            return self.hidden(value)
+            return self.redact(value)
         if isinstance(value, list):
-            return [self.hidden_in(one) for one in cast("list[Any]", value)]
+            return [self.redact_value(one) for one in cast("list[Any]", value)]
         if isinstance(value, dict):
-            return {self.hidden(key): self.hidden_in(one) for key, one in cast("dict[str, Any]", value).items()}
+            return {self.redact(key): self.redact_value(one) for key, one in cast("dict[str, Any]", value).items()}
         return value
 
 
-def _by_name(server: Server) -> Iterator[tuple[str, str]]:
+def _by_name(server: ConfiguredServer) -> Iterator[tuple[str, str]]:
     for name, value in (*server.variables, *server.headers):
-        if names_secret(name) or _looks_like_one(value):
+        if is_secret_name(name) or _looks_like_one(value):
             yield name, value
 
 
@@ -50,11 +50,11 @@ def _of_words(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Not what only looks random: that may be a folder, which every other result names."""
     for option, word in pairwise(words):
         name, sign, value = word.partition("=")
-        if sign and names_secret(name):
+        if sign and is_secret_name(name):
             yield name.lstrip("-"), value
-        elif option.startswith("-") and "=" not in option and names_secret(option):
+        elif option.startswith("-") and "=" not in option and is_secret_name(option):
             yield option.lstrip("-"), word
-        elif looks_secret(word):
+        elif is_secret_value(word):
             yield "argument", word
 
 
@@ -64,7 +64,7 @@ def _of_address(url: str) -> Iterator[tuple[str, str]]:
         if _looks_like_one(segment):
             yield "url", segment
     for name, value in parse_qsl(parts.query):
-        if names_secret(name) or _looks_like_one(value):
+        if is_secret_name(name) or _looks_like_one(value):
             yield name, value
 
 
@@ -78,4 +78,4 @@ def _parts(value: str) -> Iterator[str]:
 
 
 def _looks_like_one(value: str) -> bool:
-    return looks_secret(value) or looks_random(value)
+    return is_secret_value(value) or is_random_value(value)

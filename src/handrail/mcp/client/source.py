@@ -6,26 +6,26 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from handrail.mcp.client.one_call import Progress, awaited
+from handrail.mcp.client.one_call import CallProgress, wait_for_result
 from handrail.mcp.client.secrets import Secrets
-from handrail.mcp.client.standing import Standing
-from handrail.mcp.client.words import clipped
+from handrail.mcp.client.standing import ServerState
+from handrail.mcp.client.words import render_short_line
 from handrail.mcp.client.worker import Worker
 from handrail.protocol.error import StoreError, ToolError
 from handrail.protocol.permission import Permission
 from handrail.runtime.server_programs import ServerPrograms
 from handrail.runtime.sources import ForeignTool
-from handrail.settings.project_servers import Server
+from handrail.settings.project_servers import ConfiguredServer
 from handrail.tools.contract import CommandContext, Output
 
 if TYPE_CHECKING:
-    from handrail.mcp.client.keeping import Keeper
+    from handrail.mcp.client.keeping import ServerSupervisor
 
-_BACK = 20.0
+_RESTART_WAIT_SECONDS = 20.0
 """Seconds that a call waits for a server which is being started, or started again."""
-_WHY = 3.0
+_END_REASON_WAIT_SECONDS = 3.0
 """Seconds that a call waits to hear why its server ended."""
-_TO_CLOSE = 5.0
+_CLOSE_SECONDS = 5.0
 
 
 class ServerSource:
@@ -33,7 +33,7 @@ class ServerSource:
 
     def __init__(
         self,
-        server: Server,
+        server: ConfiguredServer,
         worker: Worker,
         programs: ServerPrograms,
         begin: Callable[[], float],
@@ -46,10 +46,10 @@ class ServerSource:
         self._programs = programs
         self._begin = begin
         self._on_close = closed
-        self._standing = Standing()
+        self._standing = ServerState()
         self._secrets = Secrets(server)
         self._lock = threading.Lock()
-        self._keeper: Keeper | None = None
+        self._keeper: ServerSupervisor | None = None
         self._kept: Future[None] | None = None
         self._closed = False
 
@@ -76,13 +76,15 @@ class ServerSource:
     def call(self, context: CommandContext, name: str, arguments: dict[str, Any]) -> Output:
         """Has the server do it."""
         self._begin()
-        if self._standing.wait(lambda phase: phase in {"up", "off"}, _BACK) != "up":
+        if self._standing.wait(lambda phase: phase in {"up", "off"}, _RESTART_WAIT_SECONDS) != "up":
             raise self._unavailable("is not there", self._standing.reason or "it is still being started")
-        keeper, progress = self._keeper, Progress(self._secrets)
+        keeper, progress = self._keeper, CallProgress(self._secrets)
         if keeper is None:
             raise self._unavailable("is not there", "it was ended")
         try:
-            answer = awaited(self._worker.do(keeper.call(name, arguments, progress.note)), context, progress, keeper)
+            answer = wait_for_result(
+                self._worker.do(keeper.call(name, arguments, progress.note)), context, progress, keeper
+            )
         except ToolError:
             raise
         except Exception as error:
@@ -94,18 +96,18 @@ class ServerSource:
     def problems(self) -> tuple[str, ...]:
         """What is wrong with it now."""
         standing = self._standing
-        told = [clipped(standing.reason)] if standing.reason else []
+        told = [render_short_line(standing.reason)] if standing.reason else []
         if standing.phase == "starting":
             told.append("it is still being started")
         program = self._keeper.program if self._keeper is not None else None
         blocked = program.attempts.blocked() if program is not None else ()
-        return tuple(self._secrets.hidden(one) for one in (*told, *standing.remarks, *blocked[:3]))
+        return tuple(self._secrets.redact(one) for one in (*told, *standing.remarks, *blocked[:3]))
 
     def start(self) -> None:
         """Begins to start it, where nobody did."""
         with self._lock:
             if self._kept is None and not self._closed:
-                self._standing.become("starting")
+                self._standing.set_phase("starting")
                 self._kept = self._worker.do(self._keep())
 
     def close(self) -> None:
@@ -116,29 +118,29 @@ class ServerSource:
             kept, self._closed = self._kept, True
         keeper = self._keeper
         if keeper is None or kept is None:  # `_keep` sees that it is closed before it starts anything
-            self._standing.become("off", "it was ended")
+            self._standing.set_phase("off", "it was ended")
         else:
             keeper.stopping = True
             if kept.cancel():
-                self._standing.wait(lambda phase: phase == "off", _TO_CLOSE)
+                self._standing.wait(lambda phase: phase == "off", _CLOSE_SECONDS)
         self._on_close()
 
     async def _keep(self) -> None:
-        from handrail.mcp.client.keeping import Keeper  # noqa: PLC0415  the SDK: a second, and 70 MB
+        from handrail.mcp.client.keeping import ServerSupervisor  # noqa: PLC0415  the SDK: a second, and 70 MB
 
-        self._keeper = Keeper(self._server, self._programs, self._standing, self._secrets)
+        self._keeper = ServerSupervisor(self._server, self._programs, self._standing, self._secrets)
         if self._closed:
             return
         try:
-            await self._keeper.keep()
+            await self._keeper.run()
         finally:
             if self._standing.phase != "off":
-                self._standing.become("off", "it was ended")
+                self._standing.set_phase("off", "it was ended")
 
     def _output(self, name: str, answer: Any) -> Output:
         from mcp_types import CallToolResult  # noqa: PLC0415  as above
 
-        from handrail.mcp.client.answers import output_of  # noqa: PLC0415
+        from handrail.mcp.client.answers import build_output  # noqa: PLC0415
 
         if not isinstance(answer, CallToolResult):
             raise ToolError(
@@ -146,27 +148,29 @@ class ServerSource:
                 f"The server {self.server} wants to ask a person something before it goes on, which it cannot do here.",
             )
         schema = next((tool.output_schema for tool in self._standing.tools if tool.name == name), None)
-        return output_of(answer, schema, self._secrets)
+        return build_output(answer, schema, self._secrets)
 
-    def _failed(self, name: str, error: Exception, keeper: "Keeper") -> ToolError:
-        from handrail.mcp.client.failures import failure_of  # noqa: PLC0415  as above
+    def _failed(self, name: str, error: Exception, keeper: "ServerSupervisor") -> ToolError:
+        from handrail.mcp.client.failures import convert_failure  # noqa: PLC0415  as above
 
-        failure = failure_of(error, self._server, name, self._secrets)
+        failure = convert_failure(error, self._server, name, self._secrets)
         if failure is not None:
-            keeper.look_again()
+            keeper.refresh()
             return failure
-        self._standing.wait(lambda phase: phase != "up", _WHY)
+        self._standing.wait(lambda phase: phase != "up", _END_REASON_WAIT_SECONDS)
         why = self._standing.reason or "the connection was lost"
         return self._unavailable("ended before it answered", f"{why}. Whether it did anything is not known")
 
     def _unavailable(self, what: str, why: str) -> ToolError:
-        return ToolError("UNAVAILABLE", self._secrets.hidden(f"The server {self.server} {what}: {clipped(why, 500)}."))
+        return ToolError(
+            "UNAVAILABLE", self._secrets.redact(f"The server {self.server} {what}: {render_short_line(why, 500)}.")
+        )
 
 
-def _tell_attempts(keeper: "Keeper", context: CommandContext) -> None:
+def _tell_attempts(keeper: "ServerSupervisor", context: CommandContext) -> None:
     """What it reached, or wanted to, since somebody asked last: it is told with the call that it happened in."""
     if keeper.program is None:
         return
     with suppress(StoreError):
-        for attempt in keeper.program.attempts.taken():
-            context.attempted(*attempt)
+        for attempt in keeper.program.attempts.take():
+            context.report_connection(*attempt)

@@ -14,52 +14,54 @@ from handrail.protocol.error import ToolError
 from handrail.protocol.permission import Permission
 from handrail.runtime.server_programs import ServerPrograms
 from handrail.runtime.sources import ForeignTool, ToolSource
-from handrail.settings import Loaded, state_folder
-from handrail.settings.extras import installing
-from handrail.settings.project_servers import Server, servers_of
+from handrail.settings import LoadedSettings, resolve_state_folder
+from handrail.settings.extras import build_install_command
+from handrail.settings.project_servers import ConfiguredServer, resolve_servers
 from handrail.settings.server_names import is_server_name
-from handrail.settings.units import seconds
+from handrail.settings.units import parse_seconds
 from handrail.tools.contract import Context, Output
 
 
-class FoundSources(msgspec.Struct, frozen=True):
+class ServerSources(msgspec.Struct, frozen=True):
     """The sources, and what a person should be told."""
 
     sources: tuple[ToolSource, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def sources_of(loaded: Loaded, workspace: str, environ: Mapping[str, str]) -> tuple[ToolSource, ...]:
+def list_sources(loaded: LoadedSettings, workspace: str, environ: Mapping[str, str]) -> tuple[ToolSource, ...]:
     """The sources of a session in this workspace. Nothing is started before somebody asks for tools."""
-    return found_sources(loaded, workspace, environ).sources
+    return find_sources(loaded, workspace, environ).sources
 
 
-def found_sources(
-    loaded: Loaded, workspace: str, environ: Mapping[str, str], *, only: str | None = None
-) -> FoundSources:
+def find_sources(
+    loaded: LoadedSettings, workspace: str, environ: Mapping[str, str], *, only: str | None = None
+) -> ServerSources:
     """The same, with what a person should be told. `only`: no other server than this one."""
-    servers = servers_of(loaded, workspace, environ)
+    servers = resolve_servers(loaded, workspace, environ)
     usable = [one for one in servers.usable if only in {None, one.name}]
     unusable = {name: why for name, why in servers.unusable.items() if only in {None, name}}
     told = (*servers.notes, *(f"The MCP server {name} cannot be used: {why}." for name, why in unusable.items()))
     if not usable and not unusable:
-        return FoundSources((), told)
+        return ServerSources((), told)
     if loaded.settings.profile == "restricted":
-        return FoundSources((), (*told, "The restricted profile has no other MCP servers."))
+        return ServerSources((), (*told, "The restricted profile has no other MCP servers."))
     if usable and find_spec("mcp") is None:
-        return FoundSources((), (*told, f"Other MCP servers need an extra that is not installed: {installing('mcp')}"))
-    state = state_folder(environ)
-    group = _Group(
-        usable, ServerPrograms(loaded.settings, workspace, state, environ), seconds(loaded.settings.mcp.wait)
+        return ServerSources(
+            (), (*told, f"Other MCP servers need an extra that is not installed: {build_install_command('mcp')}")
+        )
+    state = resolve_state_folder(environ)
+    group = _ServerGroup(
+        usable, ServerPrograms(loaded.settings, workspace, state, environ), parse_seconds(loaded.settings.mcp.wait)
     )
     broken = [_UnusableSource(name, why) for name, why in unusable.items() if is_server_name(name)]
-    return FoundSources((*group.sources, *broken), told)
+    return ServerSources((*group.sources, *broken), told)
 
 
-class _Group:
+class _ServerGroup:
     """Servers that are started side by side, by one thread."""
 
-    def __init__(self, servers: list[Server], programs: ServerPrograms, wait: float) -> None:
+    def __init__(self, servers: list[ConfiguredServer], programs: ServerPrograms, wait: float) -> None:
         self._programs = programs
         self._worker = Worker()
         self._wait = wait

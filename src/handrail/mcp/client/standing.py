@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Literal
 from handrail.runtime.sources import ForeignTool
 
 if TYPE_CHECKING:
-    from handrail.mcp.client.listed_tools import Listing
+    from handrail.mcp.client.listed_tools import ToolListing
 
 Phase = Literal["idle", "starting", "up", "down", "off"]
 """`down`: it ended, and is started again after a pause. `off`: it is not started again."""
 
 
-class Standing:
+class ServerState:
     """Changed by the event loop, read by everybody."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Standing:
         """What is wrong with what it lists."""
         self._mark = b"[]"
 
-    def become(self, phase: Phase, reason: str = "") -> None:
+    def set_phase(self, phase: Phase, reason: str = "") -> None:
         """It stands so from now on. What one that is down has listed still stands: it may be back in a moment."""
         with self._changed:
             self.phase, self.reason = phase, reason
@@ -36,7 +36,7 @@ class Standing:
                 self._list((), (), b"[]")
             self._changed.notify_all()
 
-    def has_listed(self, listing: "Listing") -> None:
+    def set_listing(self, listing: "ToolListing") -> None:
         """It lists this; another revision, where that is another list."""
         mark = listing.mark
         with self._changed:

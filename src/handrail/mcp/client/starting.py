@@ -2,13 +2,13 @@
 
 import threading
 
-from handrail.runtime.server_programs import ServerProgram, ServerPrograms, Wanted
+from handrail.runtime.server_programs import ServerProgram, ServerPrograms, ServerProgramSpec
 
 
-class Start:
+class ProgramStart:
     """One start. A program that comes when nobody waits for it any more is ended at once: nobody else knows of it."""
 
-    def __init__(self, programs: ServerPrograms, wanted: Wanted) -> None:
+    def __init__(self, programs: ServerPrograms, wanted: ServerProgramSpec) -> None:
         self._programs, self._wanted = programs, wanted
         self._lock = threading.Lock()
         self._program: ServerProgram | None = None
@@ -23,7 +23,7 @@ class Start:
         if late:
             program.end()
 
-    def taken(self) -> ServerProgram | None:
+    def take(self) -> ServerProgram | None:
         """The program, which is the caller's from here on; None where there is none, and then nobody waits for it."""
         with self._lock:
             self._given_up = self._program is None

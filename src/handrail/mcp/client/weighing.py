@@ -7,14 +7,14 @@ from typing import Any, cast
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 
-from handrail.mcp.client.listed_tools import MOST_TOOLS
+from handrail.mcp.client.listed_tools import MAX_LISTED_TOOLS
 
-_MOST_PARTS = 10_000
+_MAX_ANSWER_PARTS = 10_000
 _TAKEN_WHOLE = frozenset({"structuredContent", "inputSchema", "outputSchema", "_meta"})
 """What nobody looks into there, and may have any number."""
 
 
-def weighed(one: SessionMessage) -> SessionMessage | None:
+def limit_message_size(one: SessionMessage) -> SessionMessage | None:
     """The message as it is passed on; None where it is not."""
     message = one.message
     match message:
@@ -22,10 +22,10 @@ def weighed(one: SessionMessage) -> SessionMessage | None:
             # None of these is let, whatever it asks for: what it asks for is not read.
             return replace(one, message=message.model_copy(update={"params": None}))
         case JSONRPCResponse() if _lists_too_much(message.result):
-            some = {**message.result, "tools": message.result["tools"][: MOST_TOOLS + 1]}
-            return weighed(replace(one, message=message.model_copy(update={"result": some})))
+            some = {**message.result, "tools": message.result["tools"][: MAX_LISTED_TOOLS + 1]}
+            return limit_message_size(replace(one, message=message.model_copy(update={"result": some})))
         case JSONRPCResponse() if has_too_many_parts(message.result):
-            error = ErrorData(code=INTERNAL_ERROR, message=f"its answer has more than {_MOST_PARTS:,} parts")
+            error = ErrorData(code=INTERNAL_ERROR, message=f"its answer has more than {_MAX_ANSWER_PARTS:,} parts")
             return replace(one, message=JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
         case JSONRPCNotification() if has_too_many_parts(message.params):
             return None
@@ -36,12 +36,12 @@ def weighed(one: SessionMessage) -> SessionMessage | None:
 def _lists_too_much(result: dict[str, Any]) -> bool:
     """More tools than are taken: one more tells who takes them that there are."""
     tools = result.get("tools")
-    return isinstance(tools, list) and len(cast("list[Any]", tools)) > MOST_TOOLS + 1
+    return isinstance(tools, list) and len(cast("list[Any]", tools)) > MAX_LISTED_TOOLS + 1
 
 
 def has_too_many_parts(value: Any) -> bool:
     """Whether there are too many values in it, at whatever depth."""
-    left, waiting = _MOST_PARTS, [value]
+    left, waiting = _MAX_ANSWER_PARTS, [value]
     while waiting:
         one = waiting.pop()
         if isinstance(one, dict):

@@ -2,33 +2,32 @@
 
 from typing import TYPE_CHECKING
 
-from handrail.settings.errors import plain
+from handrail.protocol.text import escape_unprintable, truncate
 
 if TYPE_CHECKING:
-    from handrail.mcp.client.ends import End
+    from handrail.mcp.client.ends import CloseReason
     from handrail.mcp.client.secrets import Secrets
     from handrail.runtime.server_programs import ServerProgram
 
-_LONGEST = 300
-_LONGEST_IN_PASSING = 500
+_MAX_LINE_CHARS = 300
+_MAX_PASSING_LINE_CHARS = 500
 _LAST_LINES = 3
 
 
-def clipped(text: str, longest: int = _LONGEST) -> str:
-    """The text on one line, with what a terminal could be misled by written out, and cut."""
-    line = plain(" ".join(text.split())[: longest + 1])  # to write out what is cut anyway could take long
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+def render_short_line(text: str, longest: int = _MAX_LINE_CHARS) -> str:
+    """The text on one line, with unprintable characters escaped, truncated."""
+    return truncate(escape_unprintable(" ".join(text.split())[: longest + 1]), longest)
 
 
-def told_in_passing(text: str, secrets: "Secrets") -> str:
+def render_progress_text(text: str, secrets: "Secrets") -> str:
     """What a server tells of how it goes on, for live views."""
-    return clipped(secrets.hidden(text), _LONGEST_IN_PASSING)
+    return render_short_line(secrets.redact(text), _MAX_PASSING_LINE_CHARS)
 
 
-def wrong_words(error: BaseException, secrets: "Secrets") -> str:
+def describe_failure(error: BaseException, secrets: "Secrets") -> str:
     """What went wrong, by what was raised; of several at once, the first."""
     error = _first(error)
-    name, said = type(error).__name__, clipped(secrets.hidden(str(error)))
+    name, said = type(error).__name__, render_short_line(secrets.redact(str(error)))
     if name == "ValidationError":
         return "it answers what the protocol does not know"
     if name in {"ConnectError", "ConnectTimeout"}:
@@ -41,12 +40,12 @@ def is_closed(error: BaseException) -> bool:
     return str(_first(error)) == "Connection closed"
 
 
-def ending_words(end: "End", program: "ServerProgram | None", secrets: "Secrets") -> str:
+def describe_close_reason(end: "CloseReason", program: "ServerProgram | None", secrets: "Secrets") -> str:
     """Why a connection is over: how its program ended, where it did, and the last of what that said."""
     how = program.how_it_ended if program is not None else None
     reason = (end.reason if end.sure else None) or how or end.reason or "it ended"
-    said = "; ".join(program.said.splitlines()[-_LAST_LINES:]) if program is not None else ""
-    return f"{reason}: {clipped(secrets.hidden(said))}" if said else reason
+    said = "; ".join(program.stderr_tail.splitlines()[-_LAST_LINES:]) if program is not None else ""
+    return f"{reason}: {render_short_line(secrets.redact(said))}" if said else reason
 
 
 def _first(error: BaseException) -> BaseException:

@@ -6,10 +6,10 @@ from collections.abc import Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from handrail.settings.servers import MOST_SERVERS
+from handrail.settings.servers import MAX_SERVERS
 
 Result = TypeVar("Result")
-_PATIENCE = 10.0
+_JOIN_SECONDS = 10.0
 
 
 class Worker:
@@ -36,7 +36,7 @@ class Worker:
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is not None and thread is not None:
             loop.call_soon_threadsafe(loop.stop)
-            thread.join(_PATIENCE)
+            thread.join(_JOIN_SECONDS)
 
     def _running(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
@@ -49,7 +49,7 @@ class Worker:
 def _run(loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     # So many that no server waits for the start or the end of another.
-    loop.set_default_executor(ThreadPoolExecutor(MOST_SERVERS, "mcp-waiting"))
+    loop.set_default_executor(ThreadPoolExecutor(MAX_SERVERS, "mcp-waiting"))
     try:
         loop.run_forever()
         left = asyncio.all_tasks(loop)

@@ -1,8 +1,8 @@
 """Claude Code. Its pages "Connect Claude Code to tools via MCP", "Configure permissions" and "Tools reference"."""
 
-from handrail.mcp.hosts.command import Command
-from handrail.mcp.hosts.editing.wanted import Include, Server
-from handrail.mcp.hosts.host import Host, HostFile
+from handrail.mcp.hosts.command import LaunchCommand
+from handrail.mcp.hosts.editing.wanted import ListContains, ServerEntry
+from handrail.mcp.hosts.host import HostFile, McpHost
 
 OWN_TOOLS = ("Bash", "Edit", "EnterWorktree", "ExitWorktree", "Monitor", "NotebookEdit", "PowerShell", "Write")
 """What runs commands or changes files; the two about worktrees run git, with the repository's hooks, and ask nobody. A
@@ -12,17 +12,18 @@ _IN_WORKTREES = "Agent(isolation:worktree)"
 """The other way to one: an agent that is given a worktree of its own."""
 
 
-def claude_code(command: Command) -> Host:
+def build_claude_code_host(command: LaunchCommand) -> McpHost:
     """That it is asked before it starts a server of a project stays as it is: `enabledMcpjsonServers` is not ours to
     set."""
-    server = {"command": command.program, "args": command.serving()}
-    return Host(
+    server = {"command": command.program, "args": command.build_serve_args()}
+    return McpHost(
         name="claude-code",
         title="Claude Code",
         files=(
-            HostFile(paths=(".mcp.json",), wanted={"mcpServers": {"handrail": Server(server)}}),
+            HostFile(paths=(".mcp.json",), wanted={"mcpServers": {"handrail": ServerEntry(server)}}),
             HostFile(
-                paths=(".claude/settings.json",), wanted={"permissions": {"deny": Include((*OWN_TOOLS, _IN_WORKTREES))}}
+                paths=(".claude/settings.json",),
+                wanted={"permissions": {"deny": ListContains((*OWN_TOOLS, _IN_WORKTREES))}},
             ),
         ),
         off=f"Its own {', '.join(OWN_TOOLS[:-1])} and {OWN_TOOLS[-1]} are switched off in this project, and agents in"

@@ -1,8 +1,8 @@
 """Codex. Its pages "Model Context Protocol", "Config basics" and "Configuration Reference"."""
 
-from handrail.mcp.hosts.command import Command
-from handrail.mcp.hosts.editing.wanted import Include, Server
-from handrail.mcp.hosts.host import Host, HostFile
+from handrail.mcp.hosts.command import LaunchCommand
+from handrail.mcp.hosts.editing.wanted import ListContains, ServerEntry
+from handrail.mcp.hosts.host import HostFile, McpHost
 
 PASSED_ON = (
     *("HANDRAIL_CONFIG", "HANDRAIL_MODE", "HANDRAIL_NOTIFY", "HANDRAIL_STATE_DIR"),
@@ -14,16 +14,16 @@ server PATH, HOME and a few others: without these it would go by other settings 
 ask where nobody looks."""
 
 
-def codex(command: Command) -> Host:
+def build_codex_host(command: LaunchCommand) -> McpHost:
     """It has no switch for apply_patch, so its sandbox is told to write nothing: a patch of its own asks then, or
     fails. It starts servers outside of that sandbox, in the folder that it works in."""
-    server = {"command": command.program, "args": command.serving(), "env_vars": Include(PASSED_ON)}
+    server = {"command": command.program, "args": command.build_serve_args(), "env_vars": ListContains(PASSED_ON)}
     wanted = {
         "sandbox_mode": "read-only",
         "features": {"shell_tool": False},
-        "mcp_servers": {"handrail": Server(server)},
+        "mcp_servers": {"handrail": ServerEntry(server)},
     }
-    return Host(
+    return McpHost(
         name="codex",
         title="Codex",
         files=(HostFile(paths=(".codex/config.toml",), wanted=wanted, form="toml"),),

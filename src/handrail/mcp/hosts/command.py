@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 
-class Command(msgspec.Struct, frozen=True):
+class LaunchCommand(msgspec.Struct, frozen=True):
     """A program, and the words before ours."""
 
     program: str
@@ -19,14 +19,14 @@ class Command(msgspec.Struct, frozen=True):
     remark: str = ""
     """What whoever has it written should know."""
 
-    def serving(self, workspace: str | None = None) -> list[str]:
+    def build_serve_args(self, workspace: str | None = None) -> list[str]:
         """The words that have it serve a workspace, without the program. None is the folder that the host starts it in:
         whatever that turns out to be, it is then not taken for a home or a disk that somebody named."""
         named = [] if workspace is None else ["--workspace", workspace]
         return [*self.words, "mcp", *named, *self.extra]
 
 
-def command_here(environ: Mapping[str, str], extra: tuple[str, ...] = ()) -> Command:
+def find_launch_command(environ: Mapping[str, str], extra: tuple[str, ...] = ()) -> LaunchCommand:
     """`handrail` where it is installed. Where it is only in the environment that runs now, its whole path: whoever
     starts the host need not have entered that. `uvx`, which fetches it, only for whoever came by uvx: its environments
     are gone tomorrow, and for all others the name could fetch something else than what they have.
@@ -34,25 +34,25 @@ def command_here(environ: Mapping[str, str], extra: tuple[str, ...] = ()) -> Com
     own = os.path.join(sys.prefix, "bin") if sys.prefix != sys.base_prefix else ""
     folders = environ.get("PATH", "").split(os.pathsep)
     if any(os.path.isabs(folder) and folder.rstrip("/") != own and _has_us(folder) for folder in folders):
-        return Command("handrail", (), extra)
+        return LaunchCommand("handrail", (), extra)
     if own and os.path.realpath(own).startswith(_cache_of_uv(environ)):
-        return Command("uvx", ("handrail",), extra)
+        return LaunchCommand("uvx", ("handrail",), extra)
     if own and _has_us(own):
         return _by_path(os.path.join(own, "handrail"), extra)
     remark = "handrail is on no PATH here, so the client will not find it. Install it, then do this again."
-    return Command("handrail", (), extra, remark)
+    return LaunchCommand("handrail", (), extra, remark)
 
 
-def _by_path(program: str, extra: tuple[str, ...]) -> Command:
+def _by_path(program: str, extra: tuple[str, ...]) -> LaunchCommand:
     link = f"ln -s {shlex.quote(program)} ~/.local/bin/"
     remark = (
         f"{program} is a path of this machine, which others who share the file do not have. With a link to it on your"
         f" PATH the name is written instead: {link}"
     )
-    return Command(program, (), extra, remark)
+    return LaunchCommand(program, (), extra, remark)
 
 
-def is_there(program: str, workspace: str, environ: Mapping[str, str]) -> bool:
+def can_find_program(program: str, workspace: str, environ: Mapping[str, str]) -> bool:
     """Whether a host that starts this in the workspace finds it. What the host puts in (`${…}`, `~`) is for it to
     know."""
     if "$" in program or program.startswith("~"):

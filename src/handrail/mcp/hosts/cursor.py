@@ -1,19 +1,19 @@
 """Cursor. Its pages "Model Context Protocol (MCP)" and, for its command line, "Permissions"."""
 
-from handrail.mcp.hosts.command import Command
-from handrail.mcp.hosts.editing.wanted import Include, Server
-from handrail.mcp.hosts.host import Host, HostFile
+from handrail.mcp.hosts.command import LaunchCommand
+from handrail.mcp.hosts.editing.wanted import ListContains, ServerEntry
+from handrail.mcp.hosts.host import HostFile, McpHost
 
 
-def cursor(command: Command) -> Host:
+def build_cursor_host(command: LaunchCommand) -> McpHost:
     """In which folder it starts a server it does not say, so the folder is named."""
-    server = {"command": command.program, "args": command.serving("${workspaceFolder}")}
-    denied = {"allow": Include(()), "deny": Include(("Shell(*)", "Write(**)"))}
-    return Host(
+    server = {"command": command.program, "args": command.build_serve_args("${workspaceFolder}")}
+    denied = {"allow": ListContains(()), "deny": ListContains(("Shell(*)", "Write(**)"))}
+    return McpHost(
         name="cursor",
         title="Cursor",
         files=(
-            HostFile(paths=(".cursor/mcp.json",), wanted={"mcpServers": {"handrail": Server(server)}}),
+            HostFile(paths=(".cursor/mcp.json",), wanted={"mcpServers": {"handrail": ServerEntry(server)}}),
             HostFile(paths=(".cursor/cli.json",), wanted={"permissions": denied}),
         ),
         off="Commands and writes of its own are denied to Cursor's command line (cursor-agent) in this project.",

@@ -4,11 +4,18 @@ from typing import Any, Literal
 
 import msgspec
 
-from handrail.mcp.hosts.editing.jsonc import with_wanted
-from handrail.mcp.hosts.editing.layout import Layout, over_lines
-from handrail.mcp.hosts.editing.places import read_places
-from handrail.mcp.hosts.editing.toml import parsed, with_wanted_toml
-from handrail.mcp.hosts.editing.wanted import Misfit, entries_in, has_server, is_there, plainly, without_servers
+from handrail.mcp.hosts.editing.jsonc import merge_jsonc
+from handrail.mcp.hosts.editing.layout import Layout, render_block
+from handrail.mcp.hosts.editing.places import parse_jsonc
+from handrail.mcp.hosts.editing.toml import merge_toml, parse_toml
+from handrail.mcp.hosts.editing.wanted import (
+    CannotMerge,
+    drop_servers,
+    has_server,
+    has_wanted,
+    list_server_entries,
+    to_plain_value,
+)
 
 Form = Literal["json", "toml", "text"]
 
@@ -25,12 +32,12 @@ class HostFile(msgspec.Struct, frozen=True, kw_only=True):
     form: Form = "json"
 
     @property
-    def of_the_person(self) -> bool:
+    def is_user_file(self) -> bool:
         """Whether it is for every workspace of theirs."""
         return self.paths[0].startswith("/")
 
 
-class Host(msgspec.Struct, frozen=True, kw_only=True):
+class McpHost(msgspec.Struct, frozen=True, kw_only=True):
     """Another program with an agent."""
 
     name: str
@@ -45,22 +52,22 @@ class Host(msgspec.Struct, frozen=True, kw_only=True):
     """What the person does next."""
 
 
-def changed(file: HostFile, before: str | None) -> str:
+def merge_host_file(file: HostFile, before: str | None) -> str:
     """What the file is to hold. Broken where it cannot be read; Misfit where what is wanted cannot be put there."""
     if file.form == "text":
         return _as_text(file, before)
     if file.form == "toml":
-        return with_wanted_toml(before or "", file.wanted)
-    return with_wanted(before or "", file.wanted)
+        return merge_toml(before or "", file.wanted)
+    return merge_jsonc(before or "", file.wanted)
 
 
-def snippet(file: HostFile) -> str:
+def render_snippet(file: HostFile) -> str:
     """What somebody pastes who does it by hand."""
     if file.form == "text":
         return file.text
     if file.form == "toml":
-        return with_wanted_toml("", file.wanted)
-    return f"{over_lines(plainly(file.wanted), '', Layout())}\n"
+        return merge_toml("", file.wanted)
+    return f"{render_block(to_plain_value(file.wanted), '', Layout())}\n"
 
 
 def check(file: HostFile, text: str) -> None:
@@ -68,29 +75,29 @@ def check(file: HostFile, text: str) -> None:
     _value(file, text)
 
 
-def knows_us(file: HostFile, text: str) -> bool:
+def has_handrail_entry(file: HostFile, text: str) -> bool:
     """Whether a file has an entry for us, as we would write it or not."""
     return has_server(_value(file, text), file.wanted)
 
 
-def programs_in(file: HostFile, text: str) -> list[str]:
+def list_programs(file: HostFile, text: str) -> list[str]:
     """Which programs our entries have the host start, as far as that is plain to see."""
-    commands: list[Any] = [entry.get("command") for entry in entries_in(_value(file, text), file.wanted)]
+    commands: list[Any] = [entry.get("command") for entry in list_server_entries(_value(file, text), file.wanted)]
     named: list[Any] = [command[0] if command and isinstance(command, list) else command for command in commands]
     return list(dict.fromkeys(program for program in named if program and isinstance(program, str)))
 
 
-def has_the_rest(file: HostFile, text: str) -> bool:
+def has_other_settings(file: HostFile, text: str) -> bool:
     """Whether a file says all else that it is to say: which of the host's own tools are off."""
-    return is_there(_value(file, text), without_servers(file.wanted))
+    return has_wanted(_value(file, text), drop_servers(file.wanted))
 
 
 def _value(file: HostFile, text: str) -> Any:
     if file.form == "text":
         return {}
     if file.form == "toml":
-        return parsed(text)
-    place = read_places(text)
+        return parse_toml(text)
+    place = parse_jsonc(text)
     return None if place is None else place.value
 
 
@@ -100,4 +107,4 @@ def _as_text(file: HostFile, before: str | None) -> str:
         return file.text
     if "handrail/" in before:
         return before
-    raise Misfit("there is one already, and it is about something else")
+    raise CannotMerge("there is one already, and it is about something else")

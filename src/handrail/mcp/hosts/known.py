@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from handrail.mcp.hosts.claude_code import claude_code
-from handrail.mcp.hosts.codex import codex
-from handrail.mcp.hosts.command import Command
-from handrail.mcp.hosts.cursor import cursor
-from handrail.mcp.hosts.host import Host
-from handrail.mcp.hosts.opencode import opencode
-from handrail.mcp.hosts.vs_code import vs_code
-from handrail.mcp.hosts.zed import zed
+from handrail.mcp.hosts.claude_code import build_claude_code_host
+from handrail.mcp.hosts.codex import build_codex_host
+from handrail.mcp.hosts.command import LaunchCommand
+from handrail.mcp.hosts.cursor import build_cursor_host
+from handrail.mcp.hosts.host import McpHost
+from handrail.mcp.hosts.opencode import build_opencode_host
+from handrail.mcp.hosts.vs_code import build_vs_code_host
+from handrail.mcp.hosts.zed import build_zed_host
 
 NAMES = ("claude-code", "cursor", "vscode", "zed", "codex", "opencode")
 _OTHER_NAMES = {
@@ -28,19 +28,19 @@ _OTHER_NAMES = {
 }
 
 
-def hosts(command: Command, environ: Mapping[str, str]) -> tuple[Host, ...]:
+def list_hosts(command: LaunchCommand, environ: Mapping[str, str]) -> tuple[McpHost, ...]:
     """All of them."""
     return (
-        claude_code(command),
-        cursor(command),
-        vs_code(command),
-        zed(command, environ),
-        codex(command),
-        opencode(command),
+        build_claude_code_host(command),
+        build_cursor_host(command),
+        build_vs_code_host(command),
+        build_zed_host(command, environ),
+        build_codex_host(command),
+        build_opencode_host(command),
     )
 
 
-def meant(name: str) -> str | None:
+def find_host_name(name: str) -> str | None:
     """The name of ours for what somebody calls a host; None for one that we do not know."""
     plain = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
     found = _OTHER_NAMES.get(plain, plain)

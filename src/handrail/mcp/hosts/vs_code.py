@@ -1,8 +1,8 @@
 """VS Code. Its pages "Add and manage MCP servers", "MCP configuration reference" and "Custom agents"."""
 
-from handrail.mcp.hosts.command import Command
-from handrail.mcp.hosts.editing.wanted import Server
-from handrail.mcp.hosts.host import Host, HostFile
+from handrail.mcp.hosts.command import LaunchCommand
+from handrail.mcp.hosts.editing.wanted import ServerEntry
+from handrail.mcp.hosts.host import HostFile, McpHost
 
 AGENT = """\
 ---
@@ -16,14 +16,14 @@ person: tell them, and make the same call again once they have answered.
 """The only way that VS Code has to leave its own tools out: an agent that names those that it has."""
 
 
-def vs_code(command: Command) -> Host:
+def build_vs_code_host(command: LaunchCommand) -> McpHost:
     """A server for the workspace, and an agent that has its tools and none of VS Code's that run or change anything."""
-    server = {"type": "stdio", "command": command.program, "args": command.serving("${workspaceFolder}")}
-    return Host(
+    server = {"type": "stdio", "command": command.program, "args": command.build_serve_args("${workspaceFolder}")}
+    return McpHost(
         name="vscode",
         title="VS Code",
         files=(
-            HostFile(paths=(".vscode/mcp.json",), wanted={"servers": {"handrail": Server(server)}}),
+            HostFile(paths=(".vscode/mcp.json",), wanted={"servers": {"handrail": ServerEntry(server)}}),
             HostFile(paths=(".github/agents/handrail.agent.md",), text=AGENT, form="text"),
         ),
         off="The agent `handrail` has handrail's tools, and none of VS Code's that run commands or change files.",

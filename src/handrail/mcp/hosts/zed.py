@@ -4,17 +4,17 @@ import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-from handrail.mcp.hosts.command import Command
-from handrail.mcp.hosts.editing.wanted import Server
-from handrail.mcp.hosts.host import Host, HostFile
+from handrail.mcp.hosts.command import LaunchCommand
+from handrail.mcp.hosts.editing.wanted import ServerEntry
+from handrail.mcp.hosts.host import HostFile, McpHost
 from handrail.protocol.tool import BASE_NAMES
-from handrail.settings.extras import installing
+from handrail.settings.extras import build_install_command
 
 _HARMLESS = ("diagnostics", "find_references", "go_to_definition")
 """Of Zed's own: what its language servers say. A profile has no tool that it does not name."""
 
 
-def zed(command: Command, environ: Mapping[str, str]) -> Host:
+def build_zed_host(command: LaunchCommand, environ: Mapping[str, str]) -> McpHost:
     """Profiles are for the person's own settings, so the server is there too. Zed starts it in the project's folder."""
     profile = {
         "name": "handrail",
@@ -23,13 +23,13 @@ def zed(command: Command, environ: Mapping[str, str]) -> Host:
         "context_servers": {"handrail": {"tools": dict.fromkeys(BASE_NAMES, True)}},
     }
     wanted = {
-        "context_servers": {"handrail": Server({"command": command.program, "args": command.serving()})},
+        "context_servers": {"handrail": ServerEntry({"command": command.program, "args": command.build_serve_args()})},
         "agent": {"profiles": {"handrail": profile}},
         "agent_servers": {
-            "handrail": Server({"type": "custom", "command": command.program, "args": _as_agent(command)})
+            "handrail": ServerEntry({"type": "custom", "command": command.program, "args": _as_agent(command)})
         },
     }
-    return Host(
+    return McpHost(
         name="zed",
         title="Zed",
         files=(HostFile(paths=(_settings(environ),), wanted=wanted),),
@@ -41,12 +41,12 @@ def zed(command: Command, environ: Mapping[str, str]) -> Host:
     )
 
 
-def _as_agent(command: Command) -> list[str]:
+def _as_agent(command: LaunchCommand) -> list[str]:
     return [*command.words, "acp"] if not command.words else ["--from", "handrail[acp]", "handrail", "acp"]
 
 
 def _agent_lacks() -> str:
-    return "" if find_spec("acp") else f", once its extra is installed: {installing('acp')}"
+    return "" if find_spec("acp") else f", once its extra is installed: {build_install_command('acp')}"
 
 
 def _settings(environ: Mapping[str, str]) -> str:

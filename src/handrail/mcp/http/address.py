@@ -5,7 +5,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from handrail.protocol.error import UsageError
-from handrail.protocol.wording import shown
+from handrail.protocol.wording import render_value
 
 _USE = "use 127.0.0.1:PORT, localhost:PORT or [::1]:PORT; port 0 takes any that is free"
 
@@ -41,17 +41,18 @@ class Address(NamedTuple):
         return frozenset((*(f"{host}:{self.port}" for host in hosts), *(hosts if self.port == 80 else ())))
 
 
-def address_in(text: str) -> Address:
+def parse_address(text: str) -> Address:
     """The address that a text says; UsageError where it is none, or none of this machine alone."""
     host, colon, port = text.rpartition(":")
     if not colon or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise UsageError(f"--http {shown(text)} is no HOST:PORT; {_USE}")
+        raise UsageError(f"--http {render_value(text)} is no HOST:PORT; {_USE}")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if bare in {"", "localhost"}:
         return Address("127.0.0.1", int(port))
     if not _is_loopback(bare) or (":" in bare) != (bare != host):
         raise UsageError(
-            f"--http {shown(text)} is not an address of this machine alone: whoever reaches the server can have files "
+            f"--http {render_value(text)} is not an address of this machine alone: whoever reaches the server can "
+            "have files "
             f"changed and commands run; {_USE}"
         )
     return Address(bare, int(port))

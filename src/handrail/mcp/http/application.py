@@ -9,21 +9,23 @@ from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from handrail.mcp.http.connections import MOST
-from handrail.mcp.http.defects import Defects
-from handrail.mcp.http.handlers import Handlers
-from handrail.mcp.http.ids import LARGEST_BODY, Ids
+from handrail.mcp.http.connections import MAX_CONNECTIONS
+from handrail.mcp.http.defects import DefectReporter
+from handrail.mcp.http.handlers import HttpHandlers
+from handrail.mcp.http.ids import MAX_BODY_BYTES, RequestIds
 from handrail.mcp.instructions import INSTRUCTIONS
 from handrail.mcp.results import CACHED, SERVER_INFO
-from handrail.mcp.versions import negotiated
+from handrail.mcp.versions import negotiate_version
 
 
-def manager_of(handlers: Handlers, ids: Ids, defects: Defects) -> StreamableHTTPSessionManager:
+def build_session_manager(
+    handlers: HttpHandlers, ids: RequestIds, defects: DefectReporter
+) -> StreamableHTTPSessionManager:
     """What answers requests that the guard has let through. There can be more sessions than usual only while most of
     them are at work."""
     server = _server(handlers)
-    server.middleware += (ids.at_work, defects.kept_in)
-    return StreamableHTTPSessionManager(server, max_request_body_size=LARGEST_BODY, max_sessions=MOST * 2)
+    server.middleware += (ids.track_request, defects.wrap_request)
+    return StreamableHTTPSessionManager(server, max_request_body_size=MAX_BODY_BYTES, max_sessions=MAX_CONNECTIONS * 2)
 
 
 class _Server(Server[Any]):
@@ -38,13 +40,13 @@ class _Server(Server[Any]):
         return super().create_initialization_options(changes, experimental_capabilities, extensions)
 
 
-def _server(handlers: Handlers) -> Server[Any]:
+def _server(handlers: HttpHandlers) -> Server[Any]:
     server = _Server(
         SERVER_INFO["name"],
         version=SERVER_INFO["version"],
         title=SERVER_INFO["title"],
         instructions=INSTRUCTIONS,
-        get_tool_input_schema=handlers.schema_of,
+        get_tool_input_schema=handlers.find_schema,
         cache_hints={"server/discover": CacheHint(CACHED["ttlMs"], CACHED["cacheScope"])},
     )
     # Not by the constructor: that warns of what 2026-07-28 leaves out, and the versions before it have it.
@@ -61,5 +63,5 @@ def _server(handlers: Handlers) -> Server[Any]:
 async def _only_our_versions(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
     """The SDK speaks versions that are older than ours. It reads what was asked for after this."""
     if ctx.method == "initialize" and isinstance(ctx.params, dict):
-        ctx.params["protocolVersion"] = negotiated(ctx.params.get("protocolVersion"))
+        ctx.params["protocolVersion"] = negotiate_version(ctx.params.get("protocolVersion"))
     return await call_next(ctx)

@@ -5,7 +5,7 @@ from collections import OrderedDict
 
 from handrail.mcp.caller import DEFAULT_LEVEL, Level
 
-MOST = 256
+MAX_CONNECTIONS = 256
 """Connections that are kept though nobody uses them."""
 
 
@@ -17,7 +17,7 @@ works_for = _WorksFor()
 """The connection that the calling thread works for."""
 
 
-class Remembered:
+class ConnectionState:
     """Of one connection."""
 
     def __init__(self) -> None:
@@ -28,16 +28,16 @@ class Remembered:
         """The tools that it was told of."""
 
 
-class Connections:
+class ConnectionStates:
     """By the ids that the SDK gives them. It does not say when one is over: those that were used last are kept."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Remembered] = OrderedDict()
+        self._kept: OrderedDict[str, ConnectionState] = OrderedDict()
 
-    def of(self, session_id: str) -> Remembered:
+    def get(self, session_id: str) -> ConnectionState:
         """One of them."""
-        found = self._kept.setdefault(session_id, Remembered())
+        found = self._kept.setdefault(session_id, ConnectionState())
         self._kept.move_to_end(session_id)
-        while len(self._kept) > MOST:
+        while len(self._kept) > MAX_CONNECTIONS:
             self._kept.popitem(last=False)
         return found

@@ -5,9 +5,9 @@ from threading import get_ident
 from typing import TypeVar
 
 from handrail.mcp.http.connections import works_for
-from handrail.mcp.http.hand import Found, Hand
-from handrail.mcp.http.threads import Threads
-from handrail.mcp.news import News, news_of
+from handrail.mcp.http.hand import Found, HeldCall
+from handrail.mcp.http.threads import CallThreads
+from handrail.mcp.news import ServerNotification, build_notification
 from handrail.mcp.stdio.workers import Workers
 from handrail.protocol.event import Event
 from handrail.rail import Handrail
@@ -15,11 +15,16 @@ from handrail.rail import Handrail
 Returned = TypeVar("Returned")
 
 
-class Following:
+class RequestRunner:
     """The calls of one request, as far as they run here."""
 
     def __init__(
-        self, threads: Threads, workers: Workers, rail: Handrail, hand: Hand, tell: Callable[[News], None]
+        self,
+        threads: CallThreads,
+        workers: Workers,
+        rail: Handrail,
+        hand: HeldCall,
+        tell: Callable[[ServerNotification], None],
     ) -> None:
         self._threads = threads
         self._workers = workers
@@ -36,7 +41,7 @@ class Following:
             self.own.add(call_id)
         return await self._threads.run(lambda: self._followed(work), self._stop, self._workers)
 
-    async def look(self, work: Callable[[], Returned]) -> Returned:
+    async def query(self, work: Callable[[], Returned]) -> Returned:
         """What some work comes to that runs nothing."""
         return await self._threads.run(work)
 
@@ -49,12 +54,12 @@ class Following:
             if about is not None and get_ident() == thread:
                 self.own.add(about)
             own = about in self.own if about is not None else get_ident() == thread
-            if own and (news := news_of(event)) is not None:
+            if own and (news := build_notification(event)) is not None:
                 self._tell(news)
 
         silence = self._rail.subscribe(hear)
         try:
-            return self._hand.takes(work())
+            return self._hand.hold(work())
         finally:
             silence()
 

@@ -20,7 +20,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 PATH = "/mcp"
 
 
-class Refusal(NamedTuple):
+class HttpRefusal(NamedTuple):
     """An answer that is no."""
 
     status: int
@@ -44,21 +44,23 @@ class Guard:
         if refusal is None:
             await self._app(scope, receive, send)
         else:
-            await answer(refusal, send)
+            await send_refusal(refusal, send)
 
-    def refusal(self, scope: Scope) -> Refusal | None:
+    def refusal(self, scope: Scope) -> HttpRefusal | None:
         """Why a request is not let through."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         hosts, origins, given = (_values(headers, name) for name in (b"host", b"origin", b"authorization"))
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return Refusal(421, "The Host of the request is no name of this server: connect by its loopback address.")
+            return HttpRefusal(
+                421, "The Host of the request is no name of this server: connect by its loopback address."
+            )
         if any(origin.lower() not in self._origins for origin in origins):
-            return Refusal(403, "The Origin of the request is foreign: pages of others are not let in.")
+            return HttpRefusal(403, "The Origin of the request is foreign: pages of others are not let in.")
         if len(given) != 1 or not self._is_token(given[0]):
             text = "A token is needed, as the server said when it started: Authorization: Bearer TOKEN"
-            return Refusal(401, text, ((b"www-authenticate", b'Bearer realm="handrail"'),))
+            return HttpRefusal(401, text, ((b"www-authenticate", b'Bearer realm="handrail"'),))
         if scope["path"] != PATH:
-            return Refusal(404, f"There is nothing here; the server is at {PATH}.")
+            return HttpRefusal(404, f"There is nothing here; the server is at {PATH}.")
         return None
 
     def _is_token(self, given: bytes) -> bool:
@@ -67,17 +69,17 @@ class Guard:
         return scheme.lower() == b"bearer" and same
 
 
-def header(scope: Scope, name: bytes) -> bytes | None:
+def find_header(scope: Scope, name: bytes) -> bytes | None:
     """What a request says, where it says that; the first, where it says more."""
     return next((value for key, value in scope["headers"] if key == name), None)
 
 
-def speaks_modern(scope: Scope) -> bool:
+def is_modern_request(scope: Scope) -> bool:
     """Whether a request is of a version without a handshake."""
-    return is_modern((header(scope, b"mcp-protocol-version") or b"").decode("latin-1"))
+    return is_modern((find_header(scope, b"mcp-protocol-version") or b"").decode("latin-1"))
 
 
-async def answer(refusal: Refusal, send: Send) -> None:
+async def send_refusal(refusal: HttpRefusal, send: Send) -> None:
     """Says no."""
     body = refusal.text.encode() + b"\n"
     plain = ((b"content-type", refusal.kind), (b"content-length", str(len(body)).encode()))

@@ -10,43 +10,53 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.server.transport_security import RequestBodyLimitMiddleware
 
 from handrail.mcp.errors import INVALID_REQUEST, SAME_ID
-from handrail.mcp.http.callers import Context, session_of
-from handrail.mcp.http.guard import App, Message, Receive, Refusal, Scope, Send, answer, header, speaks_modern
-from handrail.protocol.reading import from_json
+from handrail.mcp.http.callers import Context, read_session_id
+from handrail.mcp.http.guard import (
+    App,
+    HttpRefusal,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    find_header,
+    is_modern_request,
+    send_refusal,
+)
+from handrail.protocol.reading import decode_json
 
-LARGEST_BODY = 16 << 20
-_SENT_BY_THEN = 0.5
+MAX_BODY_BYTES = 16 << 20
+_SENT_WITHIN_SECONDS = 0.5
 """Seconds. No client may use an id a second time, so nobody waits for it."""
 
 Key = tuple[str, str]
 
 
-class _Head(msgspec.Struct):
+class _MessageHead(msgspec.Struct):
     """What of a message is looked at. Not everything that has an id is a request: answers to ours have one, too."""
 
     method: str
     id: int | str | float
 
 
-class Ids:
+class RequestIds:
     """Those that are on their way. A client may hang up and its request still be at work, so both count."""
 
     def __init__(self) -> None:
         self._sent: set[Key] = set()
         self._at_work: set[Key] = set()
 
-    def before(self, app: App) -> App:
+    def wrap_app(self, app: App) -> App:
         """Refuses a request whose id is on its way, and has all others answered. Bodies have a bound."""
 
         async def looked_at(scope: Scope, receive: Receive, send: Send) -> None:
-            session = header(scope, b"mcp-session-id")
-            if scope["method"] != "POST" or session is None or speaks_modern(scope):
+            session = find_header(scope, b"mcp-session-id")
+            if scope["method"] != "POST" or session is None or is_modern_request(scope):
                 await app(scope, receive, send)
                 return
             whole = await receive()
             await self._passed_on(session.decode("latin-1"), whole, app, (scope, _after(whole, receive), send))
 
-        return RequestBodyLimitMiddleware(looked_at, LARGEST_BODY)
+        return RequestBodyLimitMiddleware(looked_at, MAX_BODY_BYTES)
 
     async def _passed_on(self, session: str, whole: Message, app: App, given: tuple[Scope, Receive, Send]) -> None:
         head = _head(whole.get("body", b""))
@@ -54,7 +64,7 @@ class Ids:
         if head is None or key is None:
             await app(*given)
         elif key in self._sent or key in self._at_work:
-            await answer(_refusal(head), given[2])
+            await send_refusal(_refusal(head), given[2])
         else:
             self._sent.add(key)
             try:
@@ -62,9 +72,9 @@ class Ids:
             finally:
                 self._sent.discard(key)
 
-    async def at_work(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+    async def track_request(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         """For the SDK: around all that is done for a request."""
-        key = (session_of(ctx), str(ctx.request_id))
+        key = (read_session_id(ctx), str(ctx.request_id))
         self._at_work.add(key)
         try:
             return await call_next(ctx)
@@ -76,14 +86,14 @@ class Ids:
         if key in self._sent:
             self._at_work.discard(key)
         else:
-            asyncio.get_running_loop().call_later(_SENT_BY_THEN, self._at_work.discard, key)
+            asyncio.get_running_loop().call_later(_SENT_WITHIN_SECONDS, self._at_work.discard, key)
 
 
-def _head(body: bytes) -> _Head | None:
+def _head(body: bytes) -> _MessageHead | None:
     with suppress(
         msgspec.DecodeError, UnicodeDecodeError, RecursionError
     ):  # what is none is refused by who reads all of it
-        return from_json(body, _Head)
+        return decode_json(body, _MessageHead)
     return None
 
 
@@ -96,7 +106,7 @@ def _after(first: Message, receive: Receive) -> Receive:
     return next_one
 
 
-def _refusal(head: _Head) -> Refusal:
+def _refusal(head: _MessageHead) -> HttpRefusal:
     error: dict[str, Any] = {"code": INVALID_REQUEST, "message": f"{head.method[:80]}: {SAME_ID}"}
     text = msgspec.json.encode({"jsonrpc": "2.0", "id": head.id, "error": error}).decode()
-    return Refusal(400, text, kind=b"application/json")
+    return HttpRefusal(400, text, kind=b"application/json")

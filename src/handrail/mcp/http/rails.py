@@ -4,39 +4,41 @@ import threading
 from collections.abc import Callable
 
 from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Calls
+from handrail.mcp.calling import ClientCalls
 from handrail.mcp.http.connections import works_for
-from handrail.mcp.sessions import session_name
+from handrail.mcp.sessions import build_session_name
 from handrail.protocol.error import UsageError
 from handrail.protocol.tool import ToolSpec
 from handrail.rail import Handrail
 
-MOST = 16
+MAX_SESSIONS = 16
 """Clients by different names. Whoever has the token can choose names, and each is a session that stays."""
 _ENDING = "the server is ending"
 
 
-class Rails:
+class SessionPool:
     """Opened when they are first needed, closed together. Every method may be called by any thread."""
 
-    def __init__(self, open_rail: Callable[[Caller], Handrail], named: Callable[[Caller], str] = session_name) -> None:
+    def __init__(
+        self, open_rail: Callable[[Caller], Handrail], named: Callable[[Caller], str] = build_session_name
+    ) -> None:
         self._open = open_rail
         self._named = named
         """What the session of a client is called: clients of one name share it."""
         self._lock = threading.Lock()
         self._opening: dict[str, threading.Lock] = {}
         """To open a session may take a while: those of other names do not wait for it."""
-        self._calls: dict[str, Calls] = {}
+        self._calls: dict[str, ClientCalls] = {}
         self._ending = False
 
-    def calls_of(self, caller: Caller) -> Calls:
+    def get_calls(self, caller: Caller) -> ClientCalls:
         """The calls of a client; HandrailError where its session cannot be opened, where there are too many clients,
         or the server ends."""
         name = self._named(caller)
         with self._opening_of(name):
             if name in self._calls:
                 return self._calls[name]
-            calls = Calls(self._open(caller))
+            calls = ClientCalls(self._open(caller))
             calls.rail.begin_conversations(lambda: works_for.connection)
             with self._lock:
                 if not self._ending:
@@ -49,8 +51,8 @@ class Rails:
         with self._lock:
             if self._ending:
                 raise UsageError(_ENDING)
-            if name not in self._opening and len(self._opening) >= MOST:
-                raise UsageError(f"{MOST} clients by other names have been here; start another server")
+            if name not in self._opening and len(self._opening) >= MAX_SESSIONS:
+                raise UsageError(f"{MAX_SESSIONS} clients by other names have been here; start another server")
             return self._opening.setdefault(name, threading.Lock())
 
     def spec(self, name: str) -> ToolSpec | None:

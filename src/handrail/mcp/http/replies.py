@@ -14,7 +14,7 @@ _KEY = "handrail.reply"
 Then = Callable[[bool], Awaitable[None]]
 
 
-class Reply:
+class HttpReply:
     """The answer to one request."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Reply:
             await do(self._reached)
 
 
-class Replies:
+class ReplyTracker:
     """Watches the answers of a server."""
 
     def __init__(self, app: App) -> None:
@@ -53,7 +53,7 @@ class Replies:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Has a request answered."""
-        reply = Reply()
+        reply = HttpReply()
 
         async def hear() -> Message:
             message = await receive()
@@ -72,6 +72,6 @@ class Replies:
             await reply.follow()
 
 
-def reply_of(context: Context) -> Reply:
+def get_reply(context: Context) -> HttpReply:
     """The answer to the request that a handler is at."""
-    return cast("Reply", cast("Request", context.request).scope[_KEY])
+    return cast("HttpReply", cast("Request", context.request).scope[_KEY])

@@ -11,20 +11,20 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
-from handrail.mcp.client_folders import folders_of
-from handrail.mcp.http.connections import Remembered
-from handrail.mcp.http.replies import reply_of
-from handrail.mcp.http.telling import log
-from handrail.mcp.http.threads import Threads
-from handrail.mcp.news import News
+from handrail.mcp.client_folders import parse_client_folders
+from handrail.mcp.http.connections import ConnectionState
+from handrail.mcp.http.replies import get_reply
+from handrail.mcp.http.telling import send_log
+from handrail.mcp.http.threads import CallThreads
+from handrail.mcp.news import ServerNotification
 from handrail.rail import Handrail
 
-_PATIENCE = 5.0
+_ANSWER_SECONDS = 5.0
 """Seconds that a client has to answer. Its calls do not wait for ever for something that most have none of."""
 
 
-async def know_roots(
-    context: ServerRequestContext[Any, Any], connection: Remembered, rail: Handrail, threads: Threads
+async def request_roots(
+    context: ServerRequestContext[Any, Any], connection: ConnectionState, rail: Handrail, threads: CallThreads
 ) -> None:
     """Asks a client that was not asked. One that gave its request up meanwhile is asked again by its next one."""
     connection.roots_are_known = True  # who comes meanwhile does not ask too
@@ -33,17 +33,19 @@ async def know_roots(
     except BaseException:
         connection.roots_are_known = False
         raise
-    if reply_of(context).is_lost:
+    if get_reply(context).is_lost:
         connection.roots_are_known = False
 
 
-async def _honour_roots(context: ServerRequestContext[Any, Any], rail: Handrail, threads: Threads) -> None:
+async def _honour_roots(context: ServerRequestContext[Any, Any], rail: Handrail, threads: CallThreads) -> None:
     """Asks for them, and has the session serve them as far as it may; what it does not, is told."""
     metadata = ServerMessageMetadata(related_request_id=context.request_id)
     try:
-        told = await context.session.send_request(types.ListRootsRequest(), types.ListRootsResult, _PATIENCE, metadata)
+        told = await context.session.send_request(
+            types.ListRootsRequest(), types.ListRootsResult, _ANSWER_SECONDS, metadata
+        )
     except (MCPError, ValidationError):
         return
-    folders = folders_of(told.model_dump(mode="json"))
-    for text in await threads.run(lambda: rail.honour_roots(folders)):
-        await log(context, News("warning", text))
+    folders = parse_client_folders(told.model_dump(mode="json"))
+    for text in await threads.run(lambda: rail.set_client_roots(folders)):
+        await send_log(context, ServerNotification("warning", text))

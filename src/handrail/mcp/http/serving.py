@@ -11,48 +11,53 @@ from collections.abc import Awaitable, Callable, Generator
 import uvicorn
 
 from handrail.mcp.http.address import Address
-from handrail.mcp.http.application import manager_of
-from handrail.mcp.http.defects import Defects
+from handrail.mcp.http.application import build_session_manager
+from handrail.mcp.http.defects import DefectReporter
 from handrail.mcp.http.guard import App, Guard, Receive, Scope, Send
-from handrail.mcp.http.handlers import Handlers
-from handrail.mcp.http.ids import Ids
-from handrail.mcp.http.rails import Rails
-from handrail.mcp.http.replies import Replies
-from handrail.mcp.http.sessions import Sessions
-from handrail.mcp.http.strangers import Entrance, Strangers
-from handrail.mcp.http.threads import Threads
+from handrail.mcp.http.handlers import HttpHandlers
+from handrail.mcp.http.ids import RequestIds
+from handrail.mcp.http.rails import SessionPool
+from handrail.mcp.http.replies import ReplyTracker
+from handrail.mcp.http.sessions import SessionLimit
+from handrail.mcp.http.strangers import ConnectionAcceptor, UnauthenticatedLimit
+from handrail.mcp.http.threads import CallThreads
 
-_GOODBYE = 2
+_GOODBYE_SECONDS = 2
 """Seconds for calls to be answered, and then for connections to close, when the server ends."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_JOIN = 5.0
+_JOIN_SECONDS = 5.0
 """Seconds that threads may take to end what was cancelled."""
 
 
-def serve(listening: socket.socket, token: str, rails: Rails, note: Callable[[str], None], at_once: int) -> None:
+def serve(listening: socket.socket, token: str, rails: SessionPool, note: Callable[[str], None], at_once: int) -> None:
     """Serves all clients that come to a socket, until a signal says that it is enough; closes what was opened.
     `note` takes lines for a person. `at_once`: what a second signal exits with."""
     _be_quiet()
-    threads = Threads()
-    serving = _serve(listening, token, rails, threads, Defects(note), at_once)
+    threads = CallThreads()
+    serving = _serve(listening, token, rails, threads, DefectReporter(note), at_once)
     try:
         asyncio.run(serving)
     finally:
         rails.stop()
-        if threads.end(_JOIN):  # else something does not end: whoever opens the sessions next settles it
+        if threads.end(_JOIN_SECONDS):  # else something does not end: whoever opens the sessions next settles it
             rails.close()
 
 
 async def _serve(
-    listening: socket.socket, token: str, rails: Rails, threads: Threads, defects: Defects, at_once: int
+    listening: socket.socket,
+    token: str,
+    rails: SessionPool,
+    threads: CallThreads,
+    defects: DefectReporter,
+    at_once: int,
 ) -> None:
-    ids = Ids()
-    handlers = Handlers(rails, threads)
-    manager = manager_of(handlers, ids, defects)
-    posts = _Posts(Replies(Sessions(ids.before(manager.handle_request))))
-    names, strangers = Address(*listening.getsockname()[:2]).names(), Strangers()
+    ids = RequestIds()
+    handlers = HttpHandlers(rails, threads)
+    manager = build_session_manager(handlers, ids, defects)
+    posts = _Posts(ReplyTracker(SessionLimit(ids.wrap_app(manager.handle_request))))
+    names, strangers = Address(*listening.getsockname()[:2]).names(), UnauthenticatedLimit()
     config = uvicorn.Config(
-        Guard(strangers.until_here(posts), names, token),
+        Guard(strangers.wrap_authenticated(posts), names, token),
         http="h11",
         lifespan="off",
         ws="none",
@@ -61,7 +66,7 @@ async def _serve(
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=_GOODBYE,
+        timeout_graceful_shutdown=_GOODBYE_SECONDS,
     )
     async with contextlib.AsyncExitStack() as sessions:
         await sessions.enter_async_context(manager.run())
@@ -69,7 +74,7 @@ async def _serve(
         async def end() -> None:
             rails.stop()
             handlers.listening.close()
-            await posts.answered(_GOODBYE)
+            await posts.answered(_GOODBYE_SECONDS)
             threads.leave()
             await sessions.aclose()
 
@@ -109,11 +114,11 @@ class _Listener(uvicorn.Server):
     """Ends what runs before it waits for connections to close, and leaves the process alone afterwards."""
 
     def __init__(
-        self, config: uvicorn.Config, strangers: Strangers, end: Callable[[], Awaitable[None]], at_once: int
+        self, config: uvicorn.Config, strangers: UnauthenticatedLimit, end: Callable[[], Awaitable[None]], at_once: int
     ) -> None:
         super().__init__(config)
         self._strangers = strangers
-        self._entrances: list[Entrance] = []
+        self._entrances: list[ConnectionAcceptor] = []
         self._end = end
         self._at_once = at_once
 
@@ -141,7 +146,7 @@ class _Listener(uvicorn.Server):
         """Accepts connections by itself: asyncio's own server accepts all of them, whether there is room or not."""
         await super().startup(sockets=[])
         given = {"config": self.config, "server_state": self.server_state, "app_state": self.lifespan.state}
-        self._entrances = [Entrance(one, self._strangers, given) for one in sockets or ()]
+        self._entrances = [ConnectionAcceptor(one, self._strangers, given) for one in sockets or ()]
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Calls and sessions end first, which is what connections wait for."""

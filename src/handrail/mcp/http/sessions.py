@@ -2,17 +2,17 @@
 
 from collections import OrderedDict
 
-from handrail.mcp.http.connections import MOST
-from handrail.mcp.http.guard import App, Message, Receive, Scope, Send, header, speaks_modern
+from handrail.mcp.http.connections import MAX_CONNECTIONS
+from handrail.mcp.http.guard import App, Message, Receive, Scope, Send, find_header, is_modern_request
 
 _ID = b"mcp-session-id"
 
 
-class Sessions:
+class SessionLimit:
     """Those that are open. Clients come and go without a goodbye, so the one that was idle for the longest time makes
     room for another; the SDK would keep it for half an hour, and turn the other away."""
 
-    def __init__(self, app: App, most: int = MOST) -> None:
+    def __init__(self, app: App, most: int = MAX_CONNECTIONS) -> None:
         self._app = app
         self._most = most
         self._open: OrderedDict[bytes, int] = OrderedDict()
@@ -20,11 +20,11 @@ class Sessions:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Has a request answered."""
-        session = header(scope, _ID)
+        session = find_header(scope, _ID)
         if session in self._open:
             await self._use(session, scope, receive, send)
             return
-        if session is None and scope["method"] == "POST" and not speaks_modern(scope):
+        if session is None and scope["method"] == "POST" and not is_modern_request(scope):
             await self._make_room(scope)
 
         async def say(message: Message) -> None:

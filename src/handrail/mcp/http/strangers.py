@@ -10,9 +10,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from handrail.mcp.http.guard import App, Receive, Scope, Send
 
-MOST = 384
+MAX_UNAUTHENTICATED_CONNECTIONS = 384
 """At the same time. Further connections wait in the queue of the system. Often a process has 1,024 descriptors."""
-SECONDS = 10.0
+AUTHENTICATION_SECONDS = 10.0
 """To show the token."""
 CROWDED_SECONDS = 1.0
 """To show it while another connection waits for the place."""
@@ -20,18 +20,23 @@ _KEY = "handrail.connection"
 _RETRY_SECONDS = 0.05
 
 
-class Strangers:
+class UnauthenticatedLimit:
     """The connections of one server."""
 
-    def __init__(self, most: int = MOST, seconds: float = SECONDS, crowded_seconds: float = CROWDED_SECONDS) -> None:
+    def __init__(
+        self,
+        most: int = MAX_UNAUTHENTICATED_CONNECTIONS,
+        seconds: float = AUTHENTICATION_SECONDS,
+        crowded_seconds: float = CROWDED_SECONDS,
+    ) -> None:
         self._most = most
         self._seconds = seconds
         self._crowded_seconds = crowded_seconds
-        self._timers: dict[Connection, asyncio.TimerHandle] = {}
+        self._timers: dict[HttpConnection, asyncio.TimerHandle] = {}
 
-    def connection(self, given: dict[str, Any]) -> "Connection":
+    def connection(self, given: dict[str, Any]) -> "HttpConnection":
         """What speaks HTTP on a new connection. `given`: what uvicorn gives one."""
-        one = Connection(self, given)
+        one = HttpConnection(self, given)
         self._timers[one] = one.loop.call_later(self._seconds, self._expire, one)
         return one
 
@@ -47,12 +52,12 @@ class Strangers:
                 return True
         return False
 
-    def forget(self, one: "Connection") -> None:
+    def forget(self, one: "HttpConnection") -> None:
         """It is a stranger's no more: it is known, or gone."""
         if (timer := self._timers.pop(one, None)) is not None:
             timer.cancel()
 
-    def until_here(self, app: App) -> App:
+    def wrap_authenticated(self, app: App) -> App:
         """Who comes as far as this has shown the token."""
 
         async def known(scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,21 +66,21 @@ class Strangers:
 
         return known
 
-    def _expire(self, one: "Connection") -> None:
+    def _expire(self, one: "HttpConnection") -> None:
         if one.is_silent():
             self._dismiss(one)
         else:  # the server itself was held up: look again when it has read what came
             self._timers[one] = one.loop.call_later(_RETRY_SECONDS, self._expire, one)
 
-    def _dismiss(self, one: "Connection") -> None:
+    def _dismiss(self, one: "HttpConnection") -> None:
         self.forget(one)
         one.transport.abort()
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """HTTP on one connection."""
 
-    def __init__(self, strangers: Strangers, given: dict[str, Any]) -> None:
+    def __init__(self, strangers: UnauthenticatedLimit, given: dict[str, Any]) -> None:
         super().__init__(**given)
         self.app_state = {**self.app_state, _KEY: self}
         self.arrived = self.loop.time()
@@ -96,10 +101,10 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
 
-class Entrance:
+class ConnectionAcceptor:
     """Accepts connections while there is room. The others wait in the queue of the system, and none of them is lost."""
 
-    def __init__(self, listening: socket.socket, strangers: Strangers, given: dict[str, Any]) -> None:
+    def __init__(self, listening: socket.socket, strangers: UnauthenticatedLimit, given: dict[str, Any]) -> None:
         self._listening = listening
         self._strangers = strangers
         self._given = given
@@ -128,7 +133,7 @@ class Entrance:
         self._loop.remove_reader(self._listening)
         self._open(_RETRY_SECONDS)
 
-    async def _begin(self, one: Connection, accepted: socket.socket) -> None:
+    async def _begin(self, one: HttpConnection, accepted: socket.socket) -> None:
         try:
             accepted.setblocking(False)
             await self._loop.connect_accepted_socket(lambda: one, accepted)

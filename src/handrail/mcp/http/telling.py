@@ -9,20 +9,22 @@ import mcp_types as types
 from mcp.server.context import ServerRequestContext
 
 from handrail.mcp.caller import Level
-from handrail.mcp.news import News
+from handrail.mcp.news import ServerNotification
 
-_WAITING = 256
+_MAX_QUEUED_NOTIFICATIONS = 256
 """So much is kept for a client that reads slowly; the rest of it is not told."""
 
 Context = ServerRequestContext[Any, Any]
 
 
 @asynccontextmanager
-async def telling(context: Context, least: Level | None) -> AsyncGenerator[Callable[[News], None]]:
+async def open_notifications(
+    context: Context, least: Level | None
+) -> AsyncGenerator[Callable[[ServerNotification], None]]:
     """How any thread tells the client something about its request; all of it is sent when the block ends."""
-    loop, queue = asyncio.get_running_loop(), asyncio.Queue[News | None](_WAITING)
+    loop, queue = asyncio.get_running_loop(), asyncio.Queue[ServerNotification | None](_MAX_QUEUED_NOTIFICATIONS)
 
-    def add(news: News) -> None:
+    def add(news: ServerNotification) -> None:
         if not queue.full():
             queue.put_nowait(news)
 
@@ -35,17 +37,17 @@ async def telling(context: Context, least: Level | None) -> AsyncGenerator[Calla
         sender.cancel()
 
 
-async def _send_all(context: Context, queue: asyncio.Queue[News | None], least: Level | None) -> None:
+async def _send_all(context: Context, queue: asyncio.Queue[ServerNotification | None], least: Level | None) -> None:
     count = 0
     while (news := await queue.get()) is not None:
         if news.progress:
             count += 1
             await context.session.report_progress(count, message=news.text)
         if least is not None and news.reaches(least):
-            await log(context, news)
+            await send_log(context, news)
 
 
-async def log(context: Context, news: News) -> None:
+async def send_log(context: Context, news: ServerNotification) -> None:
     """Tells something that should be known, whatever the level."""
     params = types.LoggingMessageNotificationParams(level=news.level, logger="handrail", data=news.data)
     message = types.LoggingMessageNotification(params=params)

@@ -12,12 +12,12 @@ from handrail.mcp.stdio.workers import Workers
 
 Returned = TypeVar("Returned")
 
-DOERS, LOOKERS = 8, 16
+MAX_EFFECT_CALLS, MAX_LOOKING_CALLS = 8, 16
 """Calls of one client at once, with effects and without. Those with effects take turns in a session anyway, and who
 waits for a turn must not keep those who only look."""
-_CLERKS = 8
+_MAX_CLERKS = 8
 """For what takes no time: to look whether somebody answered, to open a session, to let go of a call."""
-_LOOK_AGAIN = 0.05
+_POLL_SECONDS = 0.05
 
 
 def _nothing() -> None:
@@ -28,17 +28,17 @@ def _unheard(_: Exception) -> None:
     """Whoever waits for some work hears what became of it."""
 
 
-class Threads:
+class CallThreads:
     """Those of one event loop, and used by its thread alone. They do not keep the process: a tool may never end."""
 
     def __init__(self) -> None:
-        self._clerks = Workers(_unheard, _CLERKS)
+        self._clerks = Workers(_unheard, _MAX_CLERKS)
         self._of_clients: dict[tuple[str, bool], Workers] = {}
         self._left = False
 
-    def of(self, client: str, *, does: bool) -> Workers:
+    def get_workers(self, client: str, *, does: bool) -> Workers:
         """Where the calls of a client run, with effects or without."""
-        most = DOERS if does else LOOKERS
+        most = MAX_EFFECT_CALLS if does else MAX_LOOKING_CALLS
         return self._of_clients.setdefault((client, does), Workers(_unheard, most))
 
     async def run(
@@ -75,7 +75,7 @@ class Threads:
             return
         while not waited.done() and not self._left:
             stop()
-            await asyncio.wait([waited], timeout=_LOOK_AGAIN)
+            await asyncio.wait([waited], timeout=_POLL_SECONDS)
         if waited.done() and not waited.cancelled():
             waited.exception()  # looked at, so that nobody is told that nobody did
 

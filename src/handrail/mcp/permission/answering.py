@@ -2,15 +2,15 @@
 
 from msgspec.structs import replace
 
-from handrail.mcp.calling import Calls
-from handrail.mcp.outcomes import Asks, Outcome
-from handrail.mcp.permission.forms import said_in
+from handrail.mcp.calling import ClientCalls
+from handrail.mcp.outcomes import Outcome, UnansweredCall
+from handrail.mcp.permission.forms import parse_form_answer
 
 
-def answered(calls: Calls, asks: Asks, reply: object) -> Outcome:
+def apply_form_answer(calls: ClientCalls, asks: UnansweredCall, reply: object) -> Outcome:
     """What has become of the call by what a client sent back. What is none of the answers is asked about once more;
     what says nothing leaves the call waiting."""
-    said = said_in(asks, reply)
+    said = parse_form_answer(asks, reply)
     if said.unclear and not asks.again:
         return replace(asks, again=True)
-    return calls.leave(asks) if said.later else calls.answer(asks, said)
+    return calls.park(asks) if said.is_empty else calls.answer(asks, said)

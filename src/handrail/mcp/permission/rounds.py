@@ -11,25 +11,25 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Calls, digest_of
+from handrail.mcp.calling import ClientCalls, digest_call
 from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
-from handrail.mcp.outcomes import Asks, Outcome
-from handrail.mcp.permission.answering import answered
-from handrail.mcp.permission.forms import form_for
-from handrail.mcp.permission.signing import LONGEST, Signer
+from handrail.mcp.outcomes import Outcome, UnansweredCall
+from handrail.mcp.permission.answering import apply_form_answer
+from handrail.mcp.permission.forms import build_client_form
+from handrail.mcp.permission.signing import MAX_STATE_CHARS, Signer
 from handrail.mcp.versions import MODERN
-from handrail.protocol.reading import from_json
+from handrail.protocol.reading import decode_json
 
-SECONDS = 24 * 3600.0
+STATE_SECONDS = 24 * 3600.0
 """How long a state counts: people may come back the next day. What waits does so without it, too."""
-_SKEW = 60.0
+_MAX_SKEW_SECONDS = 60.0
 """Seconds that a clock may have been set back."""
 _MODERN = Caller(protocol=MODERN[-1])
 _KEY = "permission"
 """What our one question is called, in the request and in the response."""
 
 
-class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RequestState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the client keeps."""
 
     place: str
@@ -41,21 +41,24 @@ class State(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     again: bool
 
 
-def input_required(calls: Calls, asks: Asks, caller: Caller = _MODERN) -> dict[str, Any]:
+def build_input_required(calls: ClientCalls, asks: UnansweredCall, caller: Caller = _MODERN) -> dict[str, Any]:
     """The answer to a call that asks: the form, and the state that the call is made again with. The call is let go of:
     whoever makes it again takes it up."""
-    calls.let_go(asks.call_id)
+    calls.release(asks.call_id)
     signer, now = calls.signer, time.time()
-    state = State(signer.place, asks.call_id, asks.shown, asks.digest, caller.protocol, now, asks.again)
+    state = RequestState(signer.place, asks.call_id, asks.shown, asks.digest, caller.protocol, now, asks.again)
     return {
         "resultType": "input_required",
-        "inputRequests": {_KEY: {"method": "elicitation/create", "params": form_for(asks, caller)}},
-        "requestState": signer.signed(msgspec.json.encode(state)),
+        "inputRequests": {_KEY: {"method": "elicitation/create", "params": build_client_form(asks, caller)}},
+        "requestState": signer.sign(msgspec.json.encode(state)),
     }
 
 
-def resumed(
-    calls: Calls, params: Mapping[str, Any], protocol: str = MODERN[-1], met: Callable[[str], None] = lambda _: None
+def resume_with_answer(
+    calls: ClientCalls,
+    params: Mapping[str, Any],
+    protocol: str = MODERN[-1],
+    met: Callable[[str], None] = lambda _: None,
 ) -> Outcome:
     """What comes of a call that brings an answer. ProtocolError, and nothing is run, where its state is not ours,
     belongs to another call, is too old or was used. `met`: is told under which id it runs, before it does."""
@@ -64,20 +67,20 @@ def resumed(
         _refuse("inputResponses came without the requestState that they belong to")
     state = _checked(spelled, params, calls.signer, protocol)
     name: str = params["name"]
-    found = calls.take_up(state.call_id, name, state.digest)
+    found = calls.claim(state.call_id, name, state.digest)
     if found is None:
         _refuse("The requestState was used before, or what it asks about is not waiting any more")
-    if not isinstance(found, Asks):
+    if not isinstance(found, UnansweredCall):
         return found
     met(found.call_id)
     try:
         return _go_on(calls, found, state, responses)
     except BaseException:
-        calls.let_go(found.call_id)
+        calls.release(found.call_id)
         raise
 
 
-def _go_on(calls: Calls, asks: Asks, state: State, responses: object) -> Outcome:
+def _go_on(calls: ClientCalls, asks: UnansweredCall, state: RequestState, responses: object) -> Outcome:
     if asks.shown != state.shown:
         return asks  # it shows something else by now
     if responses is None:
@@ -85,26 +88,26 @@ def _go_on(calls: Calls, asks: Asks, state: State, responses: object) -> Outcome
     if not isinstance(responses, dict):
         _refuse("inputResponses is no object")
     given: dict[str, Any] = responses  # pyright: ignore[reportUnknownVariableType]  a JSON object
-    return answered(calls, replace(asks, again=state.again), given.get(_KEY))
+    return apply_form_answer(calls, replace(asks, again=state.again), given.get(_KEY))
 
 
-def _checked(spelled: object, params: Mapping[str, Any], signer: Signer, protocol: str) -> State:
-    payload = signer.opened(spelled) if isinstance(spelled, str) and len(spelled) <= LONGEST else None
+def _checked(spelled: object, params: Mapping[str, Any], signer: Signer, protocol: str) -> RequestState:
+    payload = signer.verify(spelled) if isinstance(spelled, str) and len(spelled) <= MAX_STATE_CHARS else None
     if payload is None:
         _refuse("The requestState is not one of this server's, or was changed")
     try:
-        state = from_json(payload, State)
+        state = decode_json(payload, RequestState)
     except msgspec.DecodeError:
         _refuse("The requestState is of another version of this server")
     if state.place != signer.place:
         _refuse("The requestState belongs to another session")
-    if not isinstance(params.get("name"), str) or state.digest != digest_of(
+    if not isinstance(params.get("name"), str) or state.digest != digest_call(
         params["name"], params.get("arguments", {})
     ):
         _refuse("The requestState belongs to a call of another name, or with other arguments")
     if state.protocol != protocol:
         _refuse(f"The requestState was made for version {state.protocol} of the protocol")
-    if not -_SKEW <= time.time() - state.time <= SECONDS:
+    if not -_MAX_SKEW_SECONDS <= time.time() - state.time <= STATE_SECONDS:
         _refuse("The requestState is too old")
     return state
 

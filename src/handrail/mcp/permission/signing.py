@@ -6,10 +6,10 @@ import hashlib
 import hmac
 import os
 
-from handrail.store.folder import state_of
-from handrail.store.secret_key import secret_key
+from handrail.store.folder import resolve_state_folder
+from handrail.store.secret_key import load_secret_key
 
-LONGEST = 4_096
+MAX_STATE_CHARS = 4_096
 """Characters of what is signed and spelled out; a longer one is not ours."""
 _FORM = "h1"
 """What it begins with. It is signed too, so that no text of one form passes for one of another."""
@@ -23,16 +23,16 @@ class Signer:
         """What the session is told by, among all of this state folder."""
         self._key = key
 
-    def signed(self, payload: bytes) -> str:
+    def sign(self, payload: bytes) -> str:
         """The payload and its signature, in characters that every client leaves alone."""
         return f"{_FORM}.{_spelled(payload)}.{_spelled(self._signature(payload))}"
 
-    def opened(self, text: str) -> bytes | None:
+    def verify(self, text: str) -> bytes | None:
         """The payload; None where it was not signed with this key, or is spelled in another way than ours."""
-        form, _, rest = text[: LONGEST + 1].partition(".")
+        form, _, rest = text[: MAX_STATE_CHARS + 1].partition(".")
         spelled, _, signature = rest.partition(".")
         payload, given = _read(spelled), _read(signature)
-        if form != _FORM or len(text) > LONGEST or payload is None or given is None:
+        if form != _FORM or len(text) > MAX_STATE_CHARS or payload is None or given is None:
             return None
         return payload if hmac.compare_digest(given, self._signature(payload)) else None
 
@@ -40,11 +40,11 @@ class Signer:
         return hmac.digest(self._key, _FORM.encode() + b"." + payload, "sha256")
 
 
-def signer_of(session_folder: str) -> Signer:
+def load_signer(session_folder: str) -> Signer:
     """The signer of a session: the key is its state folder's."""
-    state = state_of(session_folder)
+    state = resolve_state_folder(session_folder)
     place = os.path.relpath(session_folder, state.path)  # names the workspace, by a digest, and the session
-    return Signer(secret_key(state.path, "mcp"), hashlib.sha256(os.fsencode(place)).hexdigest()[:32])
+    return Signer(load_secret_key(state.path, "mcp"), hashlib.sha256(os.fsencode(place)).hexdigest()[:32])
 
 
 def _spelled(data: bytes) -> str:

@@ -4,10 +4,10 @@ import threading
 from contextlib import suppress
 from typing import Protocol
 
-from handrail.mcp.permission.waiting import LOOKS_EVERY
+from handrail.mcp.permission.waiting import POLL_SECONDS
 
 
-class Waiting(Protocol):
+class PollTarget(Protocol):
     """Something that waits."""
 
     def look(self) -> bool:
@@ -15,15 +15,15 @@ class Waiting(Protocol):
         ...
 
 
-class Watch:
+class AnswerPoller:
     """Looks at everything that waits, again and again. Its thread is there while something is."""
 
     def __init__(self) -> None:
-        self._waiting: list[Waiting] = []
+        self._waiting: list[PollTarget] = []
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
-    def add(self, one: Waiting) -> None:
+    def add(self, one: PollTarget) -> None:
         """Has it looked at from here on."""
         with self._lock:
             self._waiting.append(one)
@@ -42,14 +42,14 @@ class Watch:
             over = {id(one) for one in looked_at if not _still_waits(one)}
             with self._lock:
                 self._waiting = [one for one in self._waiting if id(one) not in over]
-            pause.wait(LOOKS_EVERY)
+            pause.wait(POLL_SECONDS)
 
 
-def _still_waits(one: Waiting) -> bool:
+def _still_waits(one: PollTarget) -> bool:
     with suppress(Exception):  # the journal is closed, since the client is gone: others are still to be looked at
         return one.look()
     return False
 
 
-WATCH = Watch()
+ANSWER_POLLER = AnswerPoller()
 """The one of this process."""

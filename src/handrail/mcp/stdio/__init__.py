@@ -1,1 +1,1 @@
-"""The server over standard input and output: a thin layer of our own, since start-up counts."""
+"""The server over standard input and output: a small implementation of our own, since start-up counts."""

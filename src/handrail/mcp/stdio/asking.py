@@ -7,37 +7,39 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from handrail.mcp.calling import Calls
+from handrail.mcp.calling import ClientCalls
 from handrail.mcp.errors import INTERNAL, ProtocolError
-from handrail.mcp.outcomes import Asks, Left, Outcome
-from handrail.mcp.permission.answering import answered
-from handrail.mcp.permission.forms import form_for
+from handrail.mcp.outcomes import Outcome, ParkedCall, UnansweredCall
+from handrail.mcp.permission.answering import apply_form_answer
+from handrail.mcp.permission.forms import build_client_form
 from handrail.mcp.permission.notifying import notify
-from handrail.mcp.permission.rounds import input_required
-from handrail.mcp.permission.waiting import SECONDS, Watched
-from handrail.mcp.permission.watching import WATCH
-from handrail.mcp.results import call_result
-from handrail.mcp.stdio.connection import Exchange
+from handrail.mcp.permission.rounds import build_input_required
+from handrail.mcp.permission.waiting import WAIT_SECONDS, AnswerWatch
+from handrail.mcp.permission.watching import ANSWER_POLLER
+from handrail.mcp.results import build_call_result
+from handrail.mcp.stdio.connection import ClientRequest
 from handrail.protocol.error import HandrailError
 from handrail.protocol.result import ToolResult
 
 
-def ask_person(exchange: Exchange, calls: Calls, asks: Asks, seconds: float = SECONDS) -> None:
+def ask_person(
+    exchange: ClientRequest, calls: ClientCalls, asks: UnansweredCall, seconds: float = WAIT_SECONDS
+) -> None:
     """Asks, and returns at once. `seconds`: how long somebody has to answer elsewhere, where the client cannot ask."""
     _Asked(exchange, calls, asks, time.monotonic() + seconds).go_on(lambda: asks)
 
 
-def hand_over(exchange: Exchange, calls: Calls, result: ToolResult[Any]) -> None:
+def hand_over(exchange: ClientRequest, calls: ClientCalls, result: ToolResult[Any]) -> None:
     """Answers a call with its result. What nobody waits for any more, and what could not be written to the client, is
     kept for the same call."""
-    if not exchange.answer(call_result(result), lambda: calls.handed_over(result, reached=True)):
-        calls.handed_over(result, reached=False)
+    if not exchange.answer(build_call_result(result), lambda: calls.settle_delivery(result, reached=True)):
+        calls.settle_delivery(result, reached=False)
 
 
 class _Asked:
     """A call that asks, on its way to an answer."""
 
-    def __init__(self, exchange: Exchange, calls: Calls, asks: Asks, until: float) -> None:
+    def __init__(self, exchange: ClientRequest, calls: ClientCalls, asks: UnansweredCall, until: float) -> None:
         self.exchange = exchange
         self.calls = calls
         self.asks = asks
@@ -56,25 +58,25 @@ class _Asked:
     def fail(self, error: Exception) -> None:
         """Something went wrong with us; the call waits as it did."""
         with suppress(Exception):
-            self.calls.let_go(self.asks.call_id)
+            self.calls.release(self.asks.call_id)
         told = str(error) if isinstance(error, HandrailError) else f"A defect stopped it ({type(error).__name__})"
         self.exchange.fail(ProtocolError(INTERNAL, f"{told}. The call waits: handrail approvals lists it."))
 
     def _take(self, outcome: Outcome) -> None:
-        if isinstance(outcome, Left):
-            self.exchange.answer(call_result(outcome.told))
+        if isinstance(outcome, ParkedCall):
+            self.exchange.answer(build_call_result(outcome.interim))
             return
-        if not isinstance(outcome, Asks):
+        if not isinstance(outcome, UnansweredCall):
             hand_over(self.exchange, self.calls, outcome)
             return
         self.asks, caller = outcome, self.exchange.caller
         self.exchange.call_id = outcome.call_id
         if self.exchange.cancelled:
-            self.calls.let_go(outcome.call_id)
+            self.calls.release(outcome.call_id)
         elif not caller.elicits or not outcome.shown:
             _Elsewhere(self).begin()
         elif caller.modern:
-            self.exchange.answer(input_required(self.calls, outcome, caller))
+            self.exchange.answer(build_input_required(self.calls, outcome, caller))
         else:
             _Form(self).begin()
 
@@ -99,23 +101,23 @@ class _Elsewhere:
 
     def __init__(self, asked: _Asked) -> None:
         self._asked = asked
-        self._watched = Watched(asked.calls, asked.asks)
+        self._watched = AnswerWatch(asked.calls, asked.asks)
 
     def begin(self) -> None:
         """Tells the person, and has it watched."""
         notify(self._asked.asks)
-        WATCH.add(self)
+        ANSWER_POLLER.add(self)
 
     def look(self) -> bool:
         """See `Waiting`."""
         asked, exchange = self._asked, self._asked.exchange
         with _Failing(asked):
             if exchange.cancelled:
-                asked.calls.let_go(asked.asks.call_id)
-            elif self._watched.has_moved():
-                asked.go_on(lambda: asked.calls.look(asked.asks))
+                asked.calls.release(asked.asks.call_id)
+            elif self._watched.has_changed():
+                asked.go_on(lambda: asked.calls.poll(asked.asks))
             elif time.monotonic() >= asked.until:
-                asked.go_on(lambda: asked.calls.leave(asked.asks))
+                asked.go_on(lambda: asked.calls.park(asked.asks))
             else:
                 self._watched.tell(exchange.progress)
                 return True
@@ -127,7 +129,7 @@ class _Form:
 
     def __init__(self, asked: _Asked) -> None:
         self._asked = asked
-        self._watched = Watched(asked.calls, asked.asks)
+        self._watched = AnswerWatch(asked.calls, asked.asks)
         self._lock = threading.Lock()
         self._over = False
         self._number = 0
@@ -135,21 +137,21 @@ class _Form:
     def begin(self) -> None:
         """Opens it, and has it watched."""
         exchange = self._asked.exchange
-        form = form_for(self._asked.asks, exchange.caller)
+        form = build_client_form(self._asked.asks, exchange.caller)
         self._number = exchange.connection.ask("elicitation/create", form, self._sent_back)
-        WATCH.add(self)
+        ANSWER_POLLER.add(self)
 
     def look(self) -> bool:
         """See `Waiting`."""
         asked, exchange = self._asked, self._asked.exchange
         with _Failing(asked):
-            moved = not exchange.cancelled and self._watched.has_moved()
+            moved = not exchange.cancelled and self._watched.has_changed()
             if not exchange.cancelled and not moved:
                 self._watched.tell(exchange.progress)
                 return not self._over
             if self._is_first():
                 exchange.connection.withdraw(self._number)
-                asked.go_on(lambda: asked.calls.look(asked.asks) if moved else asked.asks)
+                asked.go_on(lambda: asked.calls.poll(asked.asks) if moved else asked.asks)
         return False
 
     def _sent_back(self, reply: dict[str, Any] | None) -> None:
@@ -159,12 +161,14 @@ class _Form:
             return
         with _Failing(asked):
             if reply is None and asked.exchange.cancelled:
-                asked.calls.let_go(asked.asks.call_id)
+                asked.calls.release(asked.asks.call_id)
             elif reply is None:
                 _Elsewhere(asked).begin()
             else:
                 asked.go_on(
-                    lambda: asked.asks if asked.exchange.cancelled else answered(asked.calls, asked.asks, reply)
+                    lambda: (
+                        asked.asks if asked.exchange.cancelled else apply_form_answer(asked.calls, asked.asks, reply)
+                    )
                 )
 
     def _is_first(self) -> bool:

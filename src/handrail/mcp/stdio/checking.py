@@ -10,34 +10,34 @@ from handrail.mcp.stdio.messages import is_id
 Check = Callable[[object], bool]
 
 
-class Field:
+class ParamField:
     """One of the fields of an object: what it has to be, in words and as a question."""
 
     def __init__(self, words: str, check: Check, *, needed: bool = True) -> None:
         self.words, self.check, self.needed = words, check, needed
 
 
-def text(*, needed: bool = True) -> Field:
+def build_text_field(*, needed: bool = True) -> ParamField:
     """A text."""
-    return Field("a text", str.__instancecheck__, needed=needed)
+    return ParamField("a text", str.__instancecheck__, needed=needed)
 
 
-def table(*, needed: bool = True) -> Field:
+def build_object_field(*, needed: bool = True) -> ParamField:
     """An object."""
-    return Field("an object", dict.__instancecheck__, needed=needed)
+    return ParamField("an object", dict.__instancecheck__, needed=needed)
 
 
-def level(*, needed: bool = True) -> Field:
+def build_level_field(*, needed: bool = True) -> ParamField:
     """How grave something is."""
-    return Field(f"one of {', '.join(LEVELS)}", LEVELS.__contains__, needed=needed)
+    return ParamField(f"one of {', '.join(LEVELS)}", LEVELS.__contains__, needed=needed)
 
 
-def token() -> Field:
+def build_token_field() -> ParamField:
     """What a client knows its request by."""
-    return Field("a text or an integer of 64 bits", is_id, needed=False)
+    return ParamField("a text or an integer of 64 bits", is_id, needed=False)
 
 
-def problems(given: dict[str, Any], fields: dict[str, Field], where: str = "") -> list[str]:
+def find_problems(given: dict[str, Any], fields: dict[str, ParamField], where: str = "") -> list[str]:
     """What is wrong with the fields of an object; null is as good as nothing where nothing would do."""
     found: list[str] = []
     for name, field in fields.items():

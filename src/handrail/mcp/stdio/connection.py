@@ -6,18 +6,18 @@ from typing import Any
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.errors import INTERNAL, ProtocolError
-from handrail.mcp.results import completed
+from handrail.mcp.results import complete_result
 from handrail.mcp.stdio.messages import RequestId
-from handrail.mcp.stdio.outlet import Outlet
+from handrail.mcp.stdio.outlet import MessageWriter
 from handrail.mcp.stdio.workers import Job, Workers
 
 Then = Callable[[dict[str, Any] | None], None]
 
 
-class Connection:
+class StdioConnection:
     """Every method may be called by any thread."""
 
-    def __init__(self, outlet: Outlet, workers: Workers) -> None:
+    def __init__(self, outlet: MessageWriter, workers: Workers) -> None:
         self.caller = Caller()
         """Who is there: by the handshake, or by the last request of a version without one."""
         self._outlet = outlet
@@ -56,7 +56,7 @@ class Connection:
         if waited is not None:
             self.send({"method": "notifications/cancelled", "params": {"requestId": number}})
 
-    def replied(self, number: object, result: dict[str, Any] | None) -> bool:
+    def take_reply(self, number: object, result: dict[str, Any] | None) -> bool:
         """Takes the client's answer to something that it was asked; whether it was."""
         with self._lock:
             then = self._asked.pop(number, None) if type(number) is int else None
@@ -64,7 +64,7 @@ class Connection:
             self.work(lambda: then(result))
         return then is not None
 
-    def lost(self) -> None:
+    def drop_requests(self) -> None:
         """The client is gone: nothing that it was asked will be answered."""
         with self._lock:
             self._gone = True
@@ -77,16 +77,16 @@ def _untold(_: str) -> None:
     """For a client that did not ask to be told."""
 
 
-class Exchange:
+class ClientRequest:
     """One request on its way. It is answered once, by whichever thread; a cancelled one is not answered."""
 
     def __init__(
         self,
-        connection: Connection,
+        connection: StdioConnection,
         request_id: RequestId,
         params: dict[str, Any],
         caller: Caller,
-        over: Callable[["Exchange"], None] = lambda _: None,
+        over: Callable[["ClientRequest"], None] = lambda _: None,
     ) -> None:
         self.connection = connection
         self.request_id = request_id
@@ -122,7 +122,7 @@ class Exchange:
         if not self._finish():
             return False
         try:
-            self.connection.send({"id": self.request_id, "result": completed(result, self.caller)}, written)
+            self.connection.send({"id": self.request_id, "result": complete_result(result, self.caller)}, written)
         except Exception as error:
             told = f"A defect: the result cannot be spelled out ({type(error).__name__})."
             self.connection.send({"id": self.request_id, "error": ProtocolError(INTERNAL, told).wire()})

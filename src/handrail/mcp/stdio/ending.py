@@ -9,7 +9,7 @@ from typing import Any
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-class Ending:
+class ServerShutdown:
     """Something that can be waited for beside the input: `waker` can be read once it has come."""
 
     def __init__(self, at_once: int) -> None:
@@ -23,7 +23,7 @@ class Ending:
         self.lost = False
         """Whether nobody reads what is sent."""
 
-    def client_is_lost(self) -> None:
+    def mark_lost(self) -> None:
         """Nobody reads what is sent."""
         self.lost = True
         self._say()
@@ -33,7 +33,7 @@ class Ending:
         return os.getppid() != self._parent
 
     @contextmanager
-    def by_signals(self) -> Generator[None]:
+    def handle_signals(self) -> Generator[None]:
         """While it lasts, signals end the server in an orderly way; a second one leaves at once."""
         before = {number: signal.signal(number, self._signal) for number in _SIGNALS}
         waked = signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)

@@ -3,36 +3,36 @@
 import threading
 
 from handrail.mcp.errors import BUSY, ProtocolError
-from handrail.mcp.stdio.connection import Exchange
+from handrail.mcp.stdio.connection import ClientRequest
 from handrail.mcp.stdio.messages import RequestId
 
-MOST = 4_096
+MAX_REQUESTS = 4_096
 """Requests at once."""
-MOST_BYTES = 256 << 20
+MAX_REQUEST_BYTES = 256 << 20
 """And the length of all of them together."""
 
 
-class Flying:
+class InFlight:
     """Every method may be called by any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # the condition itself takes five times as long to enter, at every request
         self._none_left = threading.Condition(self._lock)
-        self._known: dict[RequestId, tuple[Exchange, int]] = {}
+        self._known: dict[RequestId, tuple[ClientRequest, int]] = {}
         self._bytes = 0
         self._awaited = False
         """Whether somebody waits until none is left."""
 
-    def add(self, exchange: Exchange, size: int) -> None:
+    def add(self, exchange: ClientRequest, size: int) -> None:
         """Notes one; ProtocolError where there are too many."""
         with self._lock:
-            if len(self._known) >= MOST or (self._known and self._bytes + size > MOST_BYTES):
+            if len(self._known) >= MAX_REQUESTS or (self._known and self._bytes + size > MAX_REQUEST_BYTES):
                 words = f"{len(self._known)} requests of {self._bytes >> 20} MiB are on their way"
                 raise ProtocolError(BUSY, f"{words}, and no more are taken. Send it again when some are answered.")
             self._known[exchange.request_id] = (exchange, size)
             self._bytes += size
 
-    def remove(self, exchange: Exchange) -> None:
+    def remove(self, exchange: ClientRequest) -> None:
         """It is answered or cancelled."""
         with self._lock:
             found = self._known.get(exchange.request_id)
@@ -42,12 +42,12 @@ class Flying:
                 if self._awaited and not self._known:
                     self._none_left.notify_all()
 
-    def get(self, request_id: object) -> Exchange | None:
+    def get(self, request_id: object) -> ClientRequest | None:
         """The request of this id, if it is on its way."""
         found = self._known.get(request_id) if isinstance(request_id, RequestId) else None
         return found[0] if found is not None and type(found[0].request_id) is type(request_id) else None
 
-    def all(self) -> list[Exchange]:
+    def all(self) -> list[ClientRequest]:
         """All of them."""
         with self._lock:
             return [exchange for exchange, _ in self._known.values()]

@@ -3,16 +3,16 @@ happens, and a client waits for what is loaded."""
 
 from collections.abc import Callable
 
-from handrail.mcp.news import news_of
-from handrail.mcp.stdio.telling import Telling
+from handrail.mcp.news import build_notification
+from handrail.mcp.stdio.telling import Notifier
 from handrail.protocol.event import Event
 
 
-def hearing(telling: Telling) -> Callable[[Event], None]:
+def build_listener(telling: Notifier) -> Callable[[Event], None]:
     """Takes an event of the session, in the thread that brought it about."""
 
     def hear(event: Event) -> None:
-        news, about = news_of(event), getattr(event, "tool_call_id", None)
+        news, about = build_notification(event), getattr(event, "tool_call_id", None)
         if news is None:
             return
         if news.progress and about is not None:

@@ -5,16 +5,16 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, cast
 import msgspec
 
 from handrail.mcp.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE, ProtocolError
-from handrail.protocol.reading import json_decoder
+from handrail.protocol.reading import get_json_decoder
 
 RequestId = str | int
-_LONGEST_ID = 1_000
+_MAX_ID_CHARS = 1_000
 _LARGEST_ID = 1 << 63
-_Text = Annotated[str, msgspec.Meta(max_length=_LONGEST_ID)]
+_Text = Annotated[str, msgspec.Meta(max_length=_MAX_ID_CHARS)]
 _Number = Annotated[int, msgspec.Meta(ge=-_LARGEST_ID, le=_LARGEST_ID - 1)]
 
 
-class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class JsonRpcRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """It is answered."""
 
     id: _Text | _Number
@@ -22,20 +22,20 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     params: dict[str, Any] = {}
 
 
-class _Sent(Request, frozen=True, kw_only=True):
+class _Sent(JsonRpcRequest, frozen=True, kw_only=True):
     """A request as it is spelled."""
 
     jsonrpc: Literal["2.0"]
 
 
-class Notification(NamedTuple):
+class JsonRpcNotification(NamedTuple):
     """It is not."""
 
     method: str
     params: dict[str, Any]
 
 
-class Reply(NamedTuple):
+class JsonRpcReply(NamedTuple):
     """What the client says to something that it was asked; None where it says an error."""
 
     id: object
@@ -51,11 +51,11 @@ class BadMessage(ProtocolError):  # noqa: N818  it is told as any other error of
 
 
 _decode = msgspec.json.Decoder().decode
-_decode_request = json_decoder(_Sent).decode
+_decode_request = get_json_decoder(_Sent).decode
 _NOT_PLAIN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def message_of(line: bytes) -> Request | Notification | Reply:
+def parse_message(line: bytes) -> JsonRpcRequest | JsonRpcNotification | JsonRpcReply:
     """Reads a line; BadMessage where it is no message."""
     try:
         return _decode_request(line)
@@ -63,7 +63,7 @@ def message_of(line: bytes) -> Request | Notification | Reply:
         return _message_of(_fields(line))
 
 
-def _message_of(fields: dict[str, Any]) -> Request | Notification | Reply:
+def _message_of(fields: dict[str, Any]) -> JsonRpcRequest | JsonRpcNotification | JsonRpcReply:
     given = fields.get("id")
     request_id = given if is_id(given) else None
     if fields.get("jsonrpc") != "2.0":
@@ -74,19 +74,19 @@ def _message_of(fields: dict[str, Any]) -> Request | Notification | Reply:
     if not isinstance(method, str):
         raise BadMessage(INVALID_REQUEST, "the method of a message is a text", request_id)
     if "id" not in fields:
-        return Notification(method, _object(params) or {})
+        return JsonRpcNotification(method, _object(params) or {})
     if request_id is None:
-        rule = f"the id of a request is a text of at most {_LONGEST_ID} characters, or an integer of 64 bits"
+        rule = f"the id of a request is a text of at most {_MAX_ID_CHARS} characters, or an integer of 64 bits"
         raise BadMessage(INVALID_REQUEST, rule)
     if (found := _object(params)) is None:
         raise BadMessage(INVALID_PARAMS, f"the params of {method[:80]} are an object", request_id)
-    return Request(request_id, method, found)
+    return JsonRpcRequest(request_id, method, found)
 
 
 def is_id(given: object) -> TypeGuard[RequestId]:
     """Whether something can be the id of a request."""
     if isinstance(given, str):
-        return len(given) <= _LONGEST_ID
+        return len(given) <= _MAX_ID_CHARS
     return type(given) is int and -_LARGEST_ID <= given < _LARGEST_ID
 
 
@@ -104,10 +104,10 @@ def _fields(line: bytes) -> dict[str, Any]:
     return cast("dict[str, Any]", message)
 
 
-def _reply(fields: dict[str, Any], request_id: RequestId | None) -> Reply:
+def _reply(fields: dict[str, Any], request_id: RequestId | None) -> JsonRpcReply:
     if request_id is None or not ("result" in fields or "error" in fields):
         raise BadMessage(INVALID_REQUEST, "a message has a method, or an id and a result or an error", request_id)
-    return Reply(request_id, None if "error" in fields else _object(fields["result"]))
+    return JsonRpcReply(request_id, None if "error" in fields else _object(fields["result"]))
 
 
 def _object(value: object) -> dict[str, Any] | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-MOST_WAITING = 256 << 20
+MAX_QUEUED_BYTES = 256 << 20
 """Bytes that may wait for a client that does not read; it has gone, as far as anybody can tell, if there are more."""
 
 Written = Callable[[], None]
@@ -20,7 +20,7 @@ def _nothing() -> None:
     pass
 
 
-class Outlet:
+class MessageWriter:
     """A descriptor that messages are written to, by any thread, none of which ever waits for the client: the thread
     that reads has to go on reading, or two ends that both write first would wait for each other for ever. What the
     client does not take at once is left to a thread of its own."""
@@ -76,7 +76,7 @@ class Outlet:
         """Leaves it to the thread that waits for the client."""
         self._waiting.append((rest, written))
         self._bytes += len(rest)
-        if self._bytes > MOST_WAITING:
+        if self._bytes > MAX_QUEUED_BYTES:
             self._close()
         elif not self._drains:
             self._drains = True

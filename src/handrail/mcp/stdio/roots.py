@@ -3,18 +3,18 @@
 import threading
 from typing import TYPE_CHECKING, Any
 
-from handrail.mcp.stdio.connection import Connection
-from handrail.mcp.stdio.telling import Telling
+from handrail.mcp.stdio.connection import StdioConnection
+from handrail.mcp.stdio.telling import Notifier
 from handrail.protocol.error import HandrailError
 
 if TYPE_CHECKING:
     from handrail.rail import Handrail
 
 
-class Roots:
+class ClientRoots:
     """Asks the client once it may be asked, and again when it says that they changed; the last answer counts."""
 
-    def __init__(self, connection: Connection, telling: Telling) -> None:
+    def __init__(self, connection: StdioConnection, telling: Notifier) -> None:
         self._connection, self._telling = connection, telling
         self._lock = threading.Lock()
         self._asked = self._heard = 0
@@ -36,21 +36,21 @@ class Roots:
 
     def _told(self, number: int, result: dict[str, Any] | None) -> None:
         """By a worker, so a later answer may be here first."""
-        from handrail.mcp.client_folders import folders_of  # noqa: PLC0415  few clients tell of any
+        from handrail.mcp.client_folders import parse_client_folders  # noqa: PLC0415  few clients tell of any
 
         if result is None:
             return
         with self._lock:
             if number > self._heard:
                 self._heard = number
-                self._folders = folders_of(result)
+                self._folders = parse_client_folders(result)
                 self._honour()
 
     def _honour(self) -> None:
         if self._rail is None or self._folders is None:
             return
         try:
-            for text in self._rail.honour_roots(self._folders):
+            for text in self._rail.set_client_roots(self._folders):
                 self._telling.log("warning", {"text": text})
         except HandrailError:
             pass  # the session was closed meanwhile

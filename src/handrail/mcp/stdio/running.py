@@ -5,13 +5,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from handrail.mcp.calling import Calls, brings_answer
+from handrail.mcp.calling import ClientCalls, has_answer
 from handrail.mcp.errors import INTERNAL, ProtocolError
-from handrail.mcp.outcomes import Asks, Left, Outcome
-from handrail.mcp.results import call_result, refuse_unknown_tool
-from handrail.mcp.stdio.connection import Exchange
-from handrail.mcp.stdio.listening import Listening
-from handrail.mcp.stdio.telling import Telling
+from handrail.mcp.outcomes import Outcome, ParkedCall, UnansweredCall
+from handrail.mcp.results import build_call_result, refuse_unknown_tool
+from handrail.mcp.stdio.connection import ClientRequest
+from handrail.mcp.stdio.listening import ToolListWatcher
+from handrail.mcp.stdio.telling import Notifier
 from handrail.mcp.stdio.workers import Workers
 from handrail.protocol.error import HandrailError
 
@@ -23,11 +23,11 @@ QUICK = frozenset(("read", "ls", "write", "edit"))
 """Our own tools whose work is bounded. A hop to another thread takes longer than most of their calls."""
 
 
-class Running:
+class CallRunner:
     """The calls that are on their way. Those with effects have threads of their own: they take turns, and who waits
     for a turn must not keep those waiting who only look."""
 
-    def __init__(self, telling: Telling, listening: Listening, failed: Callable[[Exception], None]) -> None:
+    def __init__(self, telling: Notifier, listening: ToolListWatcher, failed: Callable[[Exception], None]) -> None:
         self._telling, self._listening = telling, listening
         self._failed = failed
         self._lookers, self._doers = Workers(failed), Workers(failed, most=8)
@@ -37,7 +37,7 @@ class Running:
         self._busy = 0
         """Calls that run or wait for a thread, also those whose client does not wait any more."""
 
-    def start(self, exchange: Exchange, calls: Calls) -> None:
+    def start(self, exchange: ClientRequest, calls: ClientCalls) -> None:
         """Has a call run; whatever comes of it, the exchange is answered."""
         spec = calls.rail.spec(exchange.params["name"])
         with self._lock:
@@ -49,7 +49,7 @@ class Running:
             workers = self._doers if spec is not None and spec.side_effects else self._lookers
             workers.add(lambda: self._run(exchange, calls))
 
-    def _run(self, exchange: Exchange, calls: Calls) -> None:
+    def _run(self, exchange: ClientRequest, calls: ClientCalls) -> None:
         call_id = exchange.call_id = calls.rail.new_call_id()
         try:
             if not exchange.cancelled:
@@ -66,34 +66,34 @@ class Running:
             calls.rail.drop_call_id(call_id)
             with self._lock:
                 self._busy -= 1
-            self._listening.look(calls.rail)
+            self._listening.check(calls.rail)
 
-    def _outcome(self, exchange: Exchange, calls: Calls) -> Outcome:
+    def _outcome(self, exchange: ClientRequest, calls: ClientCalls) -> Outcome:
         params = exchange.params
-        if brings_answer(params) and exchange.caller.modern:
-            from handrail.mcp.permission.rounds import resumed  # noqa: PLC0415  few requests bring one
+        if has_answer(params) and exchange.caller.modern:
+            from handrail.mcp.permission.rounds import resume_with_answer  # noqa: PLC0415  few requests bring one
 
-            return resumed(calls, params, exchange.caller.protocol, partial(self._rename, exchange))
+            return resume_with_answer(calls, params, exchange.caller.protocol, partial(self._rename, exchange))
         met = partial(self._rename, exchange)
         return calls.begin(params["name"], params.get("arguments") or {}, exchange.call_id, met)
 
-    def _rename(self, exchange: Exchange, call_id: str) -> None:
+    def _rename(self, exchange: ClientRequest, call_id: str) -> None:
         """It runs under the id that it was asked about with: that is what is told of, and what is cancelled."""
         exchange.call_id = call_id
         self._telling.follow(exchange, call_id)
 
-    def _settle(self, exchange: Exchange, calls: Calls, outcome: Outcome, made: str) -> None:
+    def _settle(self, exchange: ClientRequest, calls: ClientCalls, outcome: Outcome, made: str) -> None:
         """`made`: the id of a call that is new; any other is one that waited before."""
-        if isinstance(outcome, Asks):
+        if isinstance(outcome, UnansweredCall):
             from handrail.mcp.stdio.asking import ask_person  # noqa: PLC0415  most calls ask nobody
 
             self._telling.follow(exchange, outcome.call_id)
             ask_person(exchange, calls, outcome)
-        elif isinstance(outcome, Left):
-            exchange.answer(call_result(outcome.told))
+        elif isinstance(outcome, ParkedCall):
+            exchange.answer(build_call_result(outcome.interim))
         elif outcome.tool_call_id == made:
             refuse_unknown_tool(outcome)
-            exchange.answer(call_result(outcome))
+            exchange.answer(build_call_result(outcome))
         else:
             from handrail.mcp.stdio.asking import hand_over  # noqa: PLC0415  few are kept for the same call
 
@@ -103,6 +103,6 @@ class Running:
 def _is_quick(spec: "ToolSpec | None", params: dict[str, Any], rail: "Handrail") -> bool:
     """Whether the thread that reads may run it: nothing that it might wait for is held by anybody, as far as one can
     tell."""
-    if spec is None or spec.category != "builtin" or spec.name not in QUICK or brings_answer(params):
+    if spec is None or spec.category != "builtin" or spec.name not in QUICK or has_answer(params):
         return False
     return not spec.side_effects or rail.is_free()

@@ -6,21 +6,21 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, SAME_ID, UNKNOWN_METHOD, ProtocolError, defect_in
-from handrail.mcp.stdio.connection import Connection, Exchange
-from handrail.mcp.stdio.ending import Ending
-from handrail.mcp.stdio.era import Era
-from handrail.mcp.stdio.flying import Flying
-from handrail.mcp.stdio.handlers import Ahead, Handlers
-from handrail.mcp.stdio.inlet import LONGEST, Inlet, TooLong
-from handrail.mcp.stdio.listening import Listening
-from handrail.mcp.stdio.messages import BadMessage, Notification, Reply, Request, message_of
-from handrail.mcp.stdio.outlet import Outlet
-from handrail.mcp.stdio.roots import Roots
-from handrail.mcp.stdio.running import Running
-from handrail.mcp.stdio.telling import Telling
+from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, SAME_ID, UNKNOWN_METHOD, ProtocolError, describe_defect
+from handrail.mcp.stdio.connection import ClientRequest, StdioConnection
+from handrail.mcp.stdio.ending import ServerShutdown
+from handrail.mcp.stdio.era import Negotiation
+from handrail.mcp.stdio.flying import InFlight
+from handrail.mcp.stdio.handlers import Ahead, StdioHandlers
+from handrail.mcp.stdio.inlet import MAX_LINE_BYTES, LineReader, OversizedLine
+from handrail.mcp.stdio.listening import ToolListWatcher
+from handrail.mcp.stdio.messages import BadMessage, JsonRpcNotification, JsonRpcReply, JsonRpcRequest, parse_message
+from handrail.mcp.stdio.outlet import MessageWriter
+from handrail.mcp.stdio.roots import ClientRoots
+from handrail.mcp.stdio.running import CallRunner
+from handrail.mcp.stdio.telling import Notifier
 from handrail.mcp.stdio.workers import Workers
-from handrail.mcp.stdio.workplace import OpenRail, Workplace
+from handrail.mcp.stdio.workplace import LazySession, OpenRail
 
 if TYPE_CHECKING:
     from handrail.rail import Handrail
@@ -35,10 +35,10 @@ FLUSH_SECONDS = 1.0
 def serve(open_rail: OpenRail, ahead: Ahead, source: int, sink: int, note: Callable[[str], None], at_once: int) -> bool:
     """Serves until the client goes or a signal comes; whether it was a signal. `note` takes lines for a person.
     `at_once`: what a second signal exits with."""
-    ending = Ending(at_once)
-    server = Server(open_rail, ahead, Outlet(sink, ending.client_is_lost), note)
-    inlet = Inlet(source, ending.waker, ending.is_alone)
-    with ending.by_signals():
+    ending = ServerShutdown(at_once)
+    server = StdioServer(open_rail, ahead, MessageWriter(sink, ending.mark_lost), note)
+    inlet = LineReader(source, ending.waker, ending.is_alone)
+    with ending.handle_signals():
         for line in inlet.lines():
             server.take(line)
             if ending.signalled or ending.lost:
@@ -55,42 +55,42 @@ def _is_closed(sink: int) -> bool:
     return bool(poll.poll(0))
 
 
-class Server:
+class StdioServer:
     """One client: what comes from it, and what becomes of that."""
 
-    def __init__(self, open_rail: OpenRail, ahead: Ahead, outlet: Outlet, note: Callable[[str], None]) -> None:
+    def __init__(self, open_rail: OpenRail, ahead: Ahead, outlet: MessageWriter, note: Callable[[str], None]) -> None:
         self._note = note
         self._outlet = outlet
-        self._flying = Flying()
+        self._flying = InFlight()
         self._workers = Workers(self._failed)
-        self._connection = Connection(outlet, self._workers)
-        self._era = Era(self._connection)
-        self._telling = Telling(self._connection)
-        self._listening = Listening(self._connection)
-        self._running = Running(self._telling, self._listening, self._failed)
-        self._workplace = Workplace(open_rail, note)
-        self._roots = Roots(self._connection, self._telling)
+        self._connection = StdioConnection(outlet, self._workers)
+        self._era = Negotiation(self._connection)
+        self._telling = Notifier(self._connection)
+        self._listening = ToolListWatcher(self._connection)
+        self._running = CallRunner(self._telling, self._listening, self._failed)
+        self._workplace = LazySession(open_rail, note)
+        self._roots = ClientRoots(self._connection, self._telling)
         self._workplace.when_open(self._opened)
-        self._handlers = Handlers(self._era, self._telling, self._listening, self._running, self._workplace, ahead)
+        self._handlers = StdioHandlers(self._era, self._telling, self._listening, self._running, self._workplace, ahead)
 
-    def take(self, line: bytes | TooLong) -> None:
+    def take(self, line: bytes | OversizedLine) -> None:
         """Takes one message."""
         if isinstance(line, bytes) and (not line or line.isspace()):
             return
         try:
-            if isinstance(line, TooLong):
-                raise BadMessage(INVALID_REQUEST, f"a message has at most {LONGEST >> 20} MiB")
-            message = message_of(line)
+            if isinstance(line, OversizedLine):
+                raise BadMessage(INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES >> 20} MiB")
+            message = parse_message(line)
         except BadMessage as error:
             self._connection.send({"id": error.request_id, "error": error.wire()})
             return
         match message:
-            case Request():
+            case JsonRpcRequest():
                 self._requested(message, len(line))
-            case Notification():
+            case JsonRpcNotification():
                 self._notified(message)
-            case Reply():
-                self._connection.replied(message.id, message.result)
+            case JsonRpcReply():
+                self._connection.take_reply(message.id, message.result)
 
     def end(self, grace: float) -> None:
         """Ends everything, within a bound: what runs is cancelled, what was said is sent, the session is closed."""
@@ -101,7 +101,7 @@ class Server:
         rail = self._workplace.rail
         if rail is not None:
             rail.cancel()
-        self._connection.lost()
+        self._connection.drop_requests()
         joined = _ended(JOIN_SECONDS, *self._running.workers, self._workers)
         self._outlet.flush(FLUSH_SECONDS)
         self._outlet.close()
@@ -110,7 +110,7 @@ class Server:
 
     # What comes
 
-    def _requested(self, request: Request, size: int) -> None:
+    def _requested(self, request: JsonRpcRequest, size: int) -> None:
         if self._flying.get(request.id) is not None:
             self._refuse(request, ProtocolError(INVALID_REQUEST, f"{request.method[:80]}: {SAME_ID}"))
             return
@@ -119,7 +119,7 @@ class Server:
             handler = (self._handlers.modern if caller.modern else self._handlers.greeted).get(request.method)
             if handler is None:
                 raise ProtocolError(UNKNOWN_METHOD, f"Method not found: {request.method[:80]}")
-            exchange = Exchange(self._connection, request.id, request.params, caller, self._over)
+            exchange = ClientRequest(self._connection, request.id, request.params, caller, self._over)
             self._flying.add(exchange, size)
         except ProtocolError as error:
             self._refuse(request, error)
@@ -132,10 +132,10 @@ class Server:
             exchange.fail(ProtocolError(INTERNAL, f"A defect stopped the request ({type(error).__name__})."))
             self._failed(error)
 
-    def _refuse(self, request: Request, error: ProtocolError) -> None:
+    def _refuse(self, request: JsonRpcRequest, error: ProtocolError) -> None:
         self._connection.send({"id": request.id, "error": error.wire()})
 
-    def _notified(self, message: Notification) -> None:
+    def _notified(self, message: JsonRpcNotification) -> None:
         """What is not understood is passed over: nobody waits for an answer."""
         match message.method:
             case "notifications/cancelled":
@@ -153,7 +153,7 @@ class Server:
         if exchange is not None and exchange.cancel() and rail is not None and exchange.call_id:
             rail.cancel_call(exchange.call_id)
 
-    def _over(self, exchange: Exchange) -> None:
+    def _over(self, exchange: ClientRequest) -> None:
         self._flying.remove(exchange)
         self._listening.leave(exchange)
         self._telling.leave(exchange)
@@ -162,15 +162,15 @@ class Server:
 
     def _opened(self, rail: "Handrail") -> None:
         from handrail.mcp.news import KINDS  # noqa: PLC0415  nothing happens before there is a session
-        from handrail.mcp.stdio.hearing import hearing  # noqa: PLC0415
+        from handrail.mcp.stdio.hearing import build_listener  # noqa: PLC0415
 
         rail.begin_conversations()  # one a process
-        rail.subscribe(hearing(self._telling), kinds=KINDS)
+        rail.subscribe(build_listener(self._telling), kinds=KINDS)
         self._roots.open(rail)
 
     def _failed(self, error: Exception) -> None:
         with suppress(OSError):
-            self._note(defect_in(error))
+            self._note(describe_defect(error))
 
 
 def _ended(seconds: float, *those: Workers) -> bool:

@@ -5,7 +5,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-MOST = 16
+MAX_WORKERS = 16
 """Threads at once. Calls with effects take turns in a session anyway, and the rest is waiting for programs."""
 
 Job = Callable[[], None]
@@ -14,7 +14,7 @@ Job = Callable[[], None]
 class Workers:
     """As many threads as there is work for, up to a bound, started when first needed; jobs wait in order."""
 
-    def __init__(self, failed: Callable[[Exception], None], most: int = MOST) -> None:
+    def __init__(self, failed: Callable[[Exception], None], most: int = MAX_WORKERS) -> None:
         self._failed = failed
         self._most = most
         self._jobs: deque[Job] = deque()

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from handrail.mcp.caller import Caller
-from handrail.mcp.calling import Calls
+from handrail.mcp.calling import ClientCalls
 from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.protocol.error import HandrailError
 
@@ -17,7 +17,7 @@ OpenRail = Callable[[Caller], "Handrail"]
 """Opens a session for a client; HandrailError where that cannot be."""
 
 
-class Workplace:
+class LazySession:
     """Where it cannot be opened, whoever asks is told why, and so is stderr; the next request tries again, so that
     a mended setting counts without a new start."""
 
@@ -25,7 +25,7 @@ class Workplace:
         self._open_rail = open_rail
         self._note = note
         self._lock = threading.Lock()
-        self._calls: Calls | None = None
+        self._calls: ClientCalls | None = None
         self._noted = ""
         self._opened: list[Callable[[Handrail], None]] = []
 
@@ -38,13 +38,13 @@ class Workplace:
         """Has something done as soon as the session is open."""
         self._opened.append(then)
 
-    def calls(self, caller: Caller) -> Calls:
+    def calls(self, caller: Caller) -> ClientCalls:
         """The calls of this client; ProtocolError where its session cannot be opened."""
         if self._calls is not None:
             return self._calls
         with self._lock:
             if self._calls is None:
-                self._calls = Calls(self._opened_for(caller))
+                self._calls = ClientCalls(self._opened_for(caller))
         return self._calls
 
     def _opened_for(self, caller: Caller) -> "Handrail":

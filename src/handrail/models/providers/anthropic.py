@@ -1,10 +1,10 @@
 """Anthropic: the messages wire."""
 
-from handrail.models.connection import Connection, open_client
-from handrail.models.provider import Place, Provider
+from handrail.models.connection import ModelConnection, open_client
+from handrail.models.provider import Endpoint, Provider
 
 
-def connect(place: Place) -> Connection:
+def connect(place: Endpoint) -> ModelConnection:
     """Opens the way to one model."""
     from anthropic import AsyncAnthropic  # noqa: PLC0415
     from pydantic_ai.models.anthropic import AnthropicModel  # noqa: PLC0415
@@ -23,7 +23,7 @@ def connect(place: Place) -> Connection:
         provider=AnthropicProvider(anthropic_client=sdk),
         profile={"json_schema_transformer": None},
     )
-    return Connection(
+    return ModelConnection(
         model=model,
         client=client,
         rich_results=True,

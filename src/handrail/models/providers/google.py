@@ -1,10 +1,10 @@
 """Google: the Gemini wire."""
 
-from handrail.models.connection import Connection, open_client
-from handrail.models.provider import Place, Provider
+from handrail.models.connection import ModelConnection, open_client
+from handrail.models.provider import Endpoint, Provider
 
 
-def connect(place: Place) -> Connection:
+def connect(place: Endpoint) -> ModelConnection:
     """Opens the way to one model."""
     from google.genai.types import HttpRetryOptions  # noqa: PLC0415
     from pydantic_ai.models.google import GoogleModel  # noqa: PLC0415
@@ -17,7 +17,7 @@ def connect(place: Place) -> Connection:
         base_url=place.address,
         retry_options=HttpRetryOptions(attempts=1),
     )
-    return Connection(model=GoogleModel(place.model, provider=provider), client=client, settings={})
+    return ModelConnection(model=GoogleModel(place.model, provider=provider), client=client, settings={})
 
 
 GOOGLE = Provider(

@@ -1,11 +1,11 @@
 """LM Studio's server on this machine, or where LMSTUDIO_BASE_URL says."""
 
 from handrail.models.chat_completions import connect_through, open_sdk
-from handrail.models.connection import Connection
-from handrail.models.provider import Place, Provider
+from handrail.models.connection import ModelConnection
+from handrail.models.provider import Endpoint, Provider
 
 
-def connect(place: Place) -> Connection:
+def connect(place: Endpoint) -> ModelConnection:
     """Opens the way to one model."""
     from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
 

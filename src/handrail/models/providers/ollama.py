@@ -1,11 +1,11 @@
 """Ollama on this machine, or where OLLAMA_BASE_URL or OLLAMA_HOST says."""
 
 from handrail.models.chat_completions import connect_through, open_sdk
-from handrail.models.connection import Connection
-from handrail.models.provider import Place, Provider
+from handrail.models.connection import ModelConnection
+from handrail.models.provider import Endpoint, Provider
 
 
-def connect(place: Place) -> Connection:
+def connect(place: Endpoint) -> ModelConnection:
     """Opens the way to one model."""
     from pydantic_ai.providers.ollama import OllamaProvider  # noqa: PLC0415
 

@@ -2,19 +2,19 @@
 
 from typing import Any, cast
 
-from handrail.models.chat_completions import PROFILE, client_of, open_sdk
-from handrail.models.connection import Connection
-from handrail.models.provider import Place, Provider
+from handrail.models.chat_completions import PROFILE, get_http_client, open_sdk
+from handrail.models.connection import ModelConnection
+from handrail.models.provider import Endpoint, Provider
 
 
-def connect(place: Place) -> Connection:
+def connect(place: Endpoint) -> ModelConnection:
     """Opens the way to one model."""
     from pydantic_ai.models.openrouter import OpenRouterModel  # noqa: PLC0415
     from pydantic_ai.providers.openrouter import OpenRouterProvider  # noqa: PLC0415
 
     provider = OpenRouterProvider(openai_client=open_sdk(place))
     model = OpenRouterModel(place.model, provider=provider, profile=cast("Any", PROFILE))
-    return Connection(model=model, client=client_of(provider), settings={})
+    return ModelConnection(model=model, client=get_http_client(provider), settings={})
 
 
 OPENROUTER = Provider(

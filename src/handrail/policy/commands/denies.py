@@ -3,18 +3,20 @@
 import re
 from base64 import b64decode
 
-from handrail.policy.commands.places import Place, place_of
-from handrail.policy.commands.reading import Never
-from handrail.policy.commands.targets import Act, Target, program, targets
+from handrail.policy.commands.places import PlaceKind, find_place_kind
+from handrail.policy.commands.reading import BuiltinDeny
+from handrail.policy.commands.targets import Act, CommandTarget, list_targets, split_program
 from handrail.policy.commands.wrappers import SHELLS
 
-FORK_BOMB = Never("deny.fork-bomb", "starts itself again and again until the machine stands still")
+FORK_BOMB = BuiltinDeny("deny.fork-bomb", "starts itself again and again until the machine stands still")
 """Also for who finds by other means that a function starts itself."""
 
-_LONGEST_SHOWN = 80
+_MAX_SHOWN_PATH_CHARS = 80
 
 
-def never_done(words: tuple[str, ...], writes: tuple[str, ...] = (), *, literal: bool = False) -> Never | None:
+def find_builtin_deny(
+    words: tuple[str, ...], writes: tuple[str, ...] = (), *, literal: bool = False
+) -> BuiltinDeny | None:
     """Why a command is never run, or None; `writes` are the files that its output goes to.
 
     `literal`: nothing in the words is left to expand, so that `$HOME` is a name like any other.
@@ -22,7 +24,7 @@ def never_done(words: tuple[str, ...], writes: tuple[str, ...] = (), *, literal:
     by_program = _by_program(words) if words else None
     if by_program:
         return by_program
-    wanted = (*targets(words), *(Target(path, "write") for path in writes))
+    wanted = (*list_targets(words), *(CommandTarget(path, "write") for path in writes))
     return next((found for target in wanted if (found := _by_target(target, literal=literal))), None)
 
 
@@ -40,16 +42,16 @@ _DOWNLOAD = re.compile(
 _BOMB = re.compile(r"([\w.:@%+-]{1,80})\s*\(\s*\)\s*\{[^}]{0,200}?\1\s*\|\s*\1\s*&")
 
 
-def _by_program(words: tuple[str, ...]) -> Never | None:
-    name, rest = program(words)
+def _by_program(words: tuple[str, ...]) -> BuiltinDeny | None:
+    name, rest = split_program(words)
     if not _is_the_workspaces(words[0]):
         if name in _FORMATTING or name.startswith("mkfs."):
-            return Never("deny.format", f"{name} makes a new file system over what is there")
+            return BuiltinDeny("deny.format", f"{name} makes a new file system over what is there")
         if _stops(name, [word for word in rest if not word.startswith("-")]):
-            return Never("deny.shutdown", f"{name} stops the machine")
+            return BuiltinDeny("deny.shutdown", f"{name} stops the machine")
     lower = name.lower().removesuffix(".exe")
     if lower in _CMDLETS or (lower in _POWERSHELLS and any(_downloads(word) for word in rest)):
-        return Never("deny.powershell-download", "PowerShell downloads what nobody has seen")
+        return BuiltinDeny("deny.powershell-download", "PowerShell downloads what nobody has seen")
     return FORK_BOMB if (name in SHELLS or name == "eval") and _BOMB.search(" ".join(rest)) else None
 
 
@@ -80,7 +82,7 @@ def _stops(name: str, operands: list[str]) -> bool:
     return name in _STOPPING
 
 
-_RULES: dict[Place, tuple[str, str]] = {
+_RULES: dict[PlaceKind, tuple[str, str]] = {
     "root": ("deny.delete-root", "the root of the file system"),
     "home": ("deny.home", "a home folder as a whole"),
     "below home": ("deny.outside", "what is outside the workspace"),
@@ -90,17 +92,17 @@ _RULES: dict[Place, tuple[str, str]] = {
 _ACTS: dict[Act, str] = {"delete": "deletes", "rights": "changes the rights of", "write": "writes to"}
 
 
-def _by_target(target: Target, *, literal: bool) -> Never | None:
-    place = place_of(target.path, literal=literal)
+def _by_target(target: CommandTarget, *, literal: bool) -> BuiltinDeny | None:
+    place = find_place_kind(target.path, literal=literal)
     if place is None or not _is_denied(place, target):
         return None
     if place == "home" and target.act == "write":  # what is put into a home folder does not take its place
         place = "below home"
     rule, what = _RULES[place]
-    return Never(rule, f"{_ACTS[target.act]} {what} ({target.path[:_LONGEST_SHOWN]})")
+    return BuiltinDeny(rule, f"{_ACTS[target.act]} {what} ({target.path[:_MAX_SHOWN_PATH_CHARS]})")
 
 
-def _is_denied(place: Place, target: Target) -> bool:
+def _is_denied(place: PlaceKind, target: CommandTarget) -> bool:
     """Putting something into / or an absolute folder is judged by where it leads, which these words do not tell."""
     if place == "device":
         return target.act == "write"

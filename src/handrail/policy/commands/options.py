@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from handrail.policy.commands.places import SINKS
-from handrail.policy.commands.reading import Use
+from handrail.policy.commands.reading import PathUse
 from handrail.policy.shell.script import Word
-from handrail.policy.tables.form import Kind, Parsed, Table
+from handrail.policy.tables.form import Kind, ParsedArgs, ProgramSpec
 from handrail.protocol.decision import Access
 
 _STREAMS: dict[Access, frozenset[str]] = {
@@ -22,45 +22,45 @@ _FLAG, _VALUE, _ATTACHED, _INSIDE = 0, 1, 2, 3
 _BY_SIGNS = {0: _FLAG, 1: _ATTACHED, 2: _INSIDE}
 
 
-def read_words(table: Table, words: tuple[Word, ...]) -> tuple[Use, ...] | str:
+def parse_path_uses(table: ProgramSpec, words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
     """The paths that the words behind a table's name use, or why the table does not accept them."""
-    if table.own:
-        return table.own(words)
+    if table.custom_parser:
+        return table.custom_parser(words)
     parsed = sort_words(table, words)
     if isinstance(parsed, str):
         return parsed
     streams = _STREAMS | {"read": _STREAMS["read"] | _ENDLESS} if _ends(table, parsed) else _STREAMS
-    return tuple([use for use in uses(table, parsed) if use.path not in streams.get(use.access, ())])
+    return tuple([use for use in list_path_uses(table, parsed) if use.path not in streams.get(use.access, ())])
 
 
-def _ends(table: Table, parsed: Parsed) -> bool:
-    return table.effect != "proven" or (table.bounded is not None and table.bounded(parsed))
+def _ends(table: ProgramSpec, parsed: ParsedArgs) -> bool:
+    return table.effect != "proven" or (table.always_ends is not None and table.always_ends(parsed))
 
 
-def sort_words(table: Table, words: tuple[Word, ...]) -> Parsed | str:
+def sort_words(table: ProgramSpec, words: tuple[Word, ...]) -> ParsedArgs | str:
     """The words behind the program's name (and sub-command), sorted, or in words why the table does not accept them."""
-    return sorter(table).sort(words)
+    return build_sorter(table).sort(words)
 
 
-def uses(table: Table, parsed: Parsed) -> tuple[Use, ...]:
+def list_path_uses(table: ProgramSpec, parsed: ParsedArgs) -> tuple[PathUse, ...]:
     """The paths among sorted words."""
-    found = [Use(value, kind) for name, value in parsed.options if value and (kind := _path(table.paths.get(name)))]
+    found = [PathUse(value, kind) for name, value in parsed.options if value and (kind := _path(table.paths.get(name)))]
     positions = _Positions(table, parsed)
     for place, text in enumerate(parsed.operands):
         is_glob = place in parsed.globs
         for kind in positions.kinds(place, is_glob=is_glob):
             # Also where a pattern is only text, as for echo: bash reads a folder to put names in its place.
             if (access := _path(kind)) or is_glob:
-                found.append(Use(text, access or "read", is_glob))
-    if table.more:
-        found += table.more(parsed)
+                found.append(PathUse(text, access or "read", is_glob))
+    if table.extra_paths:
+        found += table.extra_paths(parsed)
     return tuple(dict.fromkeys(found)) if parsed.globs else tuple(found)
 
 
 class Sorter:
     """A table made ready to sort words: which option takes what."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: ProgramSpec) -> None:
         self.table = table
         self._short = dict.fromkeys(table.flags, _FLAG)
         if table.numbers:  # `diff -u5` is -u -5
@@ -75,7 +75,7 @@ class Sorter:
             else:
                 self._short[name[1]] = _VALUE
 
-    def sort(self, words: tuple[Word, ...]) -> Parsed | str:
+    def sort(self, words: tuple[Word, ...]) -> ParsedArgs | str:
         """As GNU programs do it: an option behind an operand is an option still, `--` ends them, `-` is an operand."""
         options: _Options = []
         operands: list[Word] = []
@@ -149,15 +149,15 @@ class Sorter:
         options.append((name, word.text))
         return None
 
-    def _judged(self, options: _Options, operands: list[Word], ended: int | None, *, mixed: bool) -> Parsed | str:
+    def _judged(self, options: _Options, operands: list[Word], ended: int | None, *, mixed: bool) -> ParsedArgs | str:
         table = self.table
         globs = tuple([place for place, word in enumerate(operands) if word.globs])
         if operands and table.operands is None:
             return f"{table.name} only reads without operands such as {operands[0].text}"
         if table.most is not None and (globs or len(operands) > table.most):
             return f"{table.name} only reads with at most {table.most} operand{'s' if table.most > 1 else ''}"
-        parsed = Parsed(tuple(options), tuple([word.text for word in operands]), globs, ended, mixed)
-        return (table.refuse and table.refuse(parsed)) or parsed
+        parsed = ParsedArgs(tuple(options), tuple([word.text for word in operands]), globs, ended, mixed)
+        return (table.reject and table.reject(parsed)) or parsed
 
     def _unknown(self, name: str) -> str:
         among = "those that only read" if self.table.effect == "proven" else "those that are known"
@@ -167,7 +167,7 @@ class Sorter:
 _sorters: dict[int, Sorter] = {}
 
 
-def sorter(table: Table) -> Sorter:
+def build_sorter(table: ProgramSpec) -> Sorter:
     """The sorter of a table, made once."""
     found = _sorters.get(id(table))
     if found is None:  # it keeps the table, so that no other one ever has its id
@@ -178,8 +178,8 @@ def sorter(table: Table) -> Sorter:
 class _Positions:
     """What an operand is by where it stands. A pattern may stand for several operands, so it may be several things."""
 
-    def __init__(self, table: Table, parsed: Parsed) -> None:
-        plain = not (table.unless and any(name in table.unless for name, _ in parsed.options))
+    def __init__(self, table: ProgramSpec, parsed: ParsedArgs) -> None:
+        plain = not (table.unless_options and any(name in table.unless_options for name, _ in parsed.options))
         self._middle: Kind | None = table.operands
         self._first: Kind | None = table.first if plain else None
         self._last: Kind | None = table.last if plain else None

@@ -4,7 +4,7 @@ import posixpath
 import re
 from typing import Literal
 
-Place = Literal["root", "home", "below home", "workspace", "device"]
+PlaceKind = Literal["root", "home", "below home", "workspace", "device"]
 
 _HOME = re.compile(r"(?:~(?![+-])[\w.-]*|\$HOME(?!\w)|\$\{HOME(?!\w)[^}]*\})(/.*)?", re.DOTALL)
 _FOLDER = re.compile(r"(?:~\+|\$PWD(?!\w)|\$\{PWD(?!\w)[^}]*\}|\$\(\s*pwd\s*\)|`\s*pwd\s*`)(/.*)?", re.DOTALL)
@@ -15,7 +15,7 @@ SINKS = frozenset(["/dev/null", "/dev/stdout", "/dev/stderr"])
 """Devices that anything may be written to: they keep nothing."""
 
 
-def place_of(word: str, *, literal: bool) -> Place | None:
+def find_place_kind(word: str, *, literal: bool) -> PlaceKind | None:
     """Which of these places a word stands for as a whole. Unless it is `literal`, bash expands `~` and `$HOME`."""
     home = None if literal else _HOME.fullmatch(word)
     folder = None if literal else _FOLDER.fullmatch(word)
@@ -26,7 +26,7 @@ def place_of(word: str, *, literal: bool) -> Place | None:
     return "workspace" if path == "." and word else None
 
 
-def _absolute(path: str) -> Place | None:
+def _absolute(path: str) -> PlaceKind | None:
     if path == "/":
         return "root"
     if _HOMES.fullmatch(path):

@@ -2,11 +2,11 @@
 
 import re
 
-from handrail.policy.commands.options import read_words
-from handrail.policy.commands.reading import Effect, Reading, Use
+from handrail.policy.commands.options import parse_path_uses
+from handrail.policy.commands.reading import Classification, Effect, PathUse
 from handrail.policy.shell.script import SimpleCommand, Word
-from handrail.policy.tables.form import Group, Table
-from handrail.policy.tables.load import Found, known
+from handrail.policy.tables.form import ProgramClass, ProgramSpec
+from handrail.policy.tables.load import ProgramMatch, load_registry
 
 _SYSTEM_FOLDERS = ("/bin/", "/usr/bin/")
 _SUB_COMMAND = re.compile(r"[a-z][a-z-]*\Z")
@@ -18,7 +18,7 @@ _SAYS: dict[Effect, tuple[str, str]] = {
 }
 
 
-def read_command(command: SimpleCommand) -> Reading:
+def classify(command: SimpleCommand) -> Classification:
     """What a command does by its words alone; its redirections are not looked at. What is not known is unproven."""
     words, name, found = _look_up(command)
     if "/" in name:
@@ -29,7 +29,7 @@ def read_command(command: SimpleCommand) -> Reading:
     return _read_known(name, words, found)
 
 
-def with_guards(command: SimpleCommand) -> SimpleCommand:
+def add_guard_options(command: SimpleCommand) -> SimpleCommand:
     """A proven command with the options that keep its program from starting others."""
     words, _, found = _look_up(command)
     guards = found.table.guards.split() if found and found.table else []
@@ -38,10 +38,10 @@ def with_guards(command: SimpleCommand) -> SimpleCommand:
     return SimpleCommand((*words[: found.length], *map(Word, guards), *words[found.length :]), command.redirections)
 
 
-def _look_up(command: SimpleCommand) -> tuple[tuple[Word, ...], str, Found | None]:
+def _look_up(command: SimpleCommand) -> tuple[tuple[Word, ...], str, ProgramMatch | None]:
     words = _without_pager(command.words)
     name = _program(words[0].text)
-    return words, name, known(name).find((name, *[word.text for word in words[1:]]))
+    return words, name, load_registry(name).find((name, *[word.text for word in words[1:]]))
 
 
 def _without_pager(words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -55,16 +55,16 @@ def _program(name: str) -> str:
     """The bare name of a program that is known, also where it is given with the folder of the system's programs."""
     for folder in _SYSTEM_FOLDERS:
         bare = name.removeprefix(folder)
-        if bare != name and "/" not in bare and known(bare).find((bare,)):
+        if bare != name and "/" not in bare and load_registry(bare).find((bare,)):
             return bare
     return name
 
 
-def _read_known(name: str, words: tuple[Word, ...], found: Found) -> Reading:
+def _read_known(name: str, words: tuple[Word, ...], found: ProgramMatch) -> Classification:
     fault = None
     typed = " ".join([name, *[word.text for word in words[1 : found.length]]])
     if table := found.table:
-        read = read_words(table, words[found.length :])
+        read = parse_path_uses(table, words[found.length :])
         if not isinstance(read, str):
             return _accepted(table, typed, read)
         fault = _told(read, table, typed)
@@ -77,24 +77,24 @@ def _read_known(name: str, words: tuple[Word, ...], found: Found) -> Reading:
     return _unknown_part(name, words)
 
 
-def _told(fault: str, table: Table, typed: str) -> str:
+def _told(fault: str, table: ProgramSpec, typed: str) -> str:
     """What is wrong, of the program that was typed: one table may be for several."""
     if fault.startswith((f"{table.name} ", f"{table.name}'s ")):
         return typed + fault.removeprefix(table.name)
     return fault
 
 
-def _accepted(table: Table, typed: str, read: tuple[Use, ...]) -> Reading:
+def _accepted(table: ProgramSpec, typed: str, read: tuple[PathUse, ...]) -> Classification:
     rule, does = _SAYS[table.effect]
     grant = "" if table.effect == "proven" or not table.grantable else _first_words(typed)
-    return Reading(table.effect, rule, f"{typed} {does}", read, grant)
+    return Classification(table.effect, rule, f"{typed} {does}", read, grant)
 
 
-def _grouped(found: Found, group: Group, words: tuple[Word, ...], fault: str | None) -> Reading:
+def _grouped(found: ProgramMatch, group: ProgramClass, words: tuple[Word, ...], fault: str | None) -> Classification:
     name = " ".join([word.text for word in words[: found.group_length]])
     rest = words[found.group_length :]
     grant = _class(name, rest, has_parts=found.has_parts) if group.grantable else ""
-    return Reading(group.effect, group.rule, fault or f"{name} {group.reason}", _maybe_paths(rest), grant)
+    return Classification(group.effect, group.rule, fault or f"{name} {group.reason}", _maybe_paths(rest), grant)
 
 
 def _class(name: str, rest: tuple[Word, ...], *, has_parts: bool) -> str:
@@ -105,7 +105,7 @@ def _class(name: str, rest: tuple[Word, ...], *, has_parts: bool) -> str:
     return "" if wider == name and (" " in name or (rest and has_parts)) else wider
 
 
-def _unknown_part(name: str, words: tuple[Word, ...]) -> Reading:
+def _unknown_part(name: str, words: tuple[Word, ...]) -> Classification:
     """A program with sub-commands, and none of those that are known."""
     part = words[1].text if len(words) > 1 else ""
     if part.startswith("-"):
@@ -114,17 +114,17 @@ def _unknown_part(name: str, words: tuple[Word, ...]) -> Reading:
     return _unproven("exec.unknown", reason, words[1:])  # of no class: an alias may stand for anything
 
 
-def _unproven(rule: str, reason: str, words: tuple[Word, ...], grant: str = "") -> Reading:
-    return Reading("unproven", rule, reason, _maybe_paths(words), grant)
+def _unproven(rule: str, reason: str, words: tuple[Word, ...], grant: str = "") -> Classification:
+    return Classification("unproven", rule, reason, _maybe_paths(words), grant)
 
 
-def _maybe_paths(words: tuple[Word, ...]) -> tuple[Use, ...]:
+def _maybe_paths(words: tuple[Word, ...]) -> tuple[PathUse, ...]:
     """Of a program that is not known any operand may be a path, and so may an option's value."""
-    found: list[Use] = []
+    found: list[PathUse] = []
     for word in words:
         text = word.text.partition("=")[2] if word.text.startswith("--") else word.text
         if text and not text.startswith("-"):
-            found.append(Use(text, "read", bool(word.globs), certain=False))
+            found.append(PathUse(text, "read", bool(word.globs), is_certainly_path=False))
     return tuple(found)
 
 

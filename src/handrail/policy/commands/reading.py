@@ -11,29 +11,29 @@ Effect = Literal["proven", "write", "delete", "network", "unproven"]
 `unproven`: may do anything."""
 
 
-class Use(msgspec.Struct, frozen=True):
+class PathUse(msgspec.Struct, frozen=True):
     """A path that a command names, as it is spelled there."""
 
     path: str
     access: Access
     is_glob: bool = False
     """A pattern: it stands for whatever matches it."""
-    certain: bool = True
+    is_certainly_path: bool = True
     """Whether the word is a path for certain; of an unknown program any operand may be one."""
 
 
-class Reading(msgspec.Struct, frozen=True):
+class Classification(msgspec.Struct, frozen=True):
     """What a simple command does, the rule that says so, and why in words."""
 
     effect: Effect
     rule: str
     reason: str
-    uses: tuple[Use, ...] = ()
+    uses: tuple[PathUse, ...] = ()
     grant: str = ""
     """The class of commands that a person may allow for good: `git commit`. Empty where none may be."""
 
 
-class Never(msgspec.Struct, frozen=True):
+class BuiltinDeny(msgspec.Struct, frozen=True):
     """Why a command is never run, whatever the mode: the rule, and what it would do in words."""
 
     rule: str

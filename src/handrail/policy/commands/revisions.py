@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from handrail.policy.aiming import aims
-from handrail.policy.commands.reading import Use
-from handrail.policy.names import may_name_credential, protection
-from handrail.policy.spelling import folded
-from handrail.policy.tables.form import Parsed
+from handrail.policy.aiming import is_credential_glob
+from handrail.policy.commands.reading import PathUse
+from handrail.policy.names import find_protection, may_name_credential
+from handrail.policy.spelling import normalize_name
+from handrail.policy.tables.form import ParsedArgs
 
 _RANGE = re.compile(r"\.{2,3}(?!/)")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -15,18 +15,18 @@ _WILD = re.compile(r"[*?]|\[[!^]?.[^\]]*\]", re.DOTALL)
 _LONG_MAGIC = re.compile(r":\(([^)]*)\)(.*)", re.DOTALL)
 
 
-def read_paths(parsed: Parsed) -> tuple[Use, ...]:
+def list_content_paths(parsed: ParsedArgs) -> tuple[PathUse, ...]:
     """What a git command that shows contents reads. A word that may be a branch as well as a file is uncertain, but for
     one that leads elsewhere or has a credential's name."""
     return tuple(dict.fromkeys(_uses(parsed)))
 
 
-def named_paths(parsed: Parsed) -> tuple[Use, ...]:
+def list_named_paths(parsed: ParsedArgs) -> tuple[PathUse, ...]:
     """What a git command that shows only names looks at: whether `.env` is ignored is no secret."""
-    return tuple(use for use in read_paths(parsed) if use.certain and _elsewhere(use.path))
+    return tuple(use for use in list_content_paths(parsed) if use.is_certainly_path and _elsewhere(use.path))
 
 
-def _uses(parsed: Parsed) -> Iterator[Use]:
+def _uses(parsed: ParsedArgs) -> Iterator[PathUse]:
     for name, value in parsed.options:
         if name == "-L" and value:  # log -L10,20:src/a.py
             for colon in re.finditer(":", value):  # braces in front of it may be anything
@@ -39,14 +39,14 @@ def _uses(parsed: Parsed) -> Iterator[Use]:
             yield from _either(text)
 
 
-def _limit(text: str) -> Iterator[Use]:
+def _limit(text: str) -> Iterator[PathUse]:
     """An operand behind `--`: a path, or a pattern that git itself compares with paths."""
     path = _without_magic(text) if text.startswith(":") else text
     if path:
         yield from _reads(path)
 
 
-def _either(text: str) -> Iterator[Use]:
+def _either(text: str) -> Iterator[PathUse]:
     if text.startswith(":"):
         yield from _limit(text)
         if text[1:2] in {"", "/", "(", "!", "^"}:
@@ -57,7 +57,7 @@ def _either(text: str) -> Iterator[Use]:
     if not behind and _is_pattern(text):
         yield from _reads(text)
     elif not behind:
-        yield Use(text, "read", certain=_elsewhere(text) or protection(text) == "credential")
+        yield PathUse(text, "read", is_certainly_path=_elsewhere(text) or find_protection(text) == "credential")
 
 
 def _behind_colons(text: str) -> Iterator[str]:
@@ -82,15 +82,15 @@ def _without_magic(text: str) -> str:
     return "" if "!" in signs or "^" in signs else path.removeprefix(":")
 
 
-def _reads(path: str) -> Iterator[Use]:
+def _reads(path: str) -> Iterator[PathUse]:
     """A path; in git's patterns a backslash makes the next sign mean itself."""
     if path:
         for text in dict.fromkeys((path, _ESCAPE.sub(r"\1", path))):
-            yield Use(text, "read", _is_pattern(text))
-            yield from hidden_uses(text)
+            yield PathUse(text, "read", _is_pattern(text))
+            yield from list_hidden_uses(text)
 
 
-def hidden_uses(path: str) -> Iterator[Use]:
+def list_hidden_uses(path: str) -> Iterator[PathUse]:
     """The credentials that the shell's pattern would not match: git's also stands for a dot in front."""
     names = path.split("/")
     for place, name in enumerate(names):
@@ -98,11 +98,11 @@ def hidden_uses(path: str) -> Iterator[Use]:
             continue
         rest = name.lstrip("*?")
         aimed = [hidden for hidden in (rest, f".{rest}") if may_name_credential(hidden)]
-        if not aimed and aims(folded(name), hidden=True):
+        if not aimed and is_credential_glob(normalize_name(name), hidden=True):
             aimed = [_WILD.sub(".*", name)]
         for hidden in aimed:
             spelled = "/".join([*names[:place], hidden, *names[place + 1 :]])
-            yield Use(spelled, "read", _is_pattern(spelled))
+            yield PathUse(spelled, "read", _is_pattern(spelled))
 
 
 def _is_pattern(path: str) -> bool:

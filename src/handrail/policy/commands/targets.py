@@ -41,7 +41,7 @@ _VALUES = {
 }  # fmt: skip
 
 
-class Target(msgspec.Struct, frozen=True):
+class CommandTarget(msgspec.Struct, frozen=True):
     """A word that names what a command acts on."""
 
     path: str
@@ -50,52 +50,52 @@ class Target(msgspec.Struct, frozen=True):
     """Whether all that is in a folder goes with it."""
 
 
-def program(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+def split_program(words: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
     """The base name of the program and what it is given; of `busybox rm x` that is rm."""
-    name = base_name(words[0])
+    name = to_base_name(words[0])
     if name in _MANY_IN_ONE and len(words) > 1:
-        return program(words[1:])
+        return split_program(words[1:])
     return name, words[1:]
 
 
-def base_name(word: str) -> str:
+def to_base_name(word: str) -> str:
     """A program by whatever path it is called, also with the backslash that keeps aliases away."""
     return word.removeprefix("\\").rpartition("/")[2]
 
 
-def targets(words: tuple[str, ...]) -> tuple[Target, ...]:
+def list_targets(words: tuple[str, ...]) -> tuple[CommandTarget, ...]:
     """What the words say is deleted, written to, or changed in its rights."""
-    return tuple(_targets(*program(words))) if words else ()
+    return tuple(_targets(*split_program(words))) if words else ()
 
 
-def _targets(name: str, rest: tuple[str, ...]) -> Iterator[Target]:
+def _targets(name: str, rest: tuple[str, ...]) -> Iterator[CommandTarget]:
     options, operands = _sorted(rest, _VALUES.get(name, ""))
     if name in _DELETING:
-        yield from (Target(operand, "delete", whole=True) for operand in operands)
+        yield from (CommandTarget(operand, "delete", whole=True) for operand in operands)
     elif name in RIGHTS:
         whole = any(option.startswith("-") and ("R" in option or option == "--recursive") for option in options)
-        yield from (Target(operand, "rights", whole) for operand in operands)
+        yield from (CommandTarget(operand, "rights", whole) for operand in operands)
     elif name in _WRITING:
-        yield from (Target(operand, "write") for operand in operands)
+        yield from (CommandTarget(operand, "write") for operand in operands)
     elif name in _IN_PLACE:
-        yield from (Target(operand, "write") for operand in _written_over(name, options, operands))
+        yield from (CommandTarget(operand, "write") for operand in _written_over(name, options, operands))
     elif name in _PLACING:
         yield from _placing(name, rest, operands)
     elif name == "dd":
-        yield from (Target(operand[3:], "write") for operand in operands if operand.startswith("of="))
+        yield from (CommandTarget(operand[3:], "write") for operand in operands if operand.startswith("of="))
     elif name == "find":
-        yield from (Target(path, "write") for word, path in pairwise(rest) if word in _FILING)
-        yield from (Target(start, "delete") for start in _starts(rest) if _finds_to_delete(rest))
+        yield from (CommandTarget(path, "write") for word, path in pairwise(rest) if word in _FILING)
+        yield from (CommandTarget(start, "delete") for start in _starts(rest) if _finds_to_delete(rest))
 
 
-def _placing(name: str, rest: tuple[str, ...], operands: list[str]) -> Iterator[Target]:
+def _placing(name: str, rest: tuple[str, ...], operands: list[str]) -> Iterator[CommandTarget]:
     into = [] if name == "rsync" else list(_into(rest))
     sources = operands if into or len(operands) == 1 else operands[:-1]
-    yield from (Target(folder, "write") for folder in into or operands[len(sources) :])
+    yield from (CommandTarget(folder, "write") for folder in into or operands[len(sources) :])
     if name == "mv":
-        yield from (Target(source, "delete", whole=True) for source in sources)
+        yield from (CommandTarget(source, "delete", whole=True) for source in sources)
     if name == "rsync" and any(word.startswith("--del") for word in rest):
-        yield from (Target(folder, "delete") for folder in operands[len(sources) :])
+        yield from (CommandTarget(folder, "delete") for folder in operands[len(sources) :])
 
 
 def _into(rest: tuple[str, ...]) -> Iterator[str]:

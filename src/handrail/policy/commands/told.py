@@ -36,7 +36,7 @@ _TOLD = {
 }
 
 
-def is_told_what_to_run(words: tuple[str, ...]) -> bool:
+def has_program_option(words: tuple[str, ...]) -> bool:
     """Whether an option of the command says what else is run. In doubt it does."""
     telling = _TOLD.get(" ".join(words[:2])) or _TOLD.get(words[0].rstrip("0123456789.-"))
     return telling is not None and any(_tells(word, telling) for word in words[1:])

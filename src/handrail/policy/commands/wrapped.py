@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import msgspec
 
-from handrail.policy.commands.targets import RUNNING, base_name
-from handrail.policy.commands.wrapper_options import ASSIGNMENT, behind_options, values_of
+from handrail.policy.commands.targets import RUNNING, to_base_name
+from handrail.policy.commands.wrapper_options import ASSIGNMENT, list_option_values, skip_options
 from handrail.policy.commands.wrappers import GIT_VALUES, SHELLS, WRAPPERS, Wrapper
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Outside, Script
+from handrail.policy.shell.script import Script, Unparsed
 
 Words = tuple[str, ...]
 
-MOST_COMMANDS = 100
+MAX_INNER_COMMANDS = 100
 
 _RUNS_IN_FD = frozenset(["-x", "-X", "--exec", "--exec-batch"])
 _READING = frozenset(["source", "."])
@@ -21,7 +21,7 @@ _WITH_FILE = frozenset(["--rcfile", "--init-file"])
 _ENDS = frozenset([";", "\\;", "+"])
 
 
-class Contents(msgspec.Struct, frozen=True):
+class InnerCommands(msgspec.Struct, frozen=True):
     """What a command holds."""
 
     commands: tuple[Words, ...]
@@ -34,10 +34,10 @@ class Contents(msgspec.Struct, frozen=True):
     """Whether a limit was not reached; otherwise the answer must be the strictest there is."""
 
 
-def contents(words: Words) -> Contents:
+def unwrap(words: Words) -> InnerCommands:
     """Looks into a command, and into what it finds there."""
     found: dict[Words, None] = {}
-    scripts: dict[str, Script | Outside] = {}
+    scripts: dict[str, Script | Unparsed] = {}
     waiting = [words]
     for outer in waiting:
         strings = {text: lex(text) for text in _texts(outer)}
@@ -46,24 +46,26 @@ def contents(words: Words) -> Contents:
         new = {inner: None for inner in opened if inner and inner not in found}
         found |= new
         waiting += new
-        if len(found) > MOST_COMMANDS:
+        if len(found) > MAX_INNER_COMMANDS:
             break
     writes = tuple(path for script in scripts.values() for path in _writes(script))
-    too_large = any(isinstance(script, Outside) and script.too_large for script in scripts.values())
-    return Contents(tuple(found), writes, tuple(scripts), complete=len(found) <= MOST_COMMANDS and not too_large)
+    too_large = any(isinstance(script, Unparsed) and script.too_large for script in scripts.values())
+    return InnerCommands(
+        tuple(found), writes, tuple(scripts), complete=len(found) <= MAX_INNER_COMMANDS and not too_large
+    )
 
 
-def inner_commands(words: Words) -> tuple[Words, ...]:
+def list_inner_commands(words: Words) -> tuple[Words, ...]:
     """The commands that a command runs, and those that they run in turn."""
-    return contents(words).commands
+    return unwrap(words).commands
 
 
-def _commands(script: Script | Outside) -> Iterator[Words]:
+def _commands(script: Script | Unparsed) -> Iterator[Words]:
     if isinstance(script, Script):
         yield from (tuple([word.text for word in command.words]) for command in script.commands)
 
 
-def _writes(script: Script | Outside) -> Iterator[str]:
+def _writes(script: Script | Unparsed) -> Iterator[str]:
     if isinstance(script, Script):
         redirections = [redirection for command in script.commands for redirection in command.redirections]
         yield from (to.target.text for to in redirections if to.target and to.operator != "<")
@@ -73,7 +75,7 @@ def _argv(words: Words) -> Iterator[Words]:
     """Commands that stand there word by word."""
     if not words:
         return
-    name = base_name(words[0])
+    name = to_base_name(words[0])
     if ASSIGNMENT.match(words[0]):
         yield words[1:]
     elif name == "git":
@@ -85,7 +87,7 @@ def _argv(words: Words) -> Iterator[Words]:
         yield from _behind(words, _RUNS_IN_FD)
     elif name == "parallel":
         end = next((place for place, word in enumerate(words) if word.startswith(":::")), len(words))
-        command = behind_options(words[1:end], WRAPPERS[name])
+        command = skip_options(words[1:end], WRAPPERS[name])
         yield command
         yield (
             *(word for word in command if word != "{}"),
@@ -94,12 +96,12 @@ def _argv(words: Words) -> Iterator[Words]:
     elif name in SHELLS or name in _READING:
         yield from _script(words[1:])
     elif found := _wrapper(name, words):
-        yield behind_options(found[1], found[0])
+        yield skip_options(found[1], found[0])
 
 
 def _texts(words: Words) -> Iterator[str]:
     """Commands in strings."""
-    name = base_name(words[0]) if words else ""
+    name = to_base_name(words[0]) if words else ""
     if name == "eval":
         yield " ".join(words[1:])
     elif name == "alias":
@@ -107,7 +109,7 @@ def _texts(words: Words) -> Iterator[str]:
     elif name == "trap":
         yield from [word for word in words[1:] if word != "--"][:1]
     elif name == "git":  # an alias that begins with ! is for the shell
-        yield from (value.partition("=!")[2] for value in values_of(words, ["-c"]) if "=!" in value)
+        yield from (value.partition("=!")[2] for value in list_option_values(words, ["-c"]) if "=!" in value)
     elif name in SHELLS:
         yield from _shell_text(words[1:])
     elif found := _wrapper(name, words):
@@ -117,7 +119,7 @@ def _texts(words: Words) -> Iterator[str]:
         elif wrapper.joins:
             yield " ".join(next(_argv(words), ()))
         else:
-            yield from values_of(rest, wrapper.text.split())
+            yield from list_option_values(rest, wrapper.text.split())
 
 
 def _wrapper(name: str, words: Words) -> tuple[Wrapper, Words] | None:
@@ -174,7 +176,7 @@ def _git(words: Words) -> Words:
 
 def _aliases(words: Words) -> Iterator[Words]:
     """What git is told to call otherwise: `-c alias.p=push`."""
-    for value in values_of(words, ["-c"]):
+    for value in list_option_values(words, ["-c"]):
         name, _, command = value.partition("=")
         if name.lower().startswith("alias.") and not command.startswith("!"):
             yield ("git", *command.split())

@@ -10,7 +10,7 @@ Words = tuple[str, ...]
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
-def behind_options(words: Words, wrapper: Wrapper) -> Words:
+def skip_options(words: Words, wrapper: Wrapper) -> Words:
     """What is left behind the options and the operands of a wrapper's own."""
     skipped, place = wrapper.skipped, 0
     while skipped is not None and place < len(words):
@@ -42,7 +42,7 @@ def _values_behind(word: str, wrapper: Wrapper) -> int:
     return int(taking == len(word) - 1)  # otherwise the value is in the same word
 
 
-def values_of(words: Words, options: list[str]) -> Iterator[str]:
+def list_option_values(words: Words, options: list[str]) -> Iterator[str]:
     """The values of options: `-c x`, `-qc x`, `-cx`, `--command x` and `--command=x`."""
     for place, word in enumerate(words):
         for option in options if word.startswith("-") else ():

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from handrail.policy.configuration import Rules
-from handrail.policy.judging.judged import Judged, strictest
+from handrail.policy.configuration import PolicyConfig
+from handrail.policy.judging.judged import PartVerdict, pick_strictest
 from handrail.protocol.decision import Decision
 
 GRANTED = "grant."
@@ -12,7 +12,7 @@ NOBODY = "nobody is here to ask"
 """How the reason ends where policy would have asked; the restricted profile, which never asks, says it otherwise."""
 
 
-def decision_of(judged: list[Judged], rules: Rules) -> Decision:
+def combine(judged: list[PartVerdict], rules: PolicyConfig) -> Decision:
     """The decision over all parts, of which there is at least one."""
     found = judged[0] if len(judged) == 1 else _worth_most(judged)
     part, code = found.part, found.code
@@ -31,15 +31,15 @@ def decision_of(judged: list[Judged], rules: Rules) -> Decision:
     )
 
 
-def _worth_most(judged: list[Judged]) -> Judged:
+def _worth_most(judged: list[PartVerdict]) -> PartVerdict:
     """The strictest; of what all is let be, what a person let be is worth a word."""
-    found = strictest(judged)
+    found = pick_strictest(judged)
     if found.part.decision != "allow":
         return found
     return next((one for one in judged if one.part.rule.startswith(GRANTED)), found)
 
 
-def _grants(judged: list[Judged]) -> tuple[str, ...]:
+def _grants(judged: list[PartVerdict]) -> tuple[str, ...]:
     """What would have to be granted for the call to ask no more; nothing where a grant cannot do that."""
     classes = [one.part.grant for one in judged if one.part.decision == "confirm"]
     return tuple(dict.fromkeys(classes)) if all(classes) else ()

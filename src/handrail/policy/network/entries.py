@@ -4,7 +4,7 @@ import re
 from ipaddress import IPv4Network, IPv6Network, NetmaskValueError, ip_network
 from typing import NamedTuple
 
-from handrail.policy.network.hosts import Target, host_at, parse_port, plain_version_6, shown
+from handrail.policy.network.hosts import HostPort, parse_host, parse_plain_ipv6, parse_port, render_untrusted
 
 Block = IPv4Network | IPv6Network
 
@@ -17,7 +17,7 @@ _PARTS = re.compile(r"(?P<host>\[[^\[\]]*\]|[^:\[\]]+)(?::(?P<ports>[^:]*))?")
 _BITS = re.compile(r"0|[1-9][0-9]{0,2}")
 
 
-class Entry(NamedTuple):
+class HostPattern(NamedTuple):
     """A name, all names below one, or a block of addresses; and the ports."""
 
     text: str
@@ -28,13 +28,13 @@ class Entry(NamedTuple):
     block: Block | None = None
     """The addresses that it lists; one address is a block of one."""
 
-    def names(self, target: Target) -> bool:
+    def names(self, target: HostPort) -> bool:
         """Whether it lists a host, for some port or other."""
         if self.block is not None:
             return target.address is not None and target.address in self.block
         return target.address is None and self._holds_name(target.labels, below=False)
 
-    def holds(self, other: "Entry") -> bool:
+    def holds(self, other: "HostPattern") -> bool:
         """Whether everything that another entry lists is listed by this one."""
         if not other.ports <= self.ports:
             return False
@@ -49,12 +49,12 @@ class Entry(NamedTuple):
         return (is_longer or below) and labels[-len(self.labels) :] == self.labels
 
 
-def parse_entry(text: str) -> Entry:
+def parse_host_pattern(text: str) -> HostPattern:
     """Reads an entry; ValueError, in words, where it is none."""
     try:
         return _entry(text, *_split(text))
     except ValueError as error:
-        raise ValueError(f"{shown(text)} cannot be listed: {error}. Write {_FORMS}.") from None
+        raise ValueError(f"{render_untrusted(text)} cannot be listed: {error}. Write {_FORMS}.") from None
 
 
 def _split(text: str) -> tuple[str, str | None]:
@@ -67,18 +67,18 @@ def _split(text: str) -> tuple[str, str | None]:
     return parts["host"], parts["ports"]
 
 
-def _entry(text: str, host: str, ports: str | None) -> Entry:
+def _entry(text: str, host: str, ports: str | None) -> HostPattern:
     listed = DEFAULT_PORTS if ports is None else _ports(ports)
     if host.startswith("*"):
-        return Entry(text, listed, _below(host), below=True)
+        return HostPattern(text, listed, _below(host), below=True)
     if "/" in host:
-        return Entry(text, listed, block=_block(host))
-    target = host_at(host, 0)
+        return HostPattern(text, listed, block=_block(host))
+    target = parse_host(host, 0)
     if target.address is not None:
-        return Entry(text, listed, block=ip_network(target.address))
+        return HostPattern(text, listed, block=ip_network(target.address))
     if target.labels[-1] == "localhost":
         raise ValueError("it is the sandbox's own; this machine is listed by its address, such as 127.0.0.1:8080")
-    return Entry(text, listed, target.labels)
+    return HostPattern(text, listed, target.labels)
 
 
 def _ports(text: str) -> frozenset[int]:
@@ -92,7 +92,7 @@ def _ports(text: str) -> frozenset[int]:
 def _below(host: str) -> tuple[str, ...]:
     if not host.startswith("*."):
         raise ValueError("a star stands for the names below one, as in *.example.org")
-    target = host_at(host.removeprefix("*."), 0)
+    target = parse_host(host.removeprefix("*."), 0)
     if target.address is not None:
         raise ValueError("there are no names below an address")
     if len(target.labels) < 2:
@@ -104,11 +104,11 @@ def _block(host: str) -> Block:
     inner = host[1:-1] if host.startswith("[") else host
     address, _, digits = inner.partition("/")
     if host.startswith("["):
-        plain_version_6(address)
-    elif host_at(address, 0).address is None:
-        raise ValueError(f"{shown(address)} is no address")
+        parse_plain_ipv6(address)
+    elif parse_host(address, 0).address is None:
+        raise ValueError(f"{render_untrusted(address)} is no address")
     if not _BITS.fullmatch(digits):
-        raise ValueError(f"/{shown(digits)} is no number of bits")
+        raise ValueError(f"/{render_untrusted(digits)} is no number of bits")
     try:
         block: Block = IPv6Network(inner) if host.startswith("[") else IPv4Network(inner)
     except NetmaskValueError:

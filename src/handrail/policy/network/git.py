@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from handrail.policy.commands.wrappers import GIT_VALUES
-from handrail.policy.network.addresses import Named, named_by, named_over_ssh
+from handrail.policy.network.addresses import HostMention, parse_ssh_mention, parse_url_mention
 
 Words = tuple[str, ...]
 
@@ -38,11 +38,11 @@ class Remote(NamedTuple):
 class GitReach(NamedTuple):
     """What one git command reaches."""
 
-    named: tuple[Named, ...] = ()
+    named: tuple[HostMention, ...] = ()
     remotes: tuple[Remote, ...] = ()
 
 
-def git_reach(words: Words, folder: str | None) -> GitReach:
+def find_git_reach(words: Words, folder: str | None) -> GitReach:
     """What the words of a git command name; `folder`: where it runs, None where nobody knows."""
     rest, folder = _sub_command(words, folder)
     sub = rest[0] if rest else ""
@@ -67,9 +67,9 @@ def _remote(sub: str, operands: Words, rest: Words, folder: str) -> Remote | Non
     return Remote(folder, push=True) if sub == "lfs" else None
 
 
-def _named(operands: Words) -> Iterator[Named]:
+def _named(operands: Words) -> Iterator[HostMention]:
     for word in operands:
-        found = named_by(word) or named_over_ssh(word)
+        found = parse_url_mention(word) or parse_ssh_mention(word)
         if found is not None:
             yield found
 

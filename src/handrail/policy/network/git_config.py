@@ -35,7 +35,7 @@ Gathered = dict[tuple[str, str, str], list[str]]
 """Values by section, part and key, in the order of the file."""
 
 
-def urls_of(remote: "Remote", config: str, head: str = "", modules: str = "") -> tuple[str, ...]:
+def list_remote_urls(remote: "Remote", config: str, head: str = "", modules: str = "") -> tuple[str, ...]:
     """The URLs that are meant, by the texts of `config`, `HEAD` and `.gitmodules`."""
     settings = _gathered(config)
     names = _known(settings) if remote.every else remote.names or (_default(settings, head, push=remote.push),)
@@ -45,7 +45,7 @@ def urls_of(remote: "Remote", config: str, head: str = "", modules: str = "") ->
     return tuple(dict.fromkeys(found))
 
 
-def settings_in(text: str) -> Iterator[Setting]:
+def parse_git_config(text: str) -> Iterator[Setting]:
     """Every setting, in order; what is no setting is passed over."""
     section, part = "", ""
     for line in _CONTINUED.sub(r"\1", text).splitlines():
@@ -60,7 +60,7 @@ def settings_in(text: str) -> Iterator[Setting]:
             yield Setting(section, part, found[1].lower(), _plain(found[2]))
 
 
-def included_paths(text: str) -> tuple[str, ...]:
+def list_included_paths(text: str) -> tuple[str, ...]:
     """The files that a configuration may include, as it names them; some of them may be paths of another kind."""
     return tuple(filter(None, (_plain(found[1]) for found in _INCLUDED.finditer(_CONTINUED.sub(r"\1", text)))))
 
@@ -78,7 +78,7 @@ def _plain(written: str) -> str:
 def _gathered(text: str) -> Gathered:
     """All settings by their names: a file can hold very many."""
     found: Gathered = {}
-    for one in settings_in(text):
+    for one in parse_git_config(text):
         found.setdefault((one.section, one.part, one.key), []).append(one.value)
     return found
 

@@ -53,7 +53,7 @@ _VERSION_6 = tuple(
 )
 
 
-def kind_of(address: Address) -> str | None:
+def describe_address_range(address: Address) -> str | None:
     """What an address is that is not out on the internet, in words; None where it is."""
     if isinstance(address, IPv6Address):
         found = next((kind for block, kind in _VERSION_6 if address in block), None)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from handrail.policy.network.programs import Reach
 
 
-def sorted_words(reach: Reach, words: tuple[str, ...]) -> tuple[list[tuple[str, str]], list[str]]:
+def split_network_options(reach: Reach, words: tuple[str, ...]) -> tuple[list[tuple[str, str]], list[str]]:
     """The options with their values, and the operands, read leniently: what is not known has no value."""
     valued = {*reach.instead.split(), *reach.proxies.split(), *reach.beside.split()}
     options: list[tuple[str, str]] = []

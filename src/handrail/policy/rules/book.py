@@ -5,14 +5,14 @@ from functools import lru_cache
 
 import msgspec
 
-from handrail.policy.names import folded
-from handrail.policy.rules.code import runs_code, starters_behind, steers_git
-from handrail.policy.rules.foreign_names import FOREIGN
+from handrail.policy.names import normalize_name
+from handrail.policy.rules.code import can_run_code, has_git_global_options, list_starters
+from handrail.policy.rules.foreign_names import MCP_PREFIX
 from handrail.policy.rules.operands import Inside
-from handrail.policy.rules.path_rules import EVERY_TOOL, ToolRules, by_tool, foreign_rules
-from handrail.policy.rules.patterns import command_words
-from handrail.policy.rules.prefix import Prefix, continues, is_about, prefix
-from handrail.policy.rules.rule import Rule, order
+from handrail.policy.rules.path_rules import EVERY_TOOL, ToolRules, build_mcp_rules, group_by_tool
+from handrail.policy.rules.patterns import parse_command_pattern
+from handrail.policy.rules.prefix import Prefix, build_prefix, is_about, is_continuation
+from handrail.policy.rules.rule import Rule, rank_rule
 
 
 class CommandRule(msgspec.Struct, frozen=True):
@@ -29,22 +29,22 @@ class CommandRule(msgspec.Struct, frozen=True):
         """Whether a command is one that an allow rule speaks of."""
         if self.verbatim:
             return words == self.wanted.words
-        if steers_git(self.wanted, words) or any(is_about(starter, words) for starter in self.starters):
+        if has_git_global_options(self.wanted, words) or any(is_about(starter, words) for starter in self.starters):
             return False
         if self.rule.any_args:
             return words[: len(self.wanted.words)] == self.wanted.words
-        return continues(self.wanted, words, inside)
+        return is_continuation(self.wanted, words, inside)
 
 
 class RuleBook(msgspec.Struct, frozen=True):
     """All rules, made ready once. Of several that match the strictest decides, then that of the highest layer."""
 
-    stricter_ones: dict[str, tuple[CommandRule, ...]]
+    strict_by_program: dict[str, tuple[CommandRule, ...]]
     """By the name of the program, folded."""
-    allow_ones: dict[str, tuple[CommandRule, ...]]
+    allow_by_program: dict[str, tuple[CommandRule, ...]]
     """By the program as it is spelled."""
     tools: dict[str, ToolRules]
-    foreign_ones: tuple[Rule, ...] = ()
+    mcp_rules: tuple[Rule, ...] = ()
     """Those about tools of other servers, and those about every tool."""
 
     def command(self, words: tuple[str, ...], inside: Inside, *, at_root: bool = True) -> Rule | None:
@@ -53,7 +53,7 @@ class RuleBook(msgspec.Struct, frozen=True):
 
     def stricter(self, words: tuple[str, ...]) -> Rule | None:
         """The deny or ask rule for a simple command, however its program is reached."""
-        about = self.stricter_ones.get(program_name(words[0])) if words else None
+        about = self.strict_by_program.get(normalize_program_name(words[0])) if words else None
         return next((one.rule for one in about if is_about(one.wanted, words)), None) if about else None
 
     def path(self, tool: str, paths: tuple[str, ...]) -> Rule | None:
@@ -63,45 +63,47 @@ class RuleBook(msgspec.Struct, frozen=True):
         own, `exec` too, has those for every tool.
         """
         rules = self.tools.get(tool) or self.tools.get(EVERY_TOOL)
-        if tool.startswith(FOREIGN) and self.foreign_ones:
-            rules = foreign_rules(self.foreign_ones, tool)
+        if tool.startswith(MCP_PREFIX) and self.mcp_rules:
+            rules = build_mcp_rules(self.mcp_rules, tool)
         if rules is None:
             return None
         strict = [found for path in paths if (found := rules.strict(path))]
-        return min(strict, key=order) if strict else _allowing_all(rules, paths)
+        return min(strict, key=rank_rule) if strict else _allowing_all(rules, paths)
 
     def _allowing(self, words: tuple[str, ...], inside: Inside, *, at_root: bool) -> Rule | None:
         if not words or not (at_root or words[0].startswith("/") or "/" not in words[0]):
             return None
-        about = self.allow_ones.get(words[0], ())
+        about = self.allow_by_program.get(words[0], ())
         return next((one.rule for one in about if one.allows(words, inside)), None)
 
 
 @lru_cache(maxsize=32)
-def book_of(rules: tuple[Rule, ...]) -> RuleBook:
+def build_rulebook(rules: tuple[Rule, ...]) -> RuleBook:
     """The rules, made ready; a PatternError where one has a pattern that cannot be."""
-    ordered = sorted(rules, key=order)
-    commands = [command_rule(rule) for rule in ordered if rule.tool == "exec"]
-    foreign = any(rule.tool.startswith(FOREIGN) for rule in ordered)
+    ordered = sorted(rules, key=rank_rule)
+    commands = [build_command_rule(rule) for rule in ordered if rule.tool == "exec"]
+    foreign = any(rule.tool.startswith(MCP_PREFIX) for rule in ordered)
     return RuleBook(
-        _by_program((program_name(one.wanted.words[0]), one) for one in commands if one.rule.verdict != "allow"),
+        _by_program(
+            (normalize_program_name(one.wanted.words[0]), one) for one in commands if one.rule.verdict != "allow"
+        ),
         _by_program((one.wanted.words[0], one) for one in commands if one.rule.verdict == "allow"),
-        by_tool([rule for rule in ordered if rule.tool != "exec"]),
-        tuple(rule for rule in ordered if rule.tool.startswith((FOREIGN, EVERY_TOOL))) if foreign else (),
+        group_by_tool([rule for rule in ordered if rule.tool != "exec"]),
+        tuple(rule for rule in ordered if rule.tool.startswith((MCP_PREFIX, EVERY_TOOL))) if foreign else (),
     )
 
 
 @lru_cache(maxsize=1024)
-def command_rule(rule: Rule) -> CommandRule:
+def build_command_rule(rule: Rule) -> CommandRule:
     """A rule about commands, made ready; or a PatternError."""
-    words = command_words(rule.pattern)
-    wanted = prefix(words)
-    return CommandRule(rule, wanted, runs_code(words), starters_behind(wanted))
+    words = parse_command_pattern(rule.pattern)
+    wanted = build_prefix(words)
+    return CommandRule(rule, wanted, can_run_code(words), list_starters(wanted))
 
 
-def program_name(program: str) -> str:
+def normalize_program_name(program: str) -> str:
     """A program however it is reached: `/usr/bin/git` is git, and so is `GIT` on some file systems."""
-    return folded(program.rpartition("/")[2])
+    return normalize_name(program.rpartition("/")[2])
 
 
 def _allowing_all(rules: ToolRules, paths: tuple[str, ...]) -> Rule | None:

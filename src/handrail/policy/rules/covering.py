@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 
-from handrail.policy.rules.book import CommandRule, command_rule, program_name
-from handrail.policy.rules.globs import parts_of
-from handrail.policy.rules.operands import seems_inside
-from handrail.policy.rules.path_rules import EVERY_TOOL, ToolRules, by_tool
+from handrail.policy.rules.book import CommandRule, build_command_rule, normalize_program_name
+from handrail.policy.rules.globs import split_pattern
+from handrail.policy.rules.operands import is_inside_by_spelling
+from handrail.policy.rules.path_rules import EVERY_TOOL, ToolRules, group_by_tool
 from handrail.policy.rules.prefix import is_about
 from handrail.policy.rules.rule import Rule
 
@@ -15,20 +15,22 @@ _SIZES = (0, 1, 9)
 """What covers wildcards that match so little, and so much, covers all between."""
 
 
-def covers(wide: Rule, narrow: Rule) -> bool:
+def is_wider_rule(wide: Rule, narrow: Rule) -> bool:
     """Whether `wide` is about all that `narrow` is about; only words and patterns are looked at."""
     if "exec" in {wide.tool, narrow.tool}:
-        return wide.tool == narrow.tool and _covers_command(command_rule(wide), command_rule(narrow))
+        return wide.tool == narrow.tool and _covers_command(build_command_rule(wide), build_command_rule(narrow))
     return wide.tool in {narrow.tool, EVERY_TOOL} and _covers_paths(wide, narrow)
 
 
 def _covers_command(wide: CommandRule, narrow: CommandRule) -> bool:
     words = narrow.wanted.words
     if wide.rule.verdict != "allow":
-        return program_name(wide.wanted.words[0]) == program_name(words[0]) and is_about(wide.wanted, words)
+        return normalize_program_name(wide.wanted.words[0]) == normalize_program_name(words[0]) and is_about(
+            wide.wanted, words
+        )
     if narrow.rule.any_args and not wide.rule.any_args and not narrow.verbatim:
         return False
-    return wide.allows(words, seems_inside)
+    return wide.allows(words, is_inside_by_spelling)
 
 
 def _covers_paths(wide: Rule, narrow: Rule) -> bool:
@@ -39,11 +41,11 @@ def _covers_paths(wide: Rule, narrow: Rule) -> bool:
 
 @lru_cache(maxsize=1024)
 def _made_ready(rule: Rule) -> ToolRules:
-    return by_tool([rule])[rule.tool]
+    return group_by_tool([rule])[rule.tool]
 
 
 def _samples(rule: Rule) -> list[str]:
-    parts = parts_of(rule.pattern)
+    parts = split_pattern(rule.pattern)
     if rule.verdict != "allow":  # such a rule is about the folder too, and about all below whatever else it names
         while parts and parts[-1] == "**":
             parts = parts[:-1]

@@ -8,7 +8,7 @@ with a slash is about an extra root, whose paths are absolute.
 import re
 
 
-def parts_of(pattern: str) -> tuple[str, ...]:
+def split_pattern(pattern: str) -> tuple[str, ...]:
     """The names of a pattern; an absolute one begins with an empty name, just as its paths do when they are split."""
     if "/" not in pattern:
         return (pattern,) if pattern == "**" else ("**", pattern)
@@ -17,7 +17,7 @@ def parts_of(pattern: str) -> tuple[str, ...]:
     return ("", *parts) if pattern.startswith("/") else tuple(parts) or (".",)
 
 
-def exact_expression(parts: tuple[str, ...]) -> str:
+def build_exact_regex(parts: tuple[str, ...]) -> str:
     """What just the paths match that the pattern names; the source of a regular expression without groups."""
     *before, last = _between_depths(parts)
     if last:
@@ -25,11 +25,11 @@ def exact_expression(parts: tuple[str, ...]) -> str:
     return _joined(before) + (".+" if any(before) else ".*")
 
 
-def covering_expression(parts: tuple[str, ...]) -> str:
+def build_covering_regex(parts: tuple[str, ...]) -> str:
     """What the paths match that the pattern names, and everything below them."""
     while parts and parts[-1] == "**":
         parts = parts[:-1]
-    return f"{exact_expression(parts)}(?:/.*)?" if parts else ".*"
+    return f"{build_exact_regex(parts)}(?:/.*)?" if parts else ".*"
 
 
 _ANY_DEPTH = "(?:[^/]*/)*?"

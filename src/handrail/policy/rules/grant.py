@@ -16,6 +16,6 @@ class Grant(msgspec.Struct, frozen=True):
     scope: Literal["session", "workspace"] = "session"
 
 
-def granted(grants: tuple[Grant, ...], command: str) -> Grant | None:
+def find_grant(grants: tuple[Grant, ...], command: str) -> Grant | None:
     """The grant for one part of a call, by the class that policy gave it; a part without a class has none."""
     return next((grant for grant in grants if grant.command == command), None) if command else None

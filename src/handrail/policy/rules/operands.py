@@ -24,7 +24,7 @@ def is_plain(word: str, inside: Inside) -> bool:
     return option["value"] is None or _all_inside(option["value"], inside)
 
 
-def seems_inside(word: str) -> bool:
+def is_inside_by_spelling(word: str) -> bool:
     """Inside by its spelling alone: for the examples of rules, which are about no workspace in particular."""
     return not word.startswith(("/", "~")) and posixpath.normpath(word).split("/", 1)[0] != ".."
 

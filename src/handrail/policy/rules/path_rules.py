@@ -5,9 +5,9 @@ from functools import lru_cache
 
 import msgspec
 
-from handrail.policy.names import folded, protection
-from handrail.policy.rules.foreign_names import names_foreign, takes_away
-from handrail.policy.rules.globs import covering_expression, exact_expression, parts_of
+from handrail.policy.names import find_protection, normalize_name
+from handrail.policy.rules.foreign_names import is_mcp_name_match, is_mcp_tool_excluded
+from handrail.policy.rules.globs import build_covering_regex, build_exact_regex, split_pattern
 from handrail.policy.rules.rule import Rule
 
 EVERY_TOOL = "*"
@@ -35,45 +35,45 @@ class ToolRules(msgspec.Struct, frozen=True):
 
     def strict(self, path: str) -> Rule | None:
         """The deny or ask rule about a path, in any spelling, or about a folder that it is in."""
-        return self.stricter.find(folded(path))
+        return self.stricter.find(normalize_name(path))
 
     def allowing(self, path: str) -> Rule | None:
         """The allow rule about just this path."""
-        return (self.allow_protected if protection(path) else self.allow).find(path)
+        return (self.allow_protected if find_protection(path) else self.allow).find(path)
 
 
-def by_tool(rules: list[Rule]) -> dict[str, ToolRules]:
+def group_by_tool(rules: list[Rule]) -> dict[str, ToolRules]:
     """The rules about paths, strictest first, for each tool that one of them names."""
     tools = {rule.tool for rule in rules}
     return {tool: _tool_rules([rule for rule in rules if rule.tool in {tool, EVERY_TOOL}]) for tool in tools}
 
 
 @lru_cache(maxsize=256)
-def foreign_rules(rules: tuple[Rule, ...], tool: str) -> ToolRules:
+def build_mcp_rules(rules: tuple[Rule, ...], tool: str) -> ToolRules:
     """Those of some rules, strictest first, that are about one tool of another server."""
-    return _tool_rules([rule for rule in rules if rule.tool == EVERY_TOOL or is_about_foreign(rule, tool)])
+    return _tool_rules([rule for rule in rules if rule.tool == EVERY_TOOL or is_about_mcp_tool(rule, tool)])
 
 
-def is_about_foreign(rule: Rule, tool: str) -> bool:
+def is_about_mcp_tool(rule: Rule, tool: str) -> bool:
     """Whether a rule names the tool, or all of its server. One that does not allow is about any spelling in upper and
     lower case."""
-    return names_foreign(rule.tool, tool) if rule.verdict == "allow" else takes_away((rule.tool,), tool)
+    return is_mcp_name_match(rule.tool, tool) if rule.verdict == "allow" else is_mcp_tool_excluded((rule.tool,), tool)
 
 
-def path_expression(rule: Rule) -> str:
+def build_path_regex(rule: Rule) -> str:
     """What the paths match that a rule is about; for a deny or ask rule they are folded before."""
     if rule.verdict == "allow":
-        return exact_expression(parts_of(rule.pattern))
-    return covering_expression(parts_of(folded(rule.pattern)))
+        return build_exact_regex(split_pattern(rule.pattern))
+    return build_covering_regex(split_pattern(normalize_name(rule.pattern)))
 
 
 def _tool_rules(rules: list[Rule]) -> ToolRules:
     allow = [rule for rule in rules if rule.verdict == "allow"]
-    guarded = [rule for rule in allow if protection(rule.pattern)]
+    guarded = [rule for rule in allow if find_protection(rule.pattern)]
     stricter = [rule for rule in rules if rule.verdict != "allow"]
     return ToolRules(_alternatives(stricter), _alternatives(allow), _alternatives(guarded))
 
 
 def _alternatives(rules: list[Rule]) -> Alternatives:
-    either = "|".join(f"({path_expression(rule)})" for rule in rules)
+    either = "|".join(f"({build_path_regex(rule)})" for rule in rules)
     return Alternatives(tuple(rules), re.compile(either, re.DOTALL))

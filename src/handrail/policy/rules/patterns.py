@@ -1,19 +1,19 @@
 """The pattern of a rule about commands: the first words of one simple command, without any wildcard."""
 
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Outside, Script
+from handrail.policy.shell.script import Script, Unparsed
 
 
 class PatternError(ValueError):
     """A pattern that no rule can be made of; says why, in words."""
 
 
-def command_words(pattern: str) -> tuple[str, ...]:
+def parse_command_pattern(pattern: str) -> tuple[str, ...]:
     """The words of a pattern, or a PatternError."""
     if not pattern.strip():
         raise PatternError("the pattern is empty; write the first words of a command")
     script = lex(pattern)
-    if isinstance(script, Outside):
+    if isinstance(script, Unparsed):
         raise PatternError(f"the pattern {pattern!r} cannot be read: it {script.reason}")
     return _only_words(pattern, script)
 

@@ -7,7 +7,7 @@ import msgspec
 from handrail.policy.rules.operands import Inside, is_plain
 
 _GLOB = re.compile(r"[*?[]")
-_BUNDLE = 3
+_MAX_BUNDLE_LETTERS = 3
 """Up to so many letters behind one dash are taken for a bundle (`-rf`), more for one name (`-delete`)."""
 
 
@@ -34,7 +34,7 @@ class Prefix(msgspec.Struct, frozen=True):
     options: tuple[str, ...]
 
 
-def prefix(words: tuple[str, ...]) -> Prefix:
+def build_prefix(words: tuple[str, ...]) -> Prefix:
     """The words of a pattern, sorted."""
     names = tuple(word for word in words[1:] if not word.startswith("-"))
     return Prefix(words, names, tuple(word for word in words[1:] if word.startswith("-")))
@@ -49,7 +49,7 @@ def is_about(wanted: Prefix, words: tuple[str, ...]) -> bool:
     return _in_order(wanted.names, words) and all(_has_any(wanted, words, option) for option in wanted.options)
 
 
-def continues(wanted: Prefix, words: tuple[str, ...], inside: Inside) -> bool:
+def is_continuation(wanted: Prefix, words: tuple[str, ...], inside: Inside) -> bool:
     """Whether a command begins with exactly these words and adds only what is plain."""
     size = len(wanted.words)
     return words[:size] == wanted.words and all(is_plain(word, inside) for word in words[size:])
@@ -86,7 +86,11 @@ def _has_any(wanted: Prefix, words: tuple[str, ...], option: str) -> bool:
     """Whether a command has an option of the rule, or for each letter of a bundle one that says the same."""
     if _has(words, option):
         return True
-    letters = [option] if option.startswith("--") or len(option) > 1 + _BUNDLE else [f"-{one}" for one in option[1:]]
+    letters = (
+        [option]
+        if option.startswith("--") or len(option) > 1 + _MAX_BUNDLE_LETTERS
+        else [f"-{one}" for one in option[1:]]
+    )
     return bool(letters) and all(any(_has(words, one) for one in _same(wanted, letter)) for letter in letters)
 
 
@@ -102,7 +106,7 @@ def _has(words: tuple[str, ...], option: str) -> bool:
     if option in words[1:]:
         return True
     bundles = [word for word in words[1:] if word.startswith("-") and not word.startswith("--")]
-    return 1 < len(option) <= 1 + _BUNDLE and set(option) <= set("".join(bundles))
+    return 1 < len(option) <= 1 + _MAX_BUNDLE_LETTERS and set(option) <= set("".join(bundles))
 
 
 def _is_long(word: str, option: str) -> bool:

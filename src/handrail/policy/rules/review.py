@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from handrail.policy.rules.code import runs_code
-from handrail.policy.rules.examples import failing_examples
-from handrail.policy.rules.foreign_names import FOREIGN
-from handrail.policy.rules.globs import parts_of
+from handrail.policy.rules.code import can_run_code
+from handrail.policy.rules.examples import list_failing_examples
+from handrail.policy.rules.foreign_names import MCP_PREFIX
+from handrail.policy.rules.globs import split_pattern
 from handrail.policy.rules.path_rules import EVERY_TOOL
-from handrail.policy.rules.patterns import PatternError, command_words
-from handrail.policy.rules.rule import SAYS, Fault, Rule, named
-from handrail.policy.rules.unused import unused
+from handrail.policy.rules.patterns import PatternError, parse_command_pattern
+from handrail.policy.rules.rule import SAYS, Fault, Rule, describe_rule
+from handrail.policy.rules.unused import list_unused_rules
 
 
 def review(rules: tuple[Rule, ...]) -> tuple[Fault, ...]:
@@ -20,9 +20,12 @@ def review(rules: tuple[Rule, ...]) -> tuple[Fault, ...]:
         problems = [*_problems(rule)]
         if not problems:
             sound.append(rule)
-            problems = failing_examples(rule)
-        faults += [Fault(rule.id, f"{named(rule)} {problem}", is_error=True) for problem in problems]
-    return (*faults, *(Fault(rule.id, f"{named(rule)} {why}", is_error=False) for rule, why in unused(sound)))
+            problems = list_failing_examples(rule)
+        faults += [Fault(rule.id, f"{describe_rule(rule)} {problem}", is_error=True) for problem in problems]
+    return (
+        *faults,
+        *(Fault(rule.id, f"{describe_rule(rule)} {why}", is_error=False) for rule, why in list_unused_rules(sound)),
+    )
 
 
 def _clashes(rules: tuple[Rule, ...]) -> Iterator[Fault]:
@@ -32,15 +35,21 @@ def _clashes(rules: tuple[Rule, ...]) -> Iterator[Fault]:
     for rule in rules:
         same = ids.setdefault((rule.layer, rule.id), rule)
         if same is not rule:
-            yield Fault(rule.id, f"{named(rule)} has the id of {named(same)}; give it one of its own", is_error=True)
+            yield Fault(
+                rule.id,
+                f"{describe_rule(rule)} has the id of {describe_rule(same)}; give it one of its own",
+                is_error=True,
+            )
         other = patterns.setdefault((rule.layer, rule.tool, *_about(rule)), rule)
         if other.verdict != rule.verdict:
-            problem = f"{SAYS[rule.verdict]} {rule.pattern}, which {named(other)} {SAYS[other.verdict]}; keep one"
-            yield Fault(rule.id, f"{named(rule)} {problem}", is_error=True)
+            problem = (
+                f"{SAYS[rule.verdict]} {rule.pattern}, which {describe_rule(other)} {SAYS[other.verdict]}; keep one"
+            )
+            yield Fault(rule.id, f"{describe_rule(rule)} {problem}", is_error=True)
 
 
 def _about(rule: Rule) -> tuple[str, ...]:
-    return tuple(rule.pattern.split()) if rule.tool == "exec" else parts_of(rule.pattern)
+    return tuple(rule.pattern.split()) if rule.tool == "exec" else split_pattern(rule.pattern)
 
 
 def _problems(rule: Rule) -> Iterator[str]:
@@ -54,8 +63,8 @@ def _problems(rule: Rule) -> Iterator[str]:
 
 
 def _is_any_server(tool: str) -> bool:
-    server = tool.removeprefix(FOREIGN).partition("__")[0]
-    return tool.startswith(FOREIGN) and (not server or any(sign in server for sign in "*?["))
+    server = tool.removeprefix(MCP_PREFIX).partition("__")[0]
+    return tool.startswith(MCP_PREFIX) and (not server or any(sign in server for sign in "*?["))
 
 
 def _path_problems(rule: Rule) -> Iterator[str]:
@@ -67,9 +76,9 @@ def _path_problems(rule: Rule) -> Iterator[str]:
 
 def _command_problems(rule: Rule) -> Iterator[str]:
     try:
-        words = command_words(rule.pattern)
+        words = parse_command_pattern(rule.pattern)
     except PatternError as error:
         yield f"is no rule: {error}"
         return
-    if rule.any_args and runs_code(words):
+    if rule.any_args and can_run_code(words):
         yield f"has any_args, but {rule.pattern} runs what it is given; allow one whole command of it, or none"

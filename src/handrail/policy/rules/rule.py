@@ -44,11 +44,11 @@ class Fault(msgspec.Struct, frozen=True):
     """Whether the rules cannot be used; otherwise the rule just never decides anything."""
 
 
-def order(rule: Rule) -> tuple[int, int]:
+def rank_rule(rule: Rule) -> tuple[int, int]:
     """Of two rules about the same, the one that decides sorts first: the stricter, then that of the higher layer."""
     return STRICTEST_FIRST.index(rule.verdict), LAYERS.index(rule.layer)
 
 
-def named(rule: Rule) -> str:
+def describe_rule(rule: Rule) -> str:
     """A rule as a person finds it: `rule tests (user:12)`."""
     return f"rule {rule.id} ({rule.source or rule.layer})"

@@ -5,10 +5,10 @@ from functools import lru_cache
 
 import msgspec
 
-from handrail.policy.rules.code import steers_git
-from handrail.policy.rules.globs import exact_expression, parts_of
-from handrail.policy.rules.patterns import PatternError, command_words
-from handrail.policy.rules.prefix import Prefix, prefix
+from handrail.policy.rules.code import has_git_global_options
+from handrail.policy.rules.globs import build_exact_regex, split_pattern
+from handrail.policy.rules.patterns import PatternError, parse_command_pattern
+from handrail.policy.rules.prefix import Prefix, build_prefix
 
 _BELOW = "/\ue000/\ue000"
 """Stands for what may be in a folder, at any depth: only `**` matches it."""
@@ -25,18 +25,18 @@ class SkillCommand(msgspec.Struct, frozen=True):
         if self.whole:
             return words == self.wanted.words
         # Options for git as a whole can make it run anything: who means them writes them into the pattern.
-        return words[: len(self.wanted.words)] == self.wanted.words and not steers_git(self.wanted, words)
+        return words[: len(self.wanted.words)] == self.wanted.words and not has_git_global_options(self.wanted, words)
 
 
 @lru_cache(maxsize=1024)
-def skill_command(pattern: str) -> SkillCommand | None:
+def parse_skill_command(pattern: str) -> SkillCommand | None:
     """A pattern made ready; None where it cannot be read, and so covers nothing."""
     begins = pattern.endswith((":*", " *"))
     try:
-        words = command_words(pattern[:-2] if begins else pattern)
+        words = parse_command_pattern(pattern[:-2] if begins else pattern)
     except PatternError:
         return None
-    return SkillCommand(prefix(words), whole=not begins)
+    return SkillCommand(build_prefix(words), whole=not begins)
 
 
 class SkillPaths(msgspec.Struct, frozen=True):
@@ -52,6 +52,8 @@ class SkillPaths(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=256)
-def skill_paths(patterns: tuple[str, ...]) -> SkillPaths:
+def parse_skill_paths(patterns: tuple[str, ...]) -> SkillPaths:
     """Globs, made ready."""
-    return SkillPaths(re.compile("|".join(f"(?:{exact_expression(parts_of(one))})" for one in patterns), re.DOTALL))
+    return SkillPaths(
+        re.compile("|".join(f"(?:{build_exact_regex(split_pattern(one))})" for one in patterns), re.DOTALL)
+    )

@@ -7,14 +7,14 @@ Outside quotes all is printable ASCII: a carriage return or a no-break space is 
 import re
 from itertools import islice
 
-from handrail.policy.shell.refused import Refused, check_visible, refused
-from handrail.policy.shell.script import Join, Operator, Outside, Redirection, Script, SimpleCommand, Word
-from handrail.policy.shell.words import INSIDE_DOUBLE, INSIDE_SINGLE, PLAIN, WORD, read_word
+from handrail.policy.shell.refused import UnsupportedSyntax, build_unsupported_syntax, check_visible
+from handrail.policy.shell.script import Join, Operator, Redirection, Script, SimpleCommand, Unparsed, Word
+from handrail.policy.shell.words import INSIDE_DOUBLE, INSIDE_SINGLE, PLAIN, WORD, parse_word
 
-MOST_BYTES = 8192
-MOST_PARTS = 400
+MAX_SCRIPT_BYTES = 8192
+MAX_PARTS = 400
 """Words and operators, and the parts that words are put together from: so many that no text takes long."""
-MOST_COMMANDS = 30
+MAX_COMMANDS = 30
 
 _BLANKS = " \t\n"
 _END = r"(?=[ \t\n;|&<>]|\Z)"
@@ -49,19 +49,19 @@ _JOINS: dict[str, Join] = {"&&": "&&", "||": "||", ";": ";", "|": "|", "\n": ";"
 _SOCKETS = ("/dev/tcp/", "/dev/udp/")
 
 
-def lex(text: str) -> Script | Outside:
+def lex(text: str) -> Script | Unparsed:
     """The simple commands of a text and how they are joined, or why nobody can say what bash would do with it."""
     size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
-    if size > MOST_BYTES:
-        return Outside(f"is longer than {MOST_BYTES} bytes", 0, too_large=True)
+    if size > MAX_SCRIPT_BYTES:
+        return Unparsed(f"is longer than {MAX_SCRIPT_BYTES} bytes", 0, too_large=True)
     try:
         check_visible(text)
-        return _Reader(text).script()
-    except Refused as refusal:
+        return _ScriptReader(text).script()
+    except UnsupportedSyntax as refusal:
         return refusal.outside
 
 
-class _Reader:
+class _ScriptReader:
     __slots__ = ("at", "join", "parts", "rest", "text", "tokens")
 
     def __init__(self, text: str) -> None:
@@ -72,14 +72,14 @@ class _Reader:
         """What stands before it."""
         self.parts = 0
         self.rest = _TOKEN.finditer(self.text, self.at)
-        self.tokens = islice(self.rest, MOST_PARTS)
+        self.tokens = islice(self.rest, MAX_PARTS)
 
     def script(self) -> Script:
         commands, joins = [self.command()], list[Join]()
         while self.join and not (self.join == ";" and self.at == len(self.text)):
             joins.append(_JOINS[self.join])
             commands.append(self.command())
-            if len(commands) > MOST_COMMANDS:
+            if len(commands) > MAX_COMMANDS:
                 raise self.too_large()
         if next(self.rest, None):
             raise self.too_large()
@@ -105,9 +105,9 @@ class _Reader:
         return SimpleCommand(tuple(words), tuple(redirections))
 
     def word(self, match: re.Match[str], group: int) -> Word:
-        word, parts = read_word(match[group], match.start(group))
+        word, parts = parse_word(match[group], match.start(group))
         self.parts += parts
-        if self.parts > MOST_PARTS:
+        if self.parts > MAX_PARTS:
             raise self.too_large()
         return word
 
@@ -119,31 +119,35 @@ class _Reader:
         self.parts += 2  # it takes as long as so many parts of words
         target = self.word(match, _TARGET)
         if target.globs or not target.text:
-            raise Refused("redirects to or from something that is not the name of one file", match.start(_TARGET))
+            raise UnsupportedSyntax(
+                "redirects to or from something that is not the name of one file", match.start(_TARGET)
+            )
         if target.text.startswith(_SOCKETS):
-            raise Refused("opens a network connection (/dev/tcp, /dev/udp)", match.start(_TARGET))
+            raise UnsupportedSyntax("opens a network connection (/dev/tcp, /dev/udp)", match.start(_TARGET))
         return Redirection(_OPERATORS[match[_OPERATOR]], target)
 
-    def nothing(self, redirections: list[Redirection], begin: int) -> Refused:
+    def nothing(self, redirections: list[Redirection], begin: int) -> UnsupportedSyntax:
         if redirections:
-            return Refused("redirects, but names no program", begin)
-        return self.too_large() if not self.join and next(self.rest, None) else refused(self.text, begin)
+            return UnsupportedSyntax("redirects, but names no program", begin)
+        return (
+            self.too_large() if not self.join and next(self.rest, None) else build_unsupported_syntax(self.text, begin)
+        )
 
     def check_program(self, program: Word, begin: int) -> None:
         if program.text in _RESERVED:
-            raise Refused(f"uses a word of the shell's own language ({program.text})", begin)
+            raise UnsupportedSyntax(f"uses a word of the shell's own language ({program.text})", begin)
         if "=" in program.text:
-            raise Refused("sets a variable where its program should stand (=)", begin)
+            raise UnsupportedSyntax("sets a variable where its program should stand (=)", begin)
         if program.globs or not _PROGRAM.fullmatch(program.text):
-            raise Refused("does not begin with the plain name of a program", begin)
+            raise UnsupportedSyntax("does not begin with the plain name of a program", begin)
 
-    def stray(self, at: int) -> Refused:
+    def stray(self, at: int) -> UnsupportedSyntax:
         """What is wrong with the word or the redirection that begins here."""
         place = next(_BEGUN.finditer(self.text, at)).end()
         if _PARTS.match(self.text, place):
             return self.too_large()
         inside = next(_QUOTED.finditer(self.text, place)).end()
-        return refused(self.text, inside if inside < len(self.text) else place)
+        return build_unsupported_syntax(self.text, inside if inside < len(self.text) else place)
 
-    def too_large(self) -> Refused:
-        return Refused(f"has more than {MOST_COMMANDS} commands or {MOST_PARTS} words", self.at, too_large=True)
+    def too_large(self) -> UnsupportedSyntax:
+        return UnsupportedSyntax(f"has more than {MAX_COMMANDS} commands or {MAX_PARTS} words", self.at, too_large=True)

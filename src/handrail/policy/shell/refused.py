@@ -2,7 +2,7 @@
 
 import re
 
-from handrail.policy.shell.script import Outside
+from handrail.policy.shell.script import Unparsed
 
 _REASONS = {
     "$": "uses a variable or a substitution ($)",
@@ -31,21 +31,21 @@ _UNSEEN = re.compile(
 )
 
 
-class Refused(Exception):  # noqa: N818  nothing went wrong: the text is one that nothing can be said about
+class UnsupportedSyntax(Exception):  # noqa: N818  nothing went wrong: the text is one that nothing can be said about
     """The text is outside the subset."""
 
     def __init__(self, reason: str, at: int, *, too_large: bool = False) -> None:
         super().__init__(reason)
-        self.outside = Outside(reason, at, too_large)
+        self.outside = Unparsed(reason, at, too_large)
 
 
-def refused(text: str, at: int) -> Refused:
+def build_unsupported_syntax(text: str, at: int) -> UnsupportedSyntax:
     """What is wrong with the sign at a place where neither a word nor an operator can stand."""
     if not text:
-        return Refused("is empty", 0)
+        return UnsupportedSyntax("is empty", 0)
     sign = text[at : at + 1]
     if sign in _REASONS:
-        return Refused(_REASONS[sign], at)
+        return UnsupportedSyntax(_REASONS[sign], at)
     return _not_plain(sign, at)
 
 
@@ -60,5 +60,5 @@ def check_visible(text: str) -> None:
     raise _not_plain(text[at], at)
 
 
-def _not_plain(sign: str, at: int) -> Refused:
-    return Refused(f"has a sign that is not plain text (U+{ord(sign):04X})", at)
+def _not_plain(sign: str, at: int) -> UnsupportedSyntax:
+    return UnsupportedSyntax(f"has a sign that is not plain text (U+{ord(sign):04X})", at)

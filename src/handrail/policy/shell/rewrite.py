@@ -3,7 +3,7 @@
 from handrail.policy.shell.script import Redirection, Script, SimpleCommand, Word
 
 
-def rewrite(script: Script) -> str:
+def to_bash(script: Script) -> str:
     """Every word in single quotes but for its globs, every operator from the fixed list."""
     text = _command(script.commands[0])
     for join, command in zip(script.joins, script.commands[1:], strict=True):

@@ -37,7 +37,7 @@ class Script(msgspec.Struct, frozen=True):
     joins: tuple[Join, ...] = ()
 
 
-class Outside(msgspec.Struct, frozen=True):
+class Unparsed(msgspec.Struct, frozen=True):
     """Why a text is not in the subset; nobody can then say from the text alone what bash would do."""
 
     reason: str

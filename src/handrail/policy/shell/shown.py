@@ -7,7 +7,7 @@ from handrail.policy.shell.script import SimpleCommand, Word
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./\[\]-]+")
 
 
-def shown(command: SimpleCommand) -> str:
+def render_command(command: SimpleCommand) -> str:
     """The command on one line, quoted where it must be."""
     texts = [_shown_word(word) for word in command.words]
     for redirection in command.redirections:

@@ -13,7 +13,7 @@ look dangerous are not, in a shell that nobody types into:
 
 import re
 
-from handrail.policy.shell.refused import Refused
+from handrail.policy.shell.refused import UnsupportedSyntax
 from handrail.policy.shell.script import Word
 
 _QUOTES = "'\""
@@ -38,8 +38,8 @@ _PIECES = {
     "bracket": rf"\[{_SET}",
     "lone": rf"\[(?!{_SET})|\]",
 }
-MOST_PARTS = 100
-WORD = f"(?:{'|'.join(_PIECES.values())}){{1,{MOST_PARTS}}}"
+MAX_WORD_PARTS = 100
+WORD = f"(?:{'|'.join(_PIECES.values())}){{1,{MAX_WORD_PARTS}}}"
 """A word, or as much of it as is looked at."""
 
 _PIECE = re.compile("|".join(f"({pattern})" for pattern in _PIECES.values()))
@@ -49,7 +49,7 @@ _WILDCARD = re.compile(r"[*?]")
 _HIDDEN = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
 
 
-def read_word(raw: str, at: int) -> tuple[Word, int]:
+def parse_word(raw: str, at: int) -> tuple[Word, int]:
     """What a word in the form of `WORD` says, and how many parts it was read from; `at` is where it begins."""
     first = raw[0]
     if first in _QUOTES:
@@ -91,7 +91,7 @@ def _taken_off(kind: int, part: str) -> str:
 def _bracket(part: str, place: int, opened: bool, at: int) -> tuple[int, ...]:
     """The globs of `[a-z]`; a bracket that stands alone is none, unless another one makes a pair of them after all."""
     if opened and part[-1] == "]":
-        raise Refused("uses [ ] with signs between them that shells take in different ways", at)
+        raise UnsupportedSyntax("uses [ ] with signs between them that shells take in different ways", at)
     return (place, place + len(part) - 1) if len(part) > 1 else ()
 
 
@@ -113,6 +113,6 @@ def _pattern(text: str, globs: list[int], at: int) -> Word:
 
 def _check_dots(text: str, first: int, at: int) -> None:
     if _HIDDEN.search(text):
-        raise Refused("uses a pattern that hidden files or the folder above can match", at)
+        raise UnsupportedSyntax("uses a pattern that hidden files or the folder above can match", at)
     if text.find("/../", first) >= 0 or text.endswith("/.."):
-        raise Refused("goes up (..) from a folder that a pattern stands for", at)
+        raise UnsupportedSyntax("goes up (..) from a folder that a pattern stands for", at)

@@ -2,9 +2,9 @@
 
 import re
 
-from handrail.policy.commands.reading import Use
+from handrail.policy.commands.reading import PathUse
 from handrail.policy.shell.script import Word
-from handrail.policy.tables.form import Parsed, Table
+from handrail.policy.tables.form import ParsedArgs, ProgramSpec
 
 _GNU = "help version"
 
@@ -15,7 +15,7 @@ _XXD_VALUE = re.compile(r"-[cglnos]\Z")
 _XXD_JOINED = re.compile(r"-[cglos][+-]?[0-9][0-9a-fxA-F]*\Z")
 
 
-def _read_xxd(words: tuple[Word, ...]) -> tuple[Use, ...] | str:
+def _read_xxd(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
     """Options come first, one in each word. Behind the input even `-r` is a file, and it is written."""
     rest = list(words)
     while rest and rest[0].text[:1] == "-" and rest[0].text != "-":
@@ -28,22 +28,22 @@ def _read_xxd(words: tuple[Word, ...]) -> tuple[Use, ...] | str:
             return f"xxd's option {text} is not among those that only read"
     if len(rest) > 1 or any(word.globs for word in words):
         return "xxd only reads with its options first and one operand behind them"
-    return tuple([Use(word.text, "read") for word in rest])
+    return tuple([PathUse(word.text, "read") for word in rest])
 
 
-def _no_files_of_options(parsed: Parsed) -> str | None:
+def _no_files_of_options(parsed: ParsedArgs) -> str | None:
     words = (*parsed.operands, *[value or "" for _, value in parsed.options])
     odd = next((word for word in words if word.startswith("@")), None)
     return odd and f"options may be in the file {odd}"
 
 
-def _refuse_ended(parsed: Parsed) -> str | None:
+def _refuse_ended(parsed: ParsedArgs) -> str | None:
     """To unzip `--` takes back the next option: of `unzip -l -- -l a.zip` it unpacks all."""
     return None if parsed.ended is None else "unzip reads -- in its own way"
 
 
 TABLES = (
-    Table(
+    ProgramSpec(
         name="od",
         flags="abcdfhiloOsvxX",
         values="AjNSt",
@@ -53,7 +53,7 @@ TABLES = (
         match=("od -c a.bin", "od -An -tx1 -N 16 a.bin", "od -w16 -t x1z a", "od --format=x1 a"),
         no_match=("od --output=x a", "od -k a"),
     ),
-    Table(
+    ProgramSpec(
         name="hexdump",
         also=("hd",),
         flags="bcCdohvVxX",
@@ -67,30 +67,30 @@ TABLES = (
         match=("hexdump -C a.bin", "hexdump -n 64 -s 16 a", "hd a", "hexdump -e '16/1 \"%02x\"' a"),
         no_match=("hexdump --output=x a", "hexdump -r a"),
     ),
-    Table(
+    ProgramSpec(
         name="xxd",
-        own=_read_xxd,
+        custom_parser=_read_xxd,
         match=("xxd a.bin", "xxd -l 64 a.bin", "xxd -c16 -g 1 a", "xxd -p", "xxd -s -16 a", "xxd -ps - "),
         no_match=(
             "xxd a b", "xxd -r a", "xxd -r -p a b", "xxd a -r", "xxd -p a b", "xxd -rp a", "xxd a*", "xxd - b",
             "xxd --r a", "xxd -revert a", "xxd -pr a", "xxd -- a b", "xxd -l 5 a b", "xxd -group 4 a",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="strings",
         flags="adfhowvV",
         values="ntesU",
         numbers=True,
         long_flags=f"all data print-file-name include-all-whitespace {_GNU}",
         long_values="bytes radix encoding unicode output-separator",
-        refuse=_no_files_of_options,
+        reject=_no_files_of_options,
         match=("strings a.bin", "strings -n 8 a.bin", "strings -8 a", "strings -t x a"),
         no_match=(
             "strings @options", "strings a @options", "strings -T plugin a", "strings --target=x a",
             "strings -n @a b",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="nm",
         flags="aABCDegjnopPrSsuWhV",
         values="ft",
@@ -99,11 +99,11 @@ TABLES = (
         "portability reverse-sort print-size print-armap quiet size-sort special-syms synthetic undefined-only "
         f"defined-only no-weak with-symbol-versions {_GNU}",
         long_values="format radix",
-        refuse=_no_files_of_options,
+        reject=_no_files_of_options,
         match=("nm a.o", "nm -C -D lib.so", "nm --defined-only a.o"),
         no_match=("nm --plugin x.so a.o", "nm --plugin=x.so a", "nm @options", "nm -l a", "nm -U a"),
     ),
-    Table(
+    ProgramSpec(
         name="readelf",
         flags="ahlSgtesnrudVAcDLIWTHvz",
         values="xpR",
@@ -111,12 +111,12 @@ TABLES = (
         "headers syms symbols dyn-syms notes relocs unwind dynamic version-info arch-specific archive-index "
         f"use-dynamic lint histogram wide silent-truncation demangle= no-demangle decompress {_GNU}",
         long_values="hex-dump string-dump relocated-dump",
-        refuse=_no_files_of_options,
+        reject=_no_files_of_options,
         match=("readelf -h a.out", "readelf -Ws a.o", "readelf --dynamic lib.so"),
         # Debug information may be in another file, or be fetched.
         no_match=("readelf -w a", "readelf --debug-dump a", "readelf -P a", "readelf @options"),
     ),
-    Table(
+    ProgramSpec(
         name="objdump",
         flags="afphxdDsGtTrRvHFCwz",
         values="jM",
@@ -125,7 +125,7 @@ TABLES = (
         "disassemble-zeroes no-addresses prefix-addresses show-raw-insn no-show-raw-insn show-all-symbols "
         f"special-syms {_GNU}",
         long_values="section disassembler-options start-address stop-address insn-width adjust-vma",
-        refuse=_no_files_of_options,
+        reject=_no_files_of_options,
         match=("objdump -d a.o", "objdump -h a.out", "objdump -d -M intel --section=.text a.o"),
         # It opens sources and debug information by the names that are in the object; for -i it writes one.
         no_match=(
@@ -133,30 +133,30 @@ TABLES = (
             "objdump -L a", "objdump -i",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="size",
         flags="ABGodxtfhHvV",
         long_flags=f"totals common {_GNU}",
         long_values="format radix",
-        refuse=_no_files_of_options,
+        reject=_no_files_of_options,
         match=("size a.out", "size -A a.o"),
         no_match=("size @options", "size --target=plugin a"),
     ),
-    Table(
+    ProgramSpec(
         name="zipinfo",
         flags="12smlvhtzC",
-        refuse=_refuse_ended,
+        reject=_refuse_ended,
         match=("zipinfo a.zip", "zipinfo -1 a.zip", "zipinfo -t a.zip"),
         no_match=("zipinfo -M a.zip", "zipinfo --unknown a.zip"),  # -M pages
     ),
-    Table(
+    ProgramSpec(
         name="gzip -l",
         match=("gzip -l a.gz", "gzip -l a.gz b.gz"),
         no_match=("gzip a", "gzip -l -d a.gz", "gzip -dl a.gz", "gzip -d a.gz"),
     ),
-    Table(
+    ProgramSpec(
         name="unzip -l",
-        refuse=_refuse_ended,
+        reject=_refuse_ended,
         match=("unzip -l a.zip", "unzip -l a.zip 'src/*'"),
         no_match=("unzip a.zip", "unzip -l -d x a.zip", "unzip -o a.zip", "unzip -lM a.zip", "unzip -l -- -l a"),
     ),

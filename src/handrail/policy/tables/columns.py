@@ -2,28 +2,28 @@
 
 import re
 
-from handrail.policy.tables.form import Parsed, Table
+from handrail.policy.tables.form import ParsedArgs, ProgramSpec
 
 _GNU = "help version"
 _COUNTED = re.compile(r"[-+]?[0-9]{1,9}(?:\.[0-9]{0,3})?\Z")
 
 
-def _refuse_output(parsed: Parsed) -> str | None:
+def _refuse_output(parsed: ParsedArgs) -> str | None:
     return "uniq may take an option behind its input for its output" if parsed.mixed else None
 
 
-def _refuse_endless(parsed: Parsed) -> str | None:
+def _refuse_endless(parsed: ParsedArgs) -> str | None:
     names = {name for name, _ in parsed.options}
     return "shuf -r only ends with -n" if names & {"-r", "--repeat"} and not names & {"-n", "--head-count"} else None
 
 
-def _refuse_infinity(parsed: Parsed) -> str | None:
+def _refuse_infinity(parsed: ParsedArgs) -> str | None:
     odd = next((text for text in parsed.operands if not _COUNTED.match(text)), None)
     return odd and f"seq may never come to {odd}"
 
 
 TABLES = (
-    Table(
+    ProgramSpec(
         name="cut",
         flags="nsz",
         values="bcdfFO",
@@ -32,7 +32,7 @@ TABLES = (
         match=("cut -d' ' -f1 a.txt", "cut -d: -f 1,3 --complement a", "cut --fields=1 a", "cut -c1-80"),
         no_match=("cut -o x a", "cut --output=x a"),
     ),
-    Table(
+    ProgramSpec(
         name="tr",
         flags="cCdst",
         long_flags=f"complement delete squeeze-repeats truncate-set1 {_GNU}",
@@ -40,7 +40,7 @@ TABLES = (
         match=("tr a-z A-Z", "tr -d '\\n'", "tr -cs a-z '\\n'", "tr -s ' '"),
         no_match=("tr -o x", "tr --del a"),
     ),
-    Table(
+    ProgramSpec(
         name="sort",
         flags="bcCdfghiMmnRrsuVz",
         values="kSt",
@@ -61,19 +61,19 @@ TABLES = (
             "sort --files0-from=list", "sort +1 -2 a",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="uniq",
         flags="cdDiuz",
         values="fsw",
         long_flags=f"count repeated all-repeated= group= ignore-case unique zero-terminated {_GNU}",
         long_values="skip-fields skip-chars check-chars",
         most=1,
-        refuse=_refuse_output,
+        reject=_refuse_output,
         match=("uniq", "uniq -c", "uniq -cd a.txt", "uniq --all-repeated=separate a"),
         # The second operand is the output; so may be the second file that a pattern stands for.
         no_match=("uniq a b", "uniq -c a b", "uniq - b", "uniq -- a b", "uniq a*", "uniq --unknown a", "uniq a -c"),
     ),
-    Table(
+    ProgramSpec(
         name="comm",
         flags="123z",
         long_flags=f"check-order nocheck-order total zero-terminated {_GNU}",
@@ -81,7 +81,7 @@ TABLES = (
         match=("comm a b", "comm -12 a b", "comm -3 --total a -"),
         no_match=("comm -o x a b", "comm --output=x a b"),
     ),
-    Table(
+    ProgramSpec(
         name="join",
         flags="iz",
         values="aejotv12",
@@ -89,7 +89,7 @@ TABLES = (
         match=("join a b", "join -t, -1 2 -2 1 a b", "join -a1 -o 1.1,2.2 a b"),
         no_match=("join --output=x a b", "join -x a b"),
     ),
-    Table(
+    ProgramSpec(
         name="paste",
         flags="sz",
         values="d",
@@ -98,7 +98,7 @@ TABLES = (
         match=("paste a b", "paste -sd,", "paste -d '\\t' - -"),
         no_match=("paste -o x a b", "paste --output=x a"),
     ),
-    Table(
+    ProgramSpec(
         name="column",
         flags="tdeLJxhV",
         values="ONlEHRTWripcosC",
@@ -108,25 +108,25 @@ TABLES = (
         match=("column -t a.txt", "column -s, -t a.csv", "column -t -s : -o ' '"),
         no_match=("column --unknown a", "column -z a", "column -n a"),  # of -n some versions take no value
     ),
-    Table(
+    ProgramSpec(
         name="shuf",
         flags="erz",
         values="in",
         long_flags=f"echo repeat zero-terminated {_GNU}",
         long_values="input-range head-count",
         paths={"--random-source": "read"},
-        refuse=_refuse_endless,
+        reject=_refuse_endless,
         match=("shuf a.txt", "shuf -n 3 a.txt", "shuf -i 1-10", "shuf -r -n 5 a.txt"),
         no_match=("shuf -r a", "shuf -o b a", "shuf -n3 -ob a", "shuf --output=b a"),
     ),
-    Table(
+    ProgramSpec(
         name="tsort",
         flags="w",
         long_flags=_GNU,
         match=("tsort a.txt", "tsort"),
         no_match=("tsort -o x", "tsort --output=x a"),
     ),
-    Table(
+    ProgramSpec(
         name="numfmt",
         flags="z",
         values="d",
@@ -136,7 +136,7 @@ TABLES = (
         match=("numfmt --to=iec 1048576", "numfmt --field=2 --to si"),
         no_match=("numfmt -o x 1", "numfmt --output=x 1"),
     ),
-    Table(
+    ProgramSpec(
         name="seq",
         flags="w",
         values="fs",
@@ -144,7 +144,7 @@ TABLES = (
         long_flags=f"equal-width {_GNU}",
         long_values="format separator",
         operands="text",
-        refuse=_refuse_infinity,
+        reject=_refuse_infinity,
         match=("seq 5", "seq 1 2 10", "seq 10 -1 1", "seq -s, -w 1 10", "seq 0 0.1 1"),
         no_match=("seq inf", "seq -o x 5", "seq --output=x 5"),
     ),

@@ -1,6 +1,6 @@
 """Programs that compare files."""
 
-from handrail.policy.tables.form import Table
+from handrail.policy.tables.form import ProgramSpec
 
 _FORMATS = " ".join(
     [f"{group}-group-format" for group in ("old", "new", "unchanged", "changed")]
@@ -8,7 +8,7 @@ _FORMATS = " ".join(
 )
 
 TABLES = (
-    Table(
+    ProgramSpec(
         name="diff",
         flags="abBcdeEiNnpqrstTuvwyZ",
         values="CDFILSUWx",
@@ -27,7 +27,7 @@ TABLES = (
         ),
         no_match=("diff -l a b", "diff -ul a b", "diff --paginate a b", "diff --output=x a b", "diff --pag a b"),
     ),
-    Table(
+    ProgramSpec(
         name="cmp",
         flags="blsv",
         values="in",

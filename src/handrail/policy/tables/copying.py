@@ -1,13 +1,19 @@
 """Programs that put files somewhere else: mv, cp, ln, install and rsync between folders of this machine."""
 
-from handrail.policy.commands.placing import made_folders, placed, refuse_distant_link, refuse_remote, synchronized
-from handrail.policy.tables.form import Table
+from handrail.policy.commands.placing import (
+    list_copy_destinations,
+    list_install_folders,
+    list_rsync_deletions,
+    refuse_distant_link,
+    refuse_remote,
+)
+from handrail.policy.tables.form import ProgramSpec
 
 _TARGET = "target-directory"
 _UNLESS_TARGET = frozenset(["-t", f"--{_TARGET}"])
 _BACKUP = "backup="
-COPYING: tuple[Table, ...] = (
-    Table(
+COPYING: tuple[ProgramSpec, ...] = (
+    ProgramSpec(
         name="mv",
         flags="fnivuTbZ",
         values="S",
@@ -16,13 +22,13 @@ COPYING: tuple[Table, ...] = (
         paths={"-t": "write", f"--{_TARGET}": "write"},
         operands="delete",
         last="write",
-        unless=_UNLESS_TARGET,
-        more=placed,
+        unless_options=_UNLESS_TARGET,
+        extra_paths=list_copy_destinations,
         effect="write",
         match=("mv a b", "mv -f a b dir/", "mv -t dir a b", "mv --target-directory=dir a"),
         no_match=("mv --context a b", "mv --exchange a b"),
     ),
-    Table(
+    ProgramSpec(
         name="cp",
         flags="abdfHilLnPprRsTuvx",
         values="S",
@@ -32,13 +38,13 @@ COPYING: tuple[Table, ...] = (
         long_values="suffix",
         paths={"-t": "write", f"--{_TARGET}": "write"},
         last="write",
-        unless=_UNLESS_TARGET,
-        more=placed,
+        unless_options=_UNLESS_TARGET,
+        extra_paths=list_copy_destinations,
         effect="write",
         match=("cp a b", "cp -r src dst", "cp -a src/. dst/", "cp -t dir a b", "cp -pv a b dir"),
         no_match=("cp --context=x a b", "cp -Z a b"),
     ),
-    Table(
+    ProgramSpec(
         name="ln",
         flags="sfnivbrLPTd",
         values="S",
@@ -47,14 +53,14 @@ COPYING: tuple[Table, ...] = (
         long_values="suffix",
         paths={"-t": "write", f"--{_TARGET}": "write"},
         last="write",
-        unless=_UNLESS_TARGET,
-        refuse=refuse_distant_link,
-        more=placed,
+        unless_options=_UNLESS_TARGET,
+        reject=refuse_distant_link,
+        extra_paths=list_copy_destinations,
         effect="write",
         match=("ln -s a b", "ln -sf target name", "ln a b", "ln -s src/a", "ln -sr ../a b"),
         no_match=("ln -s ../a bin/a", "ln --directory a b"),
     ),
-    Table(
+    ProgramSpec(
         name="install",
         flags="bcCdDpTv",
         values="gmoS",
@@ -62,14 +68,14 @@ COPYING: tuple[Table, ...] = (
         long_values="group mode owner suffix",
         paths={"-t": "write", f"--{_TARGET}": "write"},
         last="write",
-        unless=_UNLESS_TARGET,
-        more=made_folders,
+        unless_options=_UNLESS_TARGET,
+        extra_paths=list_install_folders,
         effect="write",
         grantable=False,
         match=("install -m 755 a bin/a", "install -d build/bin", "install -D a b/c/d", "install -t dir a b"),
         no_match=("install -s a b", "install --strip-program=x a b", "install --strip a b"),
     ),
-    Table(
+    ProgramSpec(
         name="rsync",
         flags="vqcarRubldLkKHpEAXogDtOJSnWxIzhiPm",
         long_flags="""verbose quiet checksum archive recursive relative no-relative backup update links copy-links
@@ -86,8 +92,8 @@ COPYING: tuple[Table, ...] = (
             "--temp-dir": "write", "-T": "write",
         },
         last="write",
-        refuse=refuse_remote,
-        more=synchronized,
+        reject=refuse_remote,
+        extra_paths=list_rsync_deletions,
         effect="write",
         grantable=False,
         match=(

@@ -3,12 +3,12 @@
 import re
 from collections.abc import Iterator
 
-from handrail.policy.commands.options import sort_words, uses
-from handrail.policy.commands.reading import Use
+from handrail.policy.commands.options import list_path_uses, sort_words
+from handrail.policy.commands.reading import PathUse
 from handrail.policy.shell.script import Word
-from handrail.policy.tables.form import Parsed, Table
+from handrail.policy.tables.form import ParsedArgs, ProgramSpec
 
-_JQ = Table(
+_JQ = ProgramSpec(
     name="jq",
     flags="acCehjMnrRsSV",
     long_flags="ascii-output compact-output color-output exit-status help join-output monochrome-output null-input "
@@ -26,7 +26,7 @@ _KEY = re.compile(r"(?<!\.)\.\w++(?!\s*\()")
 _REACHES_OUT = re.compile(r"\$ENV\b|\b(?:env|envsubst|strenv|load\w*|system|eval|modulemeta)\b")
 
 
-def refused_filter(text: str) -> str | None:
+def find_filter_refusal(text: str) -> str | None:
     """Why a filter asks: it takes in more than its input. A key of that name (`.env`) is only a key."""
     if _MODULES.match(text):
         return "the filter begins with a comment or takes in a module"
@@ -34,9 +34,9 @@ def refused_filter(text: str) -> str | None:
     return f"the filter uses {found[0]}, which reaches beyond its input" if found else None
 
 
-def _read_jq(words: tuple[Word, ...]) -> tuple[Use, ...] | str:
+def _read_jq(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
     rest = iter(words)
-    plain, files = list[Word](), list[Use]()
+    plain, files = list[Word](), list[PathUse]()
     for word in rest:
         if word.text in _PAIRS:
             pair = _pair(word, rest)
@@ -50,25 +50,25 @@ def _read_jq(words: tuple[Word, ...]) -> tuple[Use, ...] | str:
     return _read_rest(tuple(plain), files)
 
 
-def _pair(word: Word, rest: Iterator[Word]) -> list[Use] | str:
+def _pair(word: Word, rest: Iterator[Word]) -> list[PathUse] | str:
     name, value = next(rest, None), next(rest, None)
     if name is None or value is None or name.globs or value.globs:
         return f"jq's option {word.text} lacks its name and value"
-    return [Use(value.text, "read")] if _PAIRS[word.text] else []
+    return [PathUse(value.text, "read")] if _PAIRS[word.text] else []
 
 
-def _read_rest(words: tuple[Word, ...], files: list[Use]) -> tuple[Use, ...] | str:
+def _read_rest(words: tuple[Word, ...], files: list[PathUse]) -> tuple[PathUse, ...] | str:
     parsed = sort_words(_JQ, words)
     if isinstance(parsed, str):
         return parsed
     if 0 in parsed.globs:
         return f"{parsed.operands[0]} is a pattern where jq has its filter"
-    if fault := refused_filter(parsed.operands[0] if parsed.operands else ""):
+    if fault := find_filter_refusal(parsed.operands[0] if parsed.operands else ""):
         return fault
-    return (*files, *uses(_JQ, parsed))
+    return (*files, *list_path_uses(_JQ, parsed))
 
 
-def _refuse_yq(parsed: Parsed) -> str | None:
+def _refuse_yq(parsed: ParsedArgs) -> str | None:
     # What is a value to one of the two programs is an option to the other.
     if odd := next((value for _, value in parsed.options if value and value.startswith("-")), None):
         return f"yq may take {odd} for an option"
@@ -79,13 +79,13 @@ def _refuse_yq(parsed: Parsed) -> str | None:
         return f"yq may take {odd} for its filter"
     if 0 in parsed.globs:
         return f"{parsed.operands[0]} is a pattern where yq has its filter"
-    return refused_filter(parsed.operands[0] if parsed.operands else "")
+    return find_filter_refusal(parsed.operands[0] if parsed.operands else "")
 
 
 TABLES = (
-    Table(
+    ProgramSpec(
         name="jq",
-        own=_read_jq,
+        custom_parser=_read_jq,
         match=(
             "jq . a.json", "jq -r '.scripts | keys[]' package.json", "jq -nc --arg a b '{a: $a}'", "jq '.env' a.json",
             "jq --slurpfile a b.json '. + $a' c.json", "jq -n '[inputs]' a b", "jq --indent 4 .",
@@ -99,7 +99,7 @@ TABLES = (
     ),
     # Two programs bear this name. Only what both take, or one of them refuses, is here; and the one in Go takes its
     # first operand for a file when there is one.
-    Table(
+    ProgramSpec(
         name="yq",
         also=("yq e", "yq eval", "yq ea", "yq eval-all"),
         flags="0acCehjMnNPrSvVyY",
@@ -108,7 +108,7 @@ TABLES = (
         "verbose version yaml-output yml-output yaml-roundtrip yml-roundtrip indentless indentless-lists raw-output "
         "compact-output sort-keys",
         long_values="indent input-format output-format width",
-        refuse=_refuse_yq,
+        reject=_refuse_yq,
         match=(
             "yq .a a.yaml", "yq -r '.services | keys' c.yml", "yq e '.a.b' a.yaml", "yq -o json . a.yaml",
             "yq -y . a",

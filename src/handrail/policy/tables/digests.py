@@ -1,11 +1,11 @@
 """Programs that compute digests and encodings. A list of digests to check names files that the command does not."""
 
-from handrail.policy.tables.form import Table
+from handrail.policy.tables.form import ProgramSpec
 
 _GNU = "help version"
 
 TABLES = (
-    Table(
+    ProgramSpec(
         name="sha256sum",
         also=("md5sum", "sha1sum", "sha224sum", "sha384sum", "sha512sum"),
         flags="btz",
@@ -13,7 +13,7 @@ TABLES = (
         match=("sha256sum a.bin", "md5sum a b", "sha1sum --tag a", "sha512sum -b dist/*"),
         no_match=("sha256sum -c SHA256SUMS", "md5sum --check a", "sha256sum -bc a", "sha256sum --unknown a"),
     ),
-    Table(
+    ProgramSpec(
         name="b2sum",
         flags="btz",
         values="l",
@@ -22,7 +22,7 @@ TABLES = (
         match=("b2sum a.bin", "b2sum -l 256 a.bin"),
         no_match=("b2sum -c a", "b2sum --check a"),
     ),
-    Table(
+    ProgramSpec(
         name="cksum",
         flags="z",
         values="al",
@@ -31,14 +31,14 @@ TABLES = (
         match=("cksum a.bin", "cksum -a sha256 a.bin"),
         no_match=("cksum -c a", "cksum --check a"),
     ),
-    Table(
+    ProgramSpec(
         name="sum",
         flags="rs",
         long_flags=f"sysv {_GNU}",
         match=("sum a.bin", "sum -s a"),
         no_match=("sum -o x a", "sum --output=x a"),
     ),
-    Table(
+    ProgramSpec(
         name="base64",
         also=("base32",),
         flags="di",
@@ -48,7 +48,7 @@ TABLES = (
         match=("base64 a.bin", "base64 -d a.txt", "base64 -w0 a", "base32 a"),
         no_match=("base64 -o x a", "base64 --output=x a"),
     ),
-    Table(
+    ProgramSpec(
         name="basenc",
         flags="di",
         values="w",

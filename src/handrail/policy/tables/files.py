@@ -2,14 +2,14 @@
 
 import re
 
-from handrail.policy.commands.options import sort_words, uses
-from handrail.policy.commands.reading import Use
+from handrail.policy.commands.options import list_path_uses, sort_words
+from handrail.policy.commands.reading import PathUse
 from handrail.policy.shell.script import Word
-from handrail.policy.tables.form import Table
+from handrail.policy.tables.form import ProgramSpec
 
 _GNU = "help version"
 
-_TREE = Table(
+_TREE = ProgramSpec(
     name="tree",
     flags="acdDfFghiJlnNpqQrsStuUvxXAC",
     values="HILPT",
@@ -22,16 +22,16 @@ _TREE = Table(
 _TREE_WORD = re.compile(rf"(?!-)|--|-(?:[{_TREE.flags}]+|[{_TREE.flags}]*[{_TREE.values}]|L[0-9]+)\Z")
 
 
-def _read_tree(words: tuple[Word, ...]) -> tuple[Use, ...] | str:
+def _read_tree(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
     parsed = sort_words(_TREE, words)
     if isinstance(parsed, str):
         return parsed
     odd = next((word.text for word in words if not _TREE_WORD.match(word.text)), None)
-    return f"tree reads {odd} in its own way" if odd else uses(_TREE, parsed)
+    return f"tree reads {odd} in its own way" if odd else list_path_uses(_TREE, parsed)
 
 
 TABLES = (
-    Table(
+    ProgramSpec(
         name="ls",
         also=("dir", "vdir"),
         flags="aAbBcCdDfFgGhHiklLmnNopqQrRsStuUvxXZ1",
@@ -47,7 +47,7 @@ TABLES = (
         ),
         no_match=("ls --output=x", "ls -P", "ls --sor=time"),
     ),
-    Table(
+    ProgramSpec(
         name="stat",
         flags="Lft",
         values="c",
@@ -56,7 +56,7 @@ TABLES = (
         match=("stat a.txt", "stat -c %s a.txt", "stat -f .", "stat --printf='%n\\n' a"),
         no_match=("stat --output=x a", "stat -x a"),
     ),
-    Table(
+    ProgramSpec(
         name="du",
         flags="0abcDHhkLlmPSsx",
         values="Bdt",
@@ -67,7 +67,7 @@ TABLES = (
         match=("du -sh .", "du -h --max-depth=1 src", "du -ad1", "du --exclude='*.o' -c a b"),
         no_match=("du --files0-from=list", "du --files0-from -", "du -o x"),
     ),
-    Table(
+    ProgramSpec(
         name="df",
         flags="ahHiklPTv",
         values="Btx",
@@ -76,9 +76,9 @@ TABLES = (
         match=("df -h", "df -h .", "df --output=avail,target /"),
         no_match=("df --sync", "df -o x"),
     ),
-    Table(
+    ProgramSpec(
         name="tree",
-        own=_read_tree,
+        custom_parser=_read_tree,
         grantable=False,
         match=(
             "tree", "tree -L 2 src", "tree -aL 2 -I 'node_modules|.git'", "tree -L2", "tree --gitignore -d",
@@ -90,7 +90,7 @@ TABLES = (
             "tree -L 2 -R -H .",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="file",
         flags="bchiklLnNr0v",
         values="eFP",
@@ -104,7 +104,7 @@ TABLES = (
             "file -bz a", "file --compile", "file -p a", "file -s a", "file --uncompress a", "file -S a",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="realpath",
         flags="emLPqsz",
         long_flags="canonicalize-existing canonicalize-missing logical physical quiet strip no-symlinks zero "
@@ -113,7 +113,7 @@ TABLES = (
         match=("realpath a", "realpath --relative-to=src src/a.py", "realpath -m a/../b"),
         no_match=("realpath -o x", "realpath --output=x a"),
     ),
-    Table(
+    ProgramSpec(
         name="readlink",
         flags="femnqsvz",
         long_flags="canonicalize canonicalize-existing canonicalize-missing no-newline quiet silent verbose zero "
@@ -121,7 +121,7 @@ TABLES = (
         match=("readlink -f a", "readlink a b"),
         no_match=("readlink -o x", "readlink --output=x a"),
     ),
-    Table(
+    ProgramSpec(
         name="basename",
         flags="az",
         values="s",
@@ -131,7 +131,7 @@ TABLES = (
         match=("basename src/a.py .py", "basename -a a/b c/d", "basename --suffix=.py a.py"),
         no_match=("basename -o x", "basename --output=x a"),
     ),
-    Table(
+    ProgramSpec(
         name="dirname",
         flags="z",
         long_flags=f"zero {_GNU}",

@@ -1,8 +1,8 @@
 """find: paths, then an expression. Only the words of the expression that look and print are known here."""
 
-from handrail.policy.commands.reading import Use
+from handrail.policy.commands.reading import PathUse
 from handrail.policy.shell.script import Word
-from handrail.policy.tables.form import Table
+from handrail.policy.tables.form import ProgramSpec
 
 _LINKS = frozenset(("-H", "-L", "-P", "-O0", "-O1", "-O2", "-O3"))
 _PLAIN = frozenset(
@@ -28,19 +28,19 @@ _WITH_TIME = frozenset({f"-newer{left}t" for left in "aBcm"})
 _VALUED = _WITH_TEXT | _WITH_FILE | _WITH_TIME
 
 
-def read_find(words: tuple[Word, ...]) -> tuple[Use, ...] | str:
+def parse_find(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
     """The paths that find starts from and those it compares with, or the first word that is not known to only look."""
     rest = list(words)
     while rest and rest[0].text in _LINKS:
         del rest[0]
-    found: list[Use] = []
+    found: list[PathUse] = []
     while rest and not (rest[0].text[:1] == "-" or rest[0].text in _PLAIN):
         word = rest.pop(0)
-        found.append(Use(word.text, "read", bool(word.globs)))
+        found.append(PathUse(word.text, "read", bool(word.globs)))
     return _read_expression(rest, found)
 
 
-def _read_expression(words: list[Word], found: list[Use]) -> tuple[Use, ...] | str:
+def _read_expression(words: list[Word], found: list[PathUse]) -> tuple[PathUse, ...] | str:
     rest = iter(words)
     for word in rest:
         if word.text in _PLAIN:
@@ -55,14 +55,14 @@ def _read_expression(words: list[Word], found: list[Use]) -> tuple[Use, ...] | s
                 else f"{value.text} is a pattern behind find's {word.text}"
             )
         if word.text in _WITH_FILE:
-            found.append(Use(value.text, "read"))
+            found.append(PathUse(value.text, "read"))
     return tuple(found)
 
 
 TABLES = (
-    Table(
+    ProgramSpec(
         name="find",
-        own=read_find,
+        custom_parser=parse_find,
         grantable=False,
         match=(
             "find", "find . -name '*.py'", "find src tests -type f -not -path '*/.git/*' -print0",

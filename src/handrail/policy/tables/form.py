@@ -5,14 +5,14 @@ from typing import Literal
 
 import msgspec
 
-from handrail.policy.commands.reading import Effect, Use
+from handrail.policy.commands.reading import Effect, PathUse
 from handrail.policy.shell.script import Word
 
 Kind = Literal["text", "read", "write", "delete"]
 """What an operand or an option's value is: text that names no file, or a path and what is done to it."""
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class ParsedArgs(msgspec.Struct, frozen=True):
     """The words of a command, sorted by its table."""
 
     options: tuple[tuple[str, str | None], ...]
@@ -26,7 +26,7 @@ class Parsed(msgspec.Struct, frozen=True):
     """Whether an option stands behind an operand. To programs that do not look there it is an operand too."""
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One program, or one sub-command of it. What is not listed here asks: there are no abbreviations."""
 
     name: str
@@ -52,23 +52,23 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """What operands are; None where there may be none."""
     first: Kind | None = None
     """What the first operand is, where it is something else, such as grep's pattern …"""
-    unless: frozenset[str] = frozenset()
+    unless_options: frozenset[str] = frozenset()
     """… but not when one of these options is there (grep -e)."""
     last: Kind | None = None
     """What the last of at least two operands is, where it is something else, such as cp's destination; also subject to
     `unless`."""
     most: int | None = None
     """How many operands there may be, where one more would be something else, such as the output of uniq."""
-    bounded: Callable[[Parsed], bool] | None = None
+    always_ends: Callable[[ParsedArgs], bool] | None = None
     """Whether it ends also where it reads a device that does not (/dev/zero)."""
     guards: str = ""
     """Options that a proven command runs with besides its own: they keep it from starting other programs."""
     effect: Effect = "proven"
-    refuse: Callable[[Parsed], str | None] | None = None
+    reject: Callable[[ParsedArgs], str | None] | None = None
     """Why a command that the rest of the table accepts asks all the same, in words, or None."""
-    more: Callable[[Parsed], tuple[Use, ...]] | None = None
+    extra_paths: Callable[[ParsedArgs], tuple[PathUse, ...]] | None = None
     """Paths that are neither a whole operand nor a whole value: git's `HEAD:src/a.py`, dd's `of=disk.img`."""
-    own: Callable[[tuple[Word, ...]], tuple[Use, ...] | str] | None = None
+    custom_parser: Callable[[tuple[Word, ...]], tuple[PathUse, ...] | str] | None = None
     """Reads the words of a program that has rules of its own (find, test): the paths it uses, or why it asks in words.
     Where it is given, only the names and examples of the table count besides."""
     grantable: bool = True
@@ -79,7 +79,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
     """… and must not. Both are checked when the tables are loaded."""
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True):
+class ProgramClass(msgspec.Struct, frozen=True, kw_only=True):
     """Programs that nobody can judge by their words: a named class that always asks."""
 
     rule: str

@@ -1,11 +1,11 @@
 """git config, as far as it only reads."""
 
-from handrail.policy.tables.form import Parsed, Table
+from handrail.policy.tables.form import ParsedArgs, ProgramSpec
 
 _READS_CONFIG = frozenset(["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l"])
 
 
-def _refuse_setting(parsed: Parsed) -> str | None:
+def _refuse_setting(parsed: ParsedArgs) -> str | None:
     """`git config NAME` shows a value, `git config NAME VALUE` sets one, `git config edit` opens an editor."""
     if any(name in _READS_CONFIG for name, _ in parsed.options):
         return None
@@ -20,7 +20,7 @@ _CONFIG = {
     "long_values": "type default",
 }
 CONFIGURATION = (
-    Table(
+    ProgramSpec(
         name="git config",
         flags=_CONFIG["flags"] + "l",
         long_flags=f"{_CONFIG['long_flags']} get get-all get-regexp get-urlmatch list",
@@ -28,7 +28,7 @@ CONFIGURATION = (
         paths={"-f": "read", "--file": "read"},
         operands="text",
         most=2,
-        refuse=_refuse_setting,
+        reject=_refuse_setting,
         match=(
             "git config --get user.name", "git config --list", "git config -l --show-origin", "git config user.email",
             "git config --get-regexp '^remote'", "git config --global --get core.editor", "git config --get-all a.b",
@@ -43,7 +43,7 @@ CONFIGURATION = (
             "git config",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="git config get",
         flags=_CONFIG["flags"],
         long_flags=f"{_CONFIG['long_flags']} all show-names no-show-names regexp fixed-value",
@@ -54,7 +54,7 @@ CONFIGURATION = (
         match=("git config get user.name", "git config get --all --show-origin remote.origin.fetch"),
         no_match=("git config get a.b c", "git config get -e"),
     ),
-    Table(
+    ProgramSpec(
         name="git config list",
         flags=_CONFIG["flags"],
         long_flags=_CONFIG["long_flags"],

@@ -1,6 +1,6 @@
 """git beyond reading: what changes the repository, and what reaches another machine."""
 
-from handrail.policy.tables.form import Group
+from handrail.policy.tables.form import ProgramClass
 
 _WRITING = """
     add am apply bisect branch checkout cherry-pick clean commit merge mv notes rebase reset restore revert
@@ -14,19 +14,19 @@ _REMOTE = """
     http-fetch http-push imap-send credential subtree
 """
 
-GIT_GROUPS: tuple[Group, ...] = (
-    Group(
+GIT_GROUPS: tuple[ProgramClass, ...] = (
+    ProgramClass(
         rule="git.write",
         reason="changes the repository and may run its hooks",
         grantable=True,
         programs=frozenset(f"git {sub}" for sub in _WRITING.split()),
     ),
-    Group(
+    ProgramClass(
         rule="git.write",
         reason="changes what steers git, or runs what it is told to",
         programs=frozenset(f"git {sub}" for sub in _STEERING.split()),
     ),
-    Group(
+    ProgramClass(
         rule="git.network",
         reason="reaches another repository",
         effect="network",

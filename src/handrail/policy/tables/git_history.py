@@ -1,7 +1,7 @@
 """git's sub-commands that show history and contents, as far as they only read."""
 
-from handrail.policy.commands.revisions import read_paths
-from handrail.policy.tables.form import Parsed, Table
+from handrail.policy.commands.revisions import list_content_paths
+from handrail.policy.tables.form import ParsedArgs, ProgramSpec
 from handrail.policy.tables.git_options import (
     DIFF_ATTACHED,
     DIFF_FLAGS,
@@ -21,10 +21,10 @@ _GUARDS = "--no-ext-diff --no-textconv"
 _NEVER = ("--output=x", "--output x", "--ext-diff", "--textconv", "-O order", "--outpu=x")
 
 
-def _log(name: str, *, examples: tuple[str, ...] = (), **others: str) -> Table:
+def _log(name: str, *, examples: tuple[str, ...] = (), **others: str) -> ProgramSpec:
     """A sub-command that takes what `git log` takes."""
     bad = (*_NEVER, "--show-signature", "--format=%G?", "--pretty=mine", "--format --output=x", "--remerge-diff")
-    return Table(
+    return ProgramSpec(
         name=name,
         flags=LOG_FLAGS + others.get("flags", ""),
         attached=DIFF_ATTACHED,
@@ -34,8 +34,8 @@ def _log(name: str, *, examples: tuple[str, ...] = (), **others: str) -> Table:
         numbers=True,
         operands="text",
         guards=_GUARDS,
-        more=read_paths,
-        refuse=refuse_format,
+        extra_paths=list_content_paths,
+        reject=refuse_format,
         grantable=False,
         match=(name, f"{name} -5", f"{name} -n 5 --oneline --stat", *(f"{name} {words}" for words in examples)),
         no_match=tuple(f"{name} {words}" for words in bad),
@@ -44,9 +44,9 @@ def _log(name: str, *, examples: tuple[str, ...] = (), **others: str) -> Table:
 
 def _diff(
     name: str, *, flags: str = "", long_flags: str = "", values: str = DIFF_VALUES, examples: tuple[str, ...] = ()
-) -> Table:
+) -> ProgramSpec:
     """A sub-command that takes what `git diff` takes."""
-    return Table(
+    return ProgramSpec(
         name=name,
         flags=DIFF_FLAGS + flags,
         attached=DIFF_ATTACHED + ("" if values else DIFF_VALUES),
@@ -54,15 +54,15 @@ def _diff(
         long_flags=f"{DIFF_LONG} {long_flags}",
         operands="text",
         guards=_GUARDS if values else "",  # with an option, `stash show` shows a patch; it starts no program anyway
-        more=read_paths,
-        refuse=refuse_format,
+        extra_paths=list_content_paths,
+        reject=refuse_format,
         grantable=False,
         match=(name, f"{name} --stat", f"{name} -M90% -U5 --name-only", *(f"{name} {words}" for words in examples)),
         no_match=tuple(f"{name} {words}" for words in (*_NEVER, "--no-index a b")),
     )
 
 
-def _refuse_subcommand(parsed: Parsed) -> str | None:
+def _refuse_subcommand(parsed: ParsedArgs) -> str | None:
     # `git reflog WORD` is `git reflog show WORD`, unless the word is a sub-command of today's or tomorrow's git.
     if any(not operand.startswith(("HEAD", "@", "refs/")) for operand in parsed.operands):
         return "git reflog may have a sub-command of that name"
@@ -89,7 +89,7 @@ _LOGS = (
     _log("git stash list"),
     _log("git reflog show", examples=("main",)),
 )  # fmt: skip
-_REFLOG = Table(
+_REFLOG = ProgramSpec(
     name="git reflog",
     flags=LOG_FLAGS,
     attached=DIFF_ATTACHED,
@@ -99,8 +99,8 @@ _REFLOG = Table(
     numbers=True,
     operands="text",
     guards=_GUARDS,
-    more=read_paths,
-    refuse=_refuse_subcommand,
+    extra_paths=list_content_paths,
+    reject=_refuse_subcommand,
     match=("git reflog", "git reflog -10", "git reflog HEAD", "git reflog --date=iso"),
     no_match=("git reflog expire --all", "git reflog delete HEAD@{1}", "git reflog --format=%GS", "git reflog drop x"),
 )
@@ -132,7 +132,7 @@ _DIFFS = (
     _diff("git diff-files", flags="qcr0123", long_flags="base ours theirs cc", examples=("-q",)),
 )  # fmt: skip
 _WALKS = (
-    Table(
+    ProgramSpec(
         name="git rev-list",
         flags=WALK_FLAGS,
         values="n",
@@ -141,27 +141,27 @@ _WALKS = (
         long_values=f"{WALK_VALUES} committer",
         numbers=True,
         operands="text",
-        more=read_paths,
-        refuse=refuse_format,
+        extra_paths=list_content_paths,
+        reject=refuse_format,
         match=("git rev-list --count HEAD", "git rev-list --all -n 5", "git rev-list --left-right --count a...b"),
         no_match=("git rev-list --format=%G? HEAD", "git rev-list --stdin", "git rev-list --filter=blob:none HEAD"),
     ),
-    Table(
+    ProgramSpec(
         name="git shortlog",
         flags="snecEFPi",
         attached="w",
         long_flags=f"{WALK_LONG} summary numbered email committer group==",
         long_values=WALK_VALUES,
         operands="text",
-        more=read_paths,
-        refuse=refuse_format,
+        extra_paths=list_content_paths,
+        reject=refuse_format,
         match=(
             "git shortlog -sn", "git shortlog -sne HEAD", "git shortlog --since=2.weeks -s",
             "git shortlog -n -s HEAD",
         ),
         no_match=("git shortlog --output=x", "git shortlog --group=format:%GS HEAD", "git shortlog --format=mine HEAD"),
     ),
-    Table(
+    ProgramSpec(
         name="git blame",
         also=("git annotate",),
         flags="ltsefnwpbc",
@@ -173,21 +173,21 @@ _WALKS = (
         paths={"--contents": "read", "--ignore-revs-file": "read", "-S": "read"},
         operands="text",
         guards=_GUARDS,
-        more=read_paths,
+        extra_paths=list_content_paths,
         match=(
             "git blame src/a.py", "git blame -L 10,20 src/a.py", "git blame -w HEAD~3 -- src/a.py",
             "git blame -C -C --date=short --porcelain src/a.py", "git blame -L10,+5 src/a.py",
         ),
         no_match=("git blame --textconv a", "git blame --ext-diff a", "git blame --output=x a"),
     ),
-    Table(
+    ProgramSpec(
         name="git cherry",
         flags="v",
         long_flags="abbrev= verbose",
         operands="text",
-        more=read_paths,
+        extra_paths=list_content_paths,
         match=("git cherry -v main", "git cherry main feature"),
         no_match=("git cherry --output=x",),
     ),
 )  # fmt: skip
-HISTORY: tuple[Table, ...] = (*_LOGS, _REFLOG, *_DIFFS, *_WALKS)
+HISTORY: tuple[ProgramSpec, ...] = (*_LOGS, _REFLOG, *_DIFFS, *_WALKS)

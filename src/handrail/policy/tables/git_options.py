@@ -6,7 +6,7 @@ obey the second word, so it must not pass as the value of the first.
 
 import re
 
-from handrail.policy.tables.form import Parsed
+from handrail.policy.tables.form import ParsedArgs
 
 DIFF_FLAGS = "puswbRaWz"
 DIFF_ATTACHED = "MCBUX"
@@ -52,7 +52,7 @@ _MERGES = frozenset(
 _RUNS_A_PROGRAM = re.compile(r"%[-+ ]?G|%[-+ ]?\([^)]*(?:signature|describe)")
 
 
-def refuse_format(parsed: Parsed) -> str | None:
+def refuse_format(parsed: ParsedArgs) -> str | None:
     """A format that checks signatures runs gpg, one that describes runs git again; another name stands for either."""
     for name, value in parsed.options:
         if value is None:
@@ -66,7 +66,7 @@ def refuse_format(parsed: Parsed) -> str | None:
     return None
 
 
-def refuse_fields(parsed: Parsed) -> str | None:
+def refuse_fields(parsed: ParsedArgs) -> str | None:
     """As `refuse_format`, where a format is made of fields and never a name: branch, tag, for-each-ref."""
     for name, value in parsed.options:
         if value is None:

@@ -1,21 +1,21 @@
 """git's sub-commands that show branches, tags and other references, as far as they only read."""
 
-from handrail.policy.commands.revisions import named_paths
-from handrail.policy.tables.form import Parsed, Table
+from handrail.policy.commands.revisions import list_named_paths
+from handrail.policy.tables.form import ParsedArgs, ProgramSpec
 from handrail.policy.tables.git_options import refuse_fields
 
 _LISTS = frozenset(["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"])
 
 
-def _refuse_new_tag(parsed: Parsed) -> str | None:
+def _refuse_new_tag(parsed: ParsedArgs) -> str | None:
     return _refuse_creation(parsed, _LISTS | {"-l"})
 
 
-def _refuse_new_branch(parsed: Parsed) -> str | None:
+def _refuse_new_branch(parsed: ParsedArgs) -> str | None:
     return _refuse_creation(parsed, _LISTS)  # to git before 2.19 `branch -l x` is no list
 
 
-def _refuse_creation(parsed: Parsed, lists: frozenset[str]) -> str | None:
+def _refuse_creation(parsed: ParsedArgs, lists: frozenset[str]) -> str | None:
     """Of `git branch` and `git tag` an operand is a pattern only in a list; otherwise it is the name of a new one."""
     if parsed.operands and not any(name in lists for name, _ in parsed.options):
         return f"{parsed.operands[0]} would be created"
@@ -26,14 +26,14 @@ def _refuse_creation(parsed: Parsed, lists: frozenset[str]) -> str | None:
 
 _FIELDS = "contains= no-contains= merged= no-merged= points-at="
 REFERENCES = (
-    Table(
+    ProgramSpec(
         name="git branch",
         flags="arvlqi",
         long_flags=f"""{_FIELDS} all remotes list verbose show-current ignore-case column= no-column color= no-color
             abbrev= no-abbrev quiet omit-empty""",
         long_values="sort format",
         operands="text",
-        refuse=_refuse_new_branch,
+        reject=_refuse_new_branch,
         match=(
             "git branch", "git branch -a", "git branch -vv", "git branch -r", "git branch --show-current",
             "git branch --list 'fix/*'", "git branch --contains abc123", "git branch --merged main",
@@ -48,14 +48,14 @@ REFERENCES = (
             "git branch --delete x", "git branch --format='%(signature)'", "git branch --contains -- -D x",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="git tag",
         flags="li",
         attached="n",
         long_flags=f"{_FIELDS} list ignore-case column= no-column color= omit-empty",
         long_values="sort format",
         operands="text",
-        refuse=_refuse_new_tag,
+        reject=_refuse_new_tag,
         match=(
             "git tag", "git tag -l", "git tag -l 'v1.*'", "git tag --list 'v1.*'", "git tag -n3",
             "git tag --contains HEAD", "git tag --sort=-creatordate", "git tag --points-at HEAD", "git tag --merged",
@@ -66,20 +66,20 @@ REFERENCES = (
             "git tag --sort=signature",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="git for-each-ref",
         flags="spqi",
         long_flags=f"{_FIELDS} shell perl python tcl ignore-case color= omit-empty include-root-refs",
         long_values="sort format count exclude",
         operands="text",
-        refuse=refuse_fields,
+        reject=refuse_fields,
         match=(
             "git for-each-ref", "git for-each-ref --sort=-committerdate --count=5 refs/heads/",
             "git for-each-ref --format='%(refname) %(objectname:short)' refs/tags",
         ),
         no_match=("git for-each-ref --format='%(signature:key)'", "git for-each-ref --format='%(describe)'"),
     ),
-    Table(
+    ProgramSpec(
         name="git show-ref",
         flags="qds",
         long_flags="head heads branches tags dereference hash= verify exists quiet abbrev=",
@@ -87,7 +87,7 @@ REFERENCES = (
         match=("git show-ref", "git show-ref --heads --tags", "git show-ref --verify -q refs/heads/main"),
         no_match=("git show-ref --exclude-existing",),
     ),
-    Table(
+    ProgramSpec(
         name="git symbolic-ref",
         flags="q",
         long_flags="quiet short recurse no-recurse",
@@ -96,7 +96,7 @@ REFERENCES = (
         match=("git symbolic-ref HEAD", "git symbolic-ref --short HEAD", "git symbolic-ref refs/remotes/origin/HEAD"),
         no_match=("git symbolic-ref HEAD refs/heads/x", "git symbolic-ref -d HEAD", "git symbolic-ref -m x HEAD y"),
     ),
-    Table(
+    ProgramSpec(
         name="git remote",
         flags="v",
         long_flags="verbose",
@@ -107,7 +107,7 @@ REFERENCES = (
             "git remote set-url origin x", "git remote prune origin", "git remote rename a b",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="git remote get-url",
         long_flags="all push",
         operands="text",
@@ -115,7 +115,7 @@ REFERENCES = (
         match=("git remote get-url origin", "git remote get-url --all origin"),
         no_match=("git remote get-url --add origin",),
     ),
-    Table(
+    ProgramSpec(
         name="git describe",
         long_flags="all tags contains abbrev= candidates== exact-match debug long always first-parent",
         long_values="match exclude",
@@ -123,7 +123,7 @@ REFERENCES = (
         match=("git describe", "git describe --tags --always", "git describe --tags --abbrev=0 HEAD"),
         no_match=("git describe --broken", "git describe --dirty"),  # both write the index anew
     ),
-    Table(
+    ProgramSpec(
         name="git name-rev",
         long_flags="tags name-only all always undefined no-undefined",
         long_values="refs exclude",
@@ -131,7 +131,7 @@ REFERENCES = (
         match=("git name-rev HEAD", "git name-rev --name-only --refs='refs/tags/*' HEAD"),
         no_match=("git name-rev --stdin", "git name-rev --annotate-stdin"),
     ),
-    Table(
+    ProgramSpec(
         name="git merge-base",
         flags="a",
         long_flags="all octopus independent is-ancestor fork-point",
@@ -139,7 +139,7 @@ REFERENCES = (
         match=("git merge-base main HEAD", "git merge-base --is-ancestor a b"),
         no_match=("git merge-base --output=x a b",),
     ),
-    Table(
+    ProgramSpec(
         name="git rev-parse",
         flags="q",
         long_flags="""verify quiet short= abbrev-ref= symbolic symbolic-full-name all branches= tags= remotes= glob==
@@ -149,7 +149,7 @@ REFERENCES = (
             until==""",
         long_values="default git-path",
         operands="text",
-        more=named_paths,
+        extra_paths=list_named_paths,
         match=(
             "git rev-parse HEAD", "git rev-parse --abbrev-ref HEAD", "git rev-parse --show-toplevel",
             "git rev-parse --short HEAD~2", "git rev-parse --is-inside-work-tree", "git rev-parse --git-path hooks",

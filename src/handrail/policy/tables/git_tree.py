@@ -1,35 +1,35 @@
 """git's sub-commands that show the state of the tree and what is in it, as far as they only read."""
 
-from handrail.policy.commands.reading import Use
-from handrail.policy.commands.revisions import named_paths, read_paths
-from handrail.policy.tables.form import Parsed, Table
+from handrail.policy.commands.reading import PathUse
+from handrail.policy.commands.revisions import list_content_paths, list_named_paths
+from handrail.policy.tables.form import ParsedArgs, ProgramSpec
 
 
-def _searched_paths(parsed: Parsed) -> tuple[Use, ...]:
+def _searched_paths(parsed: ParsedArgs) -> tuple[PathUse, ...]:
     """The first operand of `git grep` is what it looks for, unless an option says that."""
     if not parsed.operands or any(name in {"-e", "-f"} for name, _ in parsed.options):
-        return read_paths(parsed)
+        return list_content_paths(parsed)
     ended = None if parsed.ended is None else max(0, parsed.ended - 1)
     globs = tuple(place - 1 for place in parsed.globs)
-    return read_paths(Parsed(parsed.options, parsed.operands[1:], globs, ended))
+    return list_content_paths(ParsedArgs(parsed.options, parsed.operands[1:], globs, ended))
 
 
 TREE = (
-    Table(
+    ProgramSpec(
         name="git status",
         flags="sbvz",
         attached="uM",
         long_flags="""short branch porcelain= long verbose untracked-files= ignored= null ignore-submodules= show-stash
             no-show-stash ahead-behind no-ahead-behind renames no-renames find-renames= column= no-column""",
         operands="text",
-        more=named_paths,
+        extra_paths=list_named_paths,
         match=(
             "git status", "git status -s", "git status -sb", "git status --porcelain=v2 --branch", "git status -uno",
             "git status --short -- src", "git status -s .", "git status --ignored",
         ),
         no_match=("git status --output=x", "git status --pathspec-from-file=x", "git status --porc"),
     ),
-    Table(
+    ProgramSpec(
         name="git ls-files",
         flags="cdmosiukztvf",
         values="x",
@@ -38,29 +38,29 @@ TREE = (
         long_values="exclude with-tree format",
         paths={"-X": "read", "--exclude-from": "read"},
         operands="text",
-        more=named_paths,
+        extra_paths=list_named_paths,
         match=(
             "git ls-files", "git ls-files -m", "git ls-files --others --exclude-standard", "git ls-files '*.py'",
             "git ls-files -s src", "git ls-files --error-unmatch .env", "git ls-files -z", "git ls-files -- src tests",
         ),
         no_match=("git ls-files --recurse-submodules", "git ls-files --exclude-per-directory=x"),
     ),
-    Table(
+    ProgramSpec(
         name="git ls-tree",
         flags="drtlz",
         long_flags="long name-only name-status object-only full-name full-tree abbrev=",
         long_values="format",
         operands="text",
-        more=named_paths,
+        extra_paths=list_named_paths,
         match=("git ls-tree HEAD", "git ls-tree -r --name-only HEAD src", "git ls-tree -l HEAD:src"),
         no_match=("git ls-tree --output=x HEAD",),
     ),
-    Table(
+    ProgramSpec(
         name="git cat-file",
         flags="tspe",
         long_flags="allow-unknown-type mailmap use-mailmap no-mailmap",
         operands="text",
-        more=read_paths,
+        extra_paths=list_content_paths,
         most=2,
         match=(
             "git cat-file -p HEAD", "git cat-file -t abc123", "git cat-file blob HEAD:src/a.py",
@@ -72,7 +72,7 @@ TREE = (
             "git cat-file --batch-all-objects --batch-check",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="git grep",
         flags="nilLcwvhHoqzaEGFPIpWr",
         values="eABCm",
@@ -84,7 +84,7 @@ TREE = (
         numbers=True,
         paths={"-f": "read"},
         operands="text",
-        more=_searched_paths,
+        extra_paths=_searched_paths,
         grantable=False,
         match=(
             "git grep -n needle", "git grep -i needle -- src", "git grep -e a --and -e b",
@@ -97,25 +97,25 @@ TREE = (
             "git grep --open needle",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="git check-ignore",
         flags="qvzn",
         long_flags="quiet verbose non-matching no-index",
         operands="text",
-        more=named_paths,
+        extra_paths=list_named_paths,
         match=("git check-ignore -v build", "git check-ignore .env"),
         no_match=("git check-ignore --stdin",),
     ),
-    Table(
+    ProgramSpec(
         name="git check-attr",
         flags="az",
         long_flags="all cached",
         operands="text",
-        more=named_paths,
+        extra_paths=list_named_paths,
         match=("git check-attr -a src/a.py", "git check-attr text -- src/a.py"),
         no_match=("git check-attr --stdin -a", "git check-attr --source=HEAD -a x"),
     ),
-    Table(
+    ProgramSpec(
         name="git count-objects",
         flags="vH",
         long_flags="verbose human-readable",
@@ -123,7 +123,7 @@ TREE = (
         match=("git count-objects -vH",),
         no_match=("git count-objects x",),
     ),
-    Table(
+    ProgramSpec(
         name="git worktree list",
         flags="vz",
         long_flags="porcelain verbose",
@@ -131,12 +131,14 @@ TREE = (
         match=("git worktree list", "git worktree list --porcelain"),
         no_match=("git worktree list x",),
     ),
-    Table(
+    ProgramSpec(
         name="git version",
         long_flags="build-options",
         operands=None,
         match=("git version",),
         no_match=("git version x",),
     ),
-    Table(name="git --version", operands=None, match=("git --version",), no_match=("git --version --exec-path=x",)),
+    ProgramSpec(
+        name="git --version", operands=None, match=("git --version",), no_match=("git --version --exec-path=x",)
+    ),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """Programs that nobody can judge by their words, in named classes: each asks, and says why."""
 
 from handrail.policy.commands.wrappers import CLASSED
-from handrail.policy.tables.form import Group
+from handrail.policy.tables.form import ProgramClass
 from handrail.policy.tables.git_groups import GIT_GROUPS
 from handrail.policy.tables.network_groups import NETWORK_GROUPS
 
@@ -11,7 +11,7 @@ def _names(text: str, *longer: str) -> frozenset[str]:
 
 
 _RUNNING = (
-    Group(
+    ProgramClass(
         rule="exec.interpreter",
         reason="runs the code that it is given",
         programs=_names(
@@ -23,19 +23,19 @@ _RUNNING = (
             "go run",
         ),
     ),
-    Group(
+    ProgramClass(
         rule="exec.wrapper",
         reason="runs another program",
         programs=CLASSED,
     ),
-    Group(
+    ProgramClass(
         rule="exec.pager",
         reason="can start an editor or a shell",
         programs=_names("less more most man info lesspipe bat pinfo w3m lynx links"),
     ),
 )
 _PROJECT = (
-    Group(
+    ProgramClass(
         rule="exec.test",
         reason="runs the project's own code",
         grantable=True,
@@ -50,7 +50,7 @@ _PROJECT = (
             "bundle exec rspec", "zig test", "bazel test", "meson test", "ninja test", "composer test", "stack test",
         ),
     ),
-    Group(
+    ProgramClass(
         rule="exec.build",
         reason="runs what the project's build says",
         grantable=True,
@@ -64,7 +64,7 @@ _PROJECT = (
             "python -m build", "python3 -m build", "mvn package", "mvn compile", "dotnet build",
         ),
     ),
-    Group(
+    ProgramClass(
         rule="exec.formatter",
         reason="rewrites files, or runs plugins of the project",
         grantable=True,
@@ -80,7 +80,7 @@ _PROJECT = (
     ),
 )  # fmt: skip
 _MACHINE = (
-    Group(
+    ProgramClass(
         rule="exec.archive",
         reason="writes the names that an archive holds, and may run a program",
         programs=_names(
@@ -88,7 +88,7 @@ _MACHINE = (
             cpio pax shar split csplit""",
         ),
     ),
-    Group(
+    ProgramClass(
         rule="exec.system",
         reason="changes processes, users or the machine",
         programs=_names(
@@ -100,4 +100,4 @@ _MACHINE = (
         ),
     ),
 )
-GROUPS: tuple[Group, ...] = (*_RUNNING, *_PROJECT, *_MACHINE, *NETWORK_GROUPS, *GIT_GROUPS)
+GROUPS: tuple[ProgramClass, ...] = (*_RUNNING, *_PROJECT, *_MACHINE, *NETWORK_GROUPS, *GIT_GROUPS)

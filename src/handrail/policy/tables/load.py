@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from handrail.policy.tables.form import Group, Table
+from handrail.policy.tables.form import ProgramClass, ProgramSpec
 from handrail.policy.tables.groups import GROUPS
 
 # Which programs the tables of a module speak for. A command pays only for the module that it needs: all of them take
@@ -33,16 +33,16 @@ _FOR_MANY = "versions"
 """The module whose table speaks for programs of all kinds."""
 
 _Name = tuple[str, ...]
-_Entry = TypeVar("_Entry", Table, Group)
+_Entry = TypeVar("_Entry", ProgramSpec, ProgramClass)
 
 
-class Found(msgspec.Struct, frozen=True):
+class ProgramMatch(msgspec.Struct, frozen=True):
     """What is known of the program that a command begins with."""
 
-    table: Table | None
+    table: ProgramSpec | None
     length: int
     """How many words the name of the table has."""
-    group: Group | None
+    group: ProgramClass | None
     """What the program is where no table accepts the command."""
     group_length: int
     """How many words the name of the group has."""
@@ -50,12 +50,12 @@ class Found(msgspec.Struct, frozen=True):
     """Whether the program has sub-commands."""
 
 
-class Registry:
+class ProgramRegistry:
     """Tables and groups by name. A name may have a table and a group: what the table does not accept is the group's."""
 
-    def __init__(self, tables: Iterable[Table], groups: Iterable[Group]) -> None:
-        self.tables: dict[_Name, Table] = {}
-        self.groups: dict[_Name, Group] = {}
+    def __init__(self, tables: Iterable[ProgramSpec], groups: Iterable[ProgramClass]) -> None:
+        self.tables: dict[_Name, ProgramSpec] = {}
+        self.groups: dict[_Name, ProgramClass] = {}
         self._longest: dict[str, int] = {}
         self._with_parts: set[str] = set()
         for group in groups:
@@ -63,15 +63,15 @@ class Registry:
                 self._add(self.groups, name, group)
         self._add_tables(tables)
 
-    def extended(self, tables: Iterable[Table]) -> "Registry":
+    def extend(self, tables: Iterable[ProgramSpec]) -> "ProgramRegistry":
         """A registry with more tables."""
-        other = Registry((), ())
+        other = ProgramRegistry((), ())
         other.tables, other.groups = dict(self.tables), self.groups
         other._longest, other._with_parts = dict(self._longest), set(self._with_parts)
         other._add_tables(tables)
         return other
 
-    def find(self, words: _Name) -> Found | None:
+    def find(self, words: _Name) -> ProgramMatch | None:
         """The longest names that the words begin with; None where not even the program is known."""
         length, grouped = self._length(self.tables, words), self._length(self.groups, words)
         group = self.groups.get(words[:grouped])
@@ -81,13 +81,13 @@ class Registry:
             group = self.groups.get(plain[:grouped])
         known = words[0] in self._longest or group
         has_parts = words[0] in self._with_parts
-        return Found(self.tables.get(words[:length]), length, group, grouped, has_parts) if known else None
+        return ProgramMatch(self.tables.get(words[:length]), length, group, grouped, has_parts) if known else None
 
-    def _length(self, entries: Mapping[_Name, Table] | Mapping[_Name, Group], words: _Name) -> int:
+    def _length(self, entries: Mapping[_Name, ProgramSpec] | Mapping[_Name, ProgramClass], words: _Name) -> int:
         longest = min(self._longest.get(words[0], 0), len(words))
         return next((length for length in range(longest, 0, -1) if words[:length] in entries), 0)
 
-    def _add_tables(self, tables: Iterable[Table]) -> None:
+    def _add_tables(self, tables: Iterable[ProgramSpec]) -> None:
         for table in tables:
             for name in (table.name, *table.also):
                 self._add(self.tables, name, table)
@@ -103,24 +103,24 @@ class Registry:
 
 
 @cache
-def registry() -> Registry:
+def build_registry() -> ProgramRegistry:
     """All that is built in."""
-    return _classes().extended(table for module in (*_MODULES, _FOR_MANY) for table in _tables(module))
+    return _classes().extend(table for module in (*_MODULES, _FOR_MANY) for table in _tables(module))
 
 
-def known(program: str) -> Registry:
+def load_registry(program: str) -> ProgramRegistry:
     """As much of the registry as a command of this program needs; put together when the first one is judged."""
     return _part(_modules().get(program))
 
 
 @cache
-def _part(module: str | None) -> Registry:
-    return _part(None).extended(_tables(module)) if module else _classes().extended(_tables(_FOR_MANY))
+def _part(module: str | None) -> ProgramRegistry:
+    return _part(None).extend(_tables(module)) if module else _classes().extend(_tables(_FOR_MANY))
 
 
 @cache
-def _classes() -> Registry:
-    return Registry((), GROUPS)
+def _classes() -> ProgramRegistry:
+    return ProgramRegistry((), GROUPS)
 
 
 @cache
@@ -128,5 +128,5 @@ def _modules() -> dict[str, str]:
     return {program: module for module, programs in _MODULES.items() for program in programs.split()}
 
 
-def _tables(module: str) -> tuple[Table, ...]:
+def _tables(module: str) -> tuple[ProgramSpec, ...]:
     return import_module(f"handrail.policy.tables.{module}").TABLES

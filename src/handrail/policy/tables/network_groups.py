@@ -1,6 +1,6 @@
 """Programs that reach other machines, and package managers, which do so for some of their sub-commands."""
 
-from handrail.policy.tables.form import Group
+from handrail.policy.tables.form import ProgramClass
 
 FETCHING: dict[str, str] = {
     "npm": """install i ci add update up upgrade uninstall remove publish audit outdated view info search login logout
@@ -44,8 +44,8 @@ _CLIENTS = """
     consul vault nomad svn hg bzr mail mailx sendmail mutt irssi youtube-dl yt-dlp cloudflared ngrok tailscale
 """
 
-NETWORK_GROUPS: tuple[Group, ...] = (
-    Group(
+NETWORK_GROUPS: tuple[ProgramClass, ...] = (
+    ProgramClass(
         rule="exec.package-manager",
         reason="fetches packages from the network and runs their scripts",
         effect="network",
@@ -53,13 +53,13 @@ NETWORK_GROUPS: tuple[Group, ...] = (
         | frozenset(_SYSTEM_MANAGERS.split())
         | frozenset(["python -m pip", "python3 -m pip", "npx", "pnpx", "bunx", "uvx", "pipx"]),
     ),
-    Group(
+    ProgramClass(
         rule="exec.package-manager",
         reason="runs scripts of the project or of its packages",
         grantable=True,
         programs=frozenset(_MANAGERS.split()) | {"npm run", "pnpm run", "yarn run", "composer run"},
     ),
-    Group(
+    ProgramClass(
         rule="exec.network",
         reason="reaches other machines",
         effect="network",

@@ -2,10 +2,10 @@
 
 import re
 
-from handrail.policy.commands.reading import Use
-from handrail.policy.commands.revisions import hidden_uses
+from handrail.policy.commands.reading import PathUse
+from handrail.policy.commands.revisions import list_hidden_uses
 from handrail.policy.names import may_name_credential
-from handrail.policy.tables.form import Parsed, Table
+from handrail.policy.tables.form import ParsedArgs, ProgramSpec
 
 _CHOOSING = frozenset({"--include", "-g", "--glob", "--iglob", "--type-add"})
 """Options whose value says by a pattern which files are searched."""
@@ -39,22 +39,22 @@ _RG_LONG = (
 )
 
 
-def _chosen(parsed: Parsed) -> tuple[Use, ...]:
+def _chosen(parsed: ParsedArgs) -> tuple[PathUse, ...]:
     """Patterns that choose credentials, as good as named."""
     values = [value for name, value in parsed.options if name in _CHOOSING and value and not value.startswith("!")]
     names = [name for value in values for name in re.split("[{},:/]", value)]
-    aimed = [Use(name, "read", is_glob=True) for name in names if may_name_credential(name)]
-    return (*aimed, *(use for name in names for use in hidden_uses(name)))
+    aimed = [PathUse(name, "read", is_glob=True) for name in names if may_name_credential(name)]
+    return (*aimed, *(use for name in names for use in list_hidden_uses(name)))
 
 
-def _refuse_dashed(parsed: Parsed) -> str | None:
+def _refuse_dashed(parsed: ParsedArgs) -> str | None:
     """Of some options some versions take what looks like one for another option, not for the value."""
     odd = next((value for name, value in parsed.options if name not in _SOUGHT and _DASHED.match(value or "")), None)
     return odd and f"{odd} may be an option of its own"
 
 
 TABLES = (
-    Table(
+    ProgramSpec(
         name="grep",
         also=("egrep", "fgrep"),
         flags="abcEFGhHiIlLnoPqrRsTUvVwxyZz",
@@ -66,8 +66,8 @@ TABLES = (
         "after-context context group-separator",
         paths={"-f": "read", "--file": "read", "--exclude-from": "read"},
         first="text",
-        unless=frozenset({"-e", "--regexp", "-f", "--file"}),
-        more=_chosen,
+        unless_options=frozenset({"-e", "--regexp", "-f", "--file"}),
+        extra_paths=_chosen,
         match=(
             "grep foo a.txt", "grep -rn foo src", "grep -A3 -B 3 -rn --include='*.py' -e foo src", "grep -c '' a",
             "grep -rnE 'a|b' --exclude-dir=.git .", "grep -5 foo a", "grep -f patterns a", "egrep -i x a",
@@ -75,7 +75,7 @@ TABLES = (
         ),
         no_match=("grep --output=x foo a", "grep --unknown foo", "grep -rk foo", "grep --inc='*.py' foo ."),
     ),
-    Table(
+    ProgramSpec(
         name="rg",
         flags=".abcFHhIiLlNnoPpqSsUuVvwx0",
         values="ABCEdegjMmrTt",
@@ -86,9 +86,9 @@ TABLES = (
         "type type-add type-clear type-not",
         paths={"-f": "read", "--file": "read", "--ignore-file": "read"},
         first="text",
-        unless=frozenset({"-e", "--regexp", "-f", "--file", "--files", "--type-list"}),
-        more=_chosen,
-        refuse=_refuse_dashed,
+        unless_options=frozenset({"-e", "--regexp", "-f", "--file", "--files", "--type-list"}),
+        extra_paths=_chosen,
+        reject=_refuse_dashed,
         grantable=False,
         match=(
             "rg foo", "rg -n 'def \\w+' src -t py", "rg --files -g '*.py'", "rg -i -C3 foo --glob='!dist'",
@@ -102,7 +102,7 @@ TABLES = (
             "rg --context-separator -- --pre sh x", "rg --engine --pre=sh x",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="fd",
         also=("fdfind",),
         flags="01aFgHIiLpqsuhV",
@@ -116,7 +116,7 @@ TABLES = (
         "max-results batch-size path-separator format",
         paths={"--base-directory": "read", "-C": "read", "--search-path": "read", "--ignore-file": "read"},
         first="text",
-        refuse=_refuse_dashed,
+        reject=_refuse_dashed,
         grantable=False,
         match=(
             "fd", "fd foo src", "fd -e py", "fd -t f -H foo . --exclude .git", "fdfind -L foo", "fd -g '*.md' -d 2",

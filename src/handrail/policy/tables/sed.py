@@ -2,7 +2,7 @@
 
 import re
 
-from handrail.policy.tables.form import Parsed, Table
+from handrail.policy.tables.form import ParsedArgs, ProgramSpec
 
 # 5p, 1,20p, $p, 10,+5p, 2~3p, 20q, $= and lists of these. None of these commands takes a file or anything else.
 _LINE = r"(?:[0-9]+(?:~[0-9]+)?|\$)"
@@ -10,7 +10,7 @@ _STEP = rf"{_LINE}(?:,(?:\+?[0-9]+|\$))?p|{_LINE}[q=]|="
 _SCRIPT = re.compile(rf"\s*(?:{_STEP})(?:\s*;\s*(?:{_STEP}))*\s*(?:;\s*)?\Z", re.ASCII)
 
 
-def _refuse(parsed: Parsed) -> str | None:
+def _refuse(parsed: ParsedArgs) -> str | None:
     scripts = [value or "" for name, value in parsed.options if name in {"-e", "--expression"}]
     scripts = scripts or list(parsed.operands[:1])
     odd = next((script for script in scripts if not _SCRIPT.match(script)), None)
@@ -20,7 +20,7 @@ def _refuse(parsed: Parsed) -> str | None:
 
 
 TABLES = (
-    Table(
+    ProgramSpec(
         name="sed",
         flags="nErsuz",
         values="e",
@@ -29,8 +29,8 @@ TABLES = (
         "version",
         long_values="expression",
         first="text",
-        unless=frozenset({"-e", "--expression"}),
-        refuse=_refuse,
+        unless_options=frozenset({"-e", "--expression"}),
+        reject=_refuse,
         grantable=False,
         match=(
             "sed -n 1,20p a.txt", "sed -n '5p' a.txt", "sed -n '1,5p;10p;$p' a", "sed -n '10,$p' a", "sed -ne 3p a",

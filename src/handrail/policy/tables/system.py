@@ -2,7 +2,7 @@
 
 import re
 
-from handrail.policy.tables.form import Parsed, Table
+from handrail.policy.tables.form import ParsedArgs, ProgramSpec
 
 _GNU = "help version"
 # `ps aux`: letters without a dash are options too. One of them, e, shows what other programs have in their environment.
@@ -12,12 +12,12 @@ _ASKS_COLUMNS = re.compile(r"[a-df-zA-Z]*o\Z")
 _COLUMNS = re.compile(r"[a-z%]+(?:[,=][a-z%]*)*\Z")
 
 
-def _only_a_format(parsed: Parsed) -> str | None:
+def _only_a_format(parsed: ParsedArgs) -> str | None:
     odd = next((text for text in parsed.operands if not text.startswith("+")), None)
     return odd and f"date may set the clock to {odd}"
 
 
-def _only_processes(parsed: Parsed) -> str | None:
+def _only_processes(parsed: ParsedArgs) -> str | None:
     columns = False
     for text in parsed.operands:
         if "environ" in text or not (_COLUMNS if columns else _PROCESSES).match(text):
@@ -28,7 +28,7 @@ def _only_processes(parsed: Parsed) -> str | None:
 
 
 TABLES = (
-    Table(
+    ProgramSpec(
         name="date",
         flags="uR",
         values="d",
@@ -37,14 +37,14 @@ TABLES = (
         long_values="date rfc-3339",
         paths={"-r": "read", "--reference": "read", "-f": "read", "--file": "read"},
         operands="text",
-        refuse=_only_a_format,
+        reject=_only_a_format,
         match=(
             "date", "date +%s", "date -u '+%F %T'", "date -d yesterday +%F", "date -Iseconds", "date -r a.txt",
             "date -I",
         ),
         no_match=("date 01010000", "date -s 2020-01-01", "date --set=x", "date -us x", "date -u 0101"),
     ),
-    Table(
+    ProgramSpec(
         name="cal",
         also=("ncal",),
         flags="13jmsyYhV",
@@ -55,7 +55,7 @@ TABLES = (
         match=("cal", "cal -3", "cal 2024", "cal 5 2024"),
         no_match=("cal --unknown", "cal -z"),
     ),
-    Table(
+    ProgramSpec(
         name="env",
         flags="0",
         long_flags=f"null {_GNU}",
@@ -66,7 +66,7 @@ TABLES = (
             "env ls", "env A=b ls", "env -i ls", "env -S 'sh -c id'", "env -C x", "env -u A", "env A=b", "env - ls",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="printenv",
         flags="0",
         long_flags=f"null {_GNU}",
@@ -74,7 +74,7 @@ TABLES = (
         match=("printenv", "printenv HOME PATH"),
         no_match=("printenv -x", "printenv --unknown"),
     ),
-    Table(
+    ProgramSpec(
         name="id",
         flags="aZgGnruz",
         long_flags=f"context group groups name real user zero {_GNU}",
@@ -82,7 +82,7 @@ TABLES = (
         match=("id", "id -un", "id root"),
         no_match=("id -x", "id --unknown"),
     ),
-    Table(
+    ProgramSpec(
         name="whoami",
         also=("logname", "arch", "groups", "users"),
         long_flags=_GNU,
@@ -90,7 +90,7 @@ TABLES = (
         match=("whoami", "arch", "groups", "users --version"),
         no_match=("whoami x", "logname -x"),
     ),
-    Table(
+    ProgramSpec(
         name="uname",
         flags="asnrvmpio",
         long_flags="all kernel-name nodename kernel-release kernel-version machine processor hardware-platform "
@@ -100,7 +100,7 @@ TABLES = (
         no_match=("uname x", "uname -x"),
     ),
     # Its other options ask the network for names.
-    Table(
+    ProgramSpec(
         name="hostname",
         flags="sV",
         long_flags="short version",
@@ -108,7 +108,7 @@ TABLES = (
         match=("hostname", "hostname -s"),
         no_match=("hostname evil", "hostname -F a", "hostname -f", "hostname -b x", "hostname --file=a", "hostname -i"),
     ),
-    Table(
+    ProgramSpec(
         name="uptime",
         flags="phsV",
         long_flags="pretty help since version",
@@ -116,7 +116,7 @@ TABLES = (
         match=("uptime", "uptime -p"),
         no_match=("uptime x", "uptime -x"),
     ),
-    Table(
+    ProgramSpec(
         name="nproc",
         long_flags=f"all {_GNU}",
         long_values="ignore",
@@ -124,7 +124,7 @@ TABLES = (
         match=("nproc", "nproc --all"),
         no_match=("nproc -x", "nproc x"),
     ),
-    Table(
+    ProgramSpec(
         name="getconf",
         flags="a",
         operands="read",
@@ -132,7 +132,7 @@ TABLES = (
         match=("getconf PAGE_SIZE", "getconf -a", "getconf PATH_MAX ."),
         no_match=("getconf -v POSIX_V7 X", "getconf --unknown"),  # -v runs another getconf
     ),
-    Table(
+    ProgramSpec(
         name="locale",
         flags="ackvV",
         long_flags=f"all-locales category-name keyword-name verbose {_GNU}",
@@ -140,21 +140,21 @@ TABLES = (
         match=("locale", "locale -a", "locale -k LC_TIME"),
         no_match=("locale -m", "locale --charmaps", "locale --unknown"),  # unpacks each with gzip
     ),
-    Table(
+    ProgramSpec(
         name="ps",
         flags="AaceFdfHjLlMmNPTVwy",
         values="CGgOopqstUu",
         long_flags="deselect forest context headers no-headers cumulative version help=",
         long_values="Group group pid ppid quick-pid sid tty user User format cols columns width rows lines sort",
         operands="text",
-        refuse=_only_processes,
+        reject=_only_processes,
         match=(
             "ps", "ps aux", "ps -ef", "ps -o pid,cmd -p 1", "ps aux --sort=-%mem", "ps axo pid,comm",
             "ps -eo pid,ppid,args", "ps --forest -u root",
         ),
         no_match=("ps auxe", "ps e", "ps eww", "ps --unknown", "ps ./x", "ps -Z", "ps eoargs=", "ps -eo environ"),
     ),
-    Table(
+    ProgramSpec(
         name="pgrep",
         flags="acfiLlnovwxAhV",
         values="dgGOPstuUr",
@@ -167,7 +167,7 @@ TABLES = (
         match=("pgrep node", "pgrep -af 'python.*x'", "pgrep -u root -l"),
         no_match=("pgrep --signal 9 x", "pgrep -9 x", "pkill x"),
     ),
-    Table(
+    ProgramSpec(
         name="free",
         flags="bkmghltvwV",
         long_flags="bytes kilo mega giga tera peta kibi mebi gibi tebi pebi human si lohi total committed wide help "
@@ -176,7 +176,7 @@ TABLES = (
         match=("free", "free -h", "free -m -t"),
         no_match=("free -s 1", "free --seconds=1", "free x"),  # does not end
     ),
-    Table(
+    ProgramSpec(
         name="lscpu",
         flags="abBcJxyhV",
         attached="Cep",
@@ -185,7 +185,7 @@ TABLES = (
         match=("lscpu", "lscpu -J", "lscpu -p=cpu", "lscpu --extended=CPU"),
         no_match=("lscpu -s /x", "lscpu --sysroot=/x"),
     ),
-    Table(
+    ProgramSpec(
         name="tty",
         flags="s",
         long_flags=f"silent quiet {_GNU}",
@@ -193,7 +193,7 @@ TABLES = (
         match=("tty", "tty -s"),
         no_match=("tty x", "tty -x"),
     ),
-    Table(
+    ProgramSpec(
         name="who",
         flags="abdHlmpqrstTwu",
         long_flags="all boot dead heading ips login process count runlevel short time mesg users message writable "
@@ -202,7 +202,7 @@ TABLES = (
         match=("who", "who -b"),
         no_match=("who --lookup", "who x"),
     ),
-    Table(
+    ProgramSpec(
         name="w",
         flags="husfoiV",
         long_flags="no-header no-current short from old-style ip-addr help version",

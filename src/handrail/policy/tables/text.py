@@ -2,60 +2,60 @@
 
 import re
 
-from handrail.policy.tables.form import Parsed, Table
+from handrail.policy.tables.form import ParsedArgs, ProgramSpec
 
 _GNU = "help version"
 # With a slash in it, it is the name of a file that says what the signs are.
 _CODE = re.compile(r"[^/]*(?://[A-Za-z]*)*\Z")
 
 
-def _old_style(parsed: Parsed) -> str | None:
+def _old_style(parsed: ParsedArgs) -> str | None:
     """`+5` is a number in the old style or the name of a file, which is the same to us; `+5f` would follow it."""
     odd = next((text for text in parsed.operands if text.startswith("+") and not text[1:].isdigit()), None)
     return odd and f"tail may take {odd} for options"
 
 
-def _so_many_bytes(parsed: Parsed) -> bool:
+def _so_many_bytes(parsed: ParsedArgs) -> bool:
     return bool(parsed.options) and all(
         name in {"-c", "--bytes"} and (value or "-")[0].isdigit() for name, value in parsed.options
     )
 
 
-def _refuse_charmap(parsed: Parsed) -> str | None:
+def _refuse_charmap(parsed: ParsedArgs) -> str | None:
     odd = next((value for _, value in parsed.options if value and not _CODE.match(value)), None)
     return odd and f"iconv may read {odd} as a file"
 
 
 TABLES = (
-    Table(
+    ProgramSpec(
         name="cat",
         flags="AbeEnstTuv",
         long_flags=f"show-all number-nonblank show-ends number squeeze-blank show-tabs show-nonprinting {_GNU}",
         match=("cat README.md", "cat -n a.txt - b.txt", "cat -An -- -x", "cat --number src/*.py"),
         no_match=("cat --output=x a", "cat -o a", "cat --numb a"),
     ),
-    Table(
+    ProgramSpec(
         name="head",
         flags="qvz",
         values="cn",
         numbers=True,
         long_flags=f"quiet silent verbose zero-terminated {_GNU}",
         long_values="bytes lines",
-        bounded=_so_many_bytes,
+        always_ends=_so_many_bytes,
         match=(
             "head a.txt", "head -5 a.txt", "head -n 5 a.txt b.txt", "head -qn-3 a", "head --bytes=20 a",
             "head -c 1K a",
         ),
         no_match=("head -5x a.txt", "head --line=3 a", "head -n", "head -20c .env"),
     ),
-    Table(
+    ProgramSpec(
         name="tail",
         flags="qvz",
         values="cn",
         numbers=True,
         long_flags=f"quiet silent verbose zero-terminated {_GNU}",
         long_values="bytes lines",
-        refuse=_old_style,
+        reject=_old_style,
         match=("tail a.txt", "tail -20 a.txt", "tail -n +5 a.txt", "tail -c 10 a", "tail --lines=3 a", "tail +5 a"),
         # To follow a file does not end.
         no_match=(
@@ -63,7 +63,7 @@ TABLES = (
             "tail --follow=name a", "tail --retry a", "tail --pid=1 a", "tail -s 1 a", "tail -20c .env", "tail -20cf a",
         ),
     ),
-    Table(
+    ProgramSpec(
         name="wc",
         flags="cmlLw",
         long_flags=f"bytes chars lines max-line-length words {_GNU}",
@@ -71,7 +71,7 @@ TABLES = (
         match=("wc", "wc -l a.txt", "wc -lw src/*.py", "wc --lines --total=only a"),
         no_match=("wc --files0-from=list", "wc --files0-from -", "wc -x a"),
     ),
-    Table(
+    ProgramSpec(
         name="nl",
         flags="p",
         values="bdfhilnsvw",
@@ -82,7 +82,7 @@ TABLES = (
         match=("nl a.txt", "nl -ba -w 3 a.txt", "nl --body-numbering=a a"),
         no_match=("nl -z a", "nl --output=x a"),
     ),
-    Table(
+    ProgramSpec(
         name="tac",
         flags="br",
         values="s",
@@ -91,14 +91,14 @@ TABLES = (
         match=("tac a.log", "tac -s x a.log"),
         no_match=("tac -o x a", "tac --sep=x a"),
     ),
-    Table(
+    ProgramSpec(
         name="rev",
         flags="h0V",
         long_flags=f"zero {_GNU}",
         match=("rev", "rev a.txt"),
         no_match=("rev -x a", "rev --output=x a"),
     ),
-    Table(
+    ProgramSpec(
         name="fold",
         flags="bcs",
         values="w",
@@ -108,7 +108,7 @@ TABLES = (
         match=("fold -w 80 -s a.txt", "fold -80 a.txt", "fold --width=72 a"),
         no_match=("fold -o x a", "fold --out a"),
     ),
-    Table(
+    ProgramSpec(
         name="fmt",
         flags="cstu",
         values="pwg",
@@ -118,7 +118,7 @@ TABLES = (
         match=("fmt -w 72 a.txt", "fmt -72 a.txt", "fmt -s a"),
         no_match=("fmt -i a", "fmt --in-place a"),
     ),
-    Table(
+    ProgramSpec(
         name="expand",
         flags="i",
         values="t",
@@ -128,7 +128,7 @@ TABLES = (
         match=("expand a.txt", "expand -t 4 a.txt", "expand -4 a"),
         no_match=("expand -o a", "expand --in-place a"),
     ),
-    Table(
+    ProgramSpec(
         name="unexpand",
         flags="a",
         values="t",
@@ -137,13 +137,13 @@ TABLES = (
         match=("unexpand -a a.txt", "unexpand --first-only -t4 a"),
         no_match=("unexpand -o a", "unexpand --in-place a"),
     ),
-    Table(
+    ProgramSpec(
         name="iconv",
         flags="cls?V",
         values="ft",
         long_flags=f"list silent verbose usage {_GNU}",
         long_values="from-code to-code",
-        refuse=_refuse_charmap,
+        reject=_refuse_charmap,
         match=("iconv -f latin1 -t utf-8 a.txt", "iconv --list", "iconv -f utf-8 -t ascii//TRANSLIT a"),
         no_match=("iconv -f latin1 -o b.txt a.txt", "iconv --output=b.txt a.txt", "iconv -f ../charmap a"),
     ),

@@ -4,7 +4,7 @@ Not here are those that look at the workspace first, to choose the version that 
 read their settings (npm, php), and those that leave something behind (java).
 """
 
-from handrail.policy.tables.form import Table
+from handrail.policy.tables.form import ProgramSpec
 
 _DASHED = (
     "bash zsh cc c++ gcc g++ clang clang++ make cmake ninja curl wget deno node perl pip pip3 python python2 python3 "
@@ -14,7 +14,7 @@ _PYTHONS = tuple(f"python3.{minor}" for minor in range(8, 16))
 _SHORT = "node -v,python -V,python2 -V,python3 -V,perl -v,ruby -v,lua -v,make -v,pip -V,pip3 -V"
 
 TABLES = (
-    Table(
+    ProgramSpec(
         name="python3 --version",
         also=tuple(
             sorted(

@@ -1,11 +1,11 @@
 """Programs that write or delete just what their operands name."""
 
-from handrail.policy.commands.placing import blocks, refuse_blocks
+from handrail.policy.commands.placing import list_dd_paths, refuse_blocks
 from handrail.policy.tables.copying import COPYING
-from handrail.policy.tables.form import Table
+from handrail.policy.tables.form import ProgramSpec
 
 _DELETING = (
-    Table(
+    ProgramSpec(
         name="rm",
         flags="rRfiIdv",
         long_flags="recursive force interactive= one-file-system preserve-root= verbose dir",
@@ -14,7 +14,7 @@ _DELETING = (
         match=("rm a.txt", "rm -rf build", "rm -f -- -odd", "rm -r --verbose a b"),
         no_match=("rm --no-preserve-root -rf /", "rm --recurs x"),
     ),
-    Table(
+    ProgramSpec(
         name="rmdir",
         flags="pv",
         long_flags="parents verbose ignore-fail-on-non-empty",
@@ -23,10 +23,12 @@ _DELETING = (
         match=("rmdir build", "rmdir -p a/b"),
         no_match=("rmdir --what x",),
     ),
-    Table(name="unlink", operands="delete", effect="delete", most=1, match=("unlink a",), no_match=("unlink a b",)),
+    ProgramSpec(
+        name="unlink", operands="delete", effect="delete", most=1, match=("unlink a",), no_match=("unlink a b",)
+    ),
 )
 _CHANGING = (
-    Table(
+    ProgramSpec(
         name="mkdir",
         flags="pv",
         values="m",
@@ -37,7 +39,7 @@ _CHANGING = (
         match=("mkdir a", "mkdir -p a/b/c", "mkdir -m 700 a"),
         no_match=("mkdir --context=x a",),
     ),
-    Table(
+    ProgramSpec(
         name="touch",
         flags="acmh",
         values="dt",
@@ -49,7 +51,7 @@ _CHANGING = (
         match=("touch a", "touch -c a b", "touch -d yesterday a", "touch -r a b"),
         no_match=("touch --what a",),
     ),
-    Table(
+    ProgramSpec(
         name="tee",
         flags="aip",
         long_flags="append ignore-interrupts output-error=",
@@ -58,7 +60,7 @@ _CHANGING = (
         match=("tee log", "tee -a log", "tee"),
         no_match=("tee --what a",),
     ),
-    Table(
+    ProgramSpec(
         name="truncate",
         flags="co",
         values="s",
@@ -71,20 +73,20 @@ _CHANGING = (
         match=("truncate -s 0 log", "truncate --size=+1K a"),
         no_match=("truncate --what a",),
     ),
-    Table(
+    ProgramSpec(
         name="chmod",
         flags="cfvR",
         long_flags="changes silent quiet verbose recursive preserve-root",
         paths={"--reference": "read"},
         operands="write",
         first="text",
-        unless=frozenset(["--reference"]),
+        unless_options=frozenset(["--reference"]),
         effect="write",
         match=("chmod +x run.sh", "chmod -R u+w build", "chmod 644 a b", "chmod --reference=a b"),
         no_match=("chmod --no-preserve-root 777 a", "chmod -x a"),
     ),
     *(
-        Table(
+        ProgramSpec(
             name=name,
             flags="cfvhRHLP",
             long_flags="changes silent quiet verbose dereference no-dereference recursive preserve-root",
@@ -92,21 +94,21 @@ _CHANGING = (
             paths={"--reference": "read"},
             operands="write",
             first="text",
-            unless=frozenset(["--reference"]),
+            unless_options=frozenset(["--reference"]),
             effect="write",
             match=(f"{name} me a", f"{name} -R me a b", f"{name} --reference=a b"),
             no_match=(f"{name} --no-preserve-root me a",),
         )
         for name in ("chown", "chgrp")
     ),
-    Table(
+    ProgramSpec(
         name="dd",
         operands="text",
-        refuse=refuse_blocks,
-        more=blocks,
+        reject=refuse_blocks,
+        extra_paths=list_dd_paths,
         effect="write",
         match=("dd if=a of=b bs=1M count=4", "dd of=b status=none", "dd if=/dev/zero of=img bs=1M count=1"),
         no_match=("dd if=a what=b", "dd --what", "dd a b", "dd if=*"),
     ),
 )
-TABLES: tuple[Table, ...] = (*_DELETING, *COPYING, *_CHANGING)
+TABLES: tuple[ProgramSpec, ...] = (*_DELETING, *COPYING, *_CHANGING)

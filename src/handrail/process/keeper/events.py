@@ -9,7 +9,7 @@ Handler = Callable[[int], None]
 """Gets what is ready: READ, WRITE; where the other side has ended, these and ENDED."""
 
 
-class Events:
+class EventPoller:
     """What a keeper waits for."""
 
     def __init__(self) -> None:

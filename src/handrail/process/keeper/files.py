@@ -25,13 +25,13 @@ CLEARED = "cleared-"
 BOOT = "/proc/sys/kernel/random/boot_id"
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-_ROOM_FOR_END = 1024
-_LARGEST = 4 << 20
+_END_ROOM_BYTES = 1024
+_MAX_FILE_BYTES = 4 << 20
 
 Json = dict[str, object]
 
 
-def log_name(position: int) -> str:
+def format_log_name(position: int) -> str:
     """The file of the log that begins at a position."""
     return f"{LOG}{position:020d}"
 
@@ -39,14 +39,14 @@ def log_name(position: int) -> str:
 def write_record(folder: int, record: Json) -> None:
     """Writes it, with room for how it ends: a disk that is full by then must not keep that a secret."""
     make_empty(folder, ASKED)
-    _write(folder, _ENDING, b" " * _ROOM_FOR_END)
+    _write(folder, _ENDING, b" " * _END_ROOM_BYTES)
     _write(folder, "record.new", _encoded(record))
     os.rename("record.new", RECORD, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def write_end(folder: int, end: Json) -> None:
     """Writes how it ended."""
-    _write(folder, _ENDING, _encoded(end).ljust(_ROOM_FOR_END))
+    _write(folder, _ENDING, _encoded(end).ljust(_END_ROOM_BYTES))
     os.rename(_ENDING, END, src_dir_fd=folder, dst_dir_fd=folder)
 
 
@@ -78,7 +78,7 @@ def read_json(folder: int, name: str) -> Json | None:
         return None
     with open(descriptor, "rb") as file:
         try:
-            found = json.loads(file.read(_LARGEST))
+            found = json.loads(file.read(_MAX_FILE_BYTES))
         except ValueError:
             return None
     return found if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType]

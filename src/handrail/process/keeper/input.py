@@ -4,18 +4,18 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from handrail.process.keeper.events import READ, WRITE, Events
-from handrail.process.keeper.keys import END_OF_FILE, KEYS, LONGEST, typed
+from handrail.process.keeper.events import READ, WRITE, EventPoller
+from handrail.process.keeper.keys import END_OF_FILE, KEYS, MAX_PIECE_BYTES, encode_keys
 from handrail.process.keeper.pressing import Keyboard
 from handrail.process.keeper.terminal import Terminal
 
-PATIENCE = 5.0
+PATIENCE_SECONDS = 5.0
 """Seconds in which the program has to take something, before the writer is told that it does not."""
-_PAUSE = 0.05
-_PIECE = 1 << 15
+_PAUSE_SECONDS = 0.05
+_PIECE_BYTES = 1 << 15
 
 
-class Writing:
+class PendingInput:
     """One writer's bytes. They are fetched as they are needed, so that no writer fills the keeper's memory."""
 
     def __init__(
@@ -35,27 +35,27 @@ class Writing:
         self.taken = 0
 
 
-class Input:
+class InputQueue:
     """Types what writers send."""
 
-    def __init__(self, terminal: Terminal, keyboard: Keyboard, events: Events) -> None:
+    def __init__(self, terminal: Terminal, keyboard: Keyboard, events: EventPoller) -> None:
         self.latest = time.monotonic()
         """When something was last typed."""
         self._terminal = terminal
         self._keyboard = keyboard
         self._events = events
-        self._waiting: deque[Writing] = deque()
+        self._waiting: deque[PendingInput] = deque()
         self._keys = b""
         """Keys of a piece that is counted as taken, and still has to be typed."""
         self._until = 0.0
 
-    def add(self, writing: Writing) -> None:
+    def add(self, writing: PendingInput) -> None:
         """Its turn comes when those before it are done."""
         self._waiting.append(writing)
         if len(self._waiting) == 1:
             self._begin()
 
-    def forget(self, writing: Writing) -> None:
+    def forget(self, writing: PendingInput) -> None:
         """The writer is gone."""
         if writing in self._waiting:
             self._waiting.remove(writing)
@@ -63,9 +63,9 @@ class Input:
 
     def pause(self) -> float:
         """Seconds after which to try again, if nothing happens before: not every kernel tells that there is room."""
-        return _PAUSE if self._waiting or self._keys else 3600.0
+        return _PAUSE_SECONDS if self._waiting or self._keys else 3600.0
 
-    def go_on(self) -> None:
+    def type_pending(self) -> None:
         """Types as much as there is room for."""
         while self._typed_all() and self._waiting:
             writing = self._waiting[0]
@@ -78,7 +78,7 @@ class Input:
         self._events.change(self._terminal.master, READ | WRITE if self._keys else READ)
 
     def _begin(self) -> None:
-        self._until = time.monotonic() + PATIENCE
+        self._until = time.monotonic() + PATIENCE_SECONDS
 
     def _typed_all(self) -> bool:
         while self._keys:
@@ -90,10 +90,10 @@ class Input:
             self._begin()
         return True
 
-    def _next_piece(self, writing: Writing) -> bool:
+    def _next_piece(self, writing: PendingInput) -> bool:
         """Takes the next piece of it, or its end; whether there was something to take."""
-        if writing.missing and len(writing.held) < LONGEST:
-            data = writing.fetch(min(writing.missing, _PIECE))
+        if writing.missing and len(writing.held) < MAX_PIECE_BYTES:
+            data = writing.fetch(min(writing.missing, _PIECE_BYTES))
             writing.missing -= len(data)
             writing.held += data
         if not (writing.missing or writing.held):
@@ -105,12 +105,12 @@ class Input:
         self._keys = self._keys_for(writing, piece)
         return bool(piece)
 
-    def _keys_for(self, writing: Writing, piece: bytes) -> bytes:
+    def _keys_for(self, writing: PendingInput, piece: bytes) -> bytes:
         if writing.is_short and piece in KEYS:
-            return self._keyboard.press(piece)
-        return typed(piece) if self._terminal.takes_lines() else piece
+            return self._keyboard.send_key(piece)
+        return encode_keys(piece) if self._terminal.takes_lines() else piece
 
-    def _finish(self, writing: Writing, *, complete: bool) -> None:
+    def _finish(self, writing: PendingInput, *, complete: bool) -> None:
         self._waiting.remove(writing)
         self._begin()
         writing.done(writing.taken, complete)
@@ -118,7 +118,7 @@ class Input:
 
 def _first_piece(held: bytes, *, last: bool) -> bytes:
     """Whole lines, or as much as a terminal takes at a time."""
-    end = held.rfind(b"\n", 0, LONGEST) + 1
+    end = held.rfind(b"\n", 0, MAX_PIECE_BYTES) + 1
     if end:
         return held[:end]
-    return held[:LONGEST] if last or len(held) >= LONGEST else b""
+    return held[:MAX_PIECE_BYTES] if last or len(held) >= MAX_PIECE_BYTES else b""

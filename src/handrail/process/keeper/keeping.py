@@ -3,52 +3,54 @@
 import os
 import time
 
-from handrail.kernel.signals import Waiting
-from handrail.process.keeper.events import READ, Events
+from handrail.kernel.signals import SignalQueue
+from handrail.process.keeper.events import READ, EventPoller
 from handrail.process.keeper.files import ASKED, RECORD
-from handrail.process.keeper.input import Input
-from handrail.process.keeper.plan import Plan
+from handrail.process.keeper.input import InputQueue
+from handrail.process.keeper.plan import KeeperPlan
 from handrail.process.keeper.pressing import Keyboard
-from handrail.process.keeper.serving import Server
-from handrail.process.keeper.stopping import Stopping
+from handrail.process.keeper.serving import KeeperServer
+from handrail.process.keeper.stopping import StopSequence
 from handrail.process.keeper.terminal import Terminal
 from handrail.process.keeper.writing_log import LogWriter
-from handrail.process.tree import Tree
-from handrail.process.watching import Watch
+from handrail.process.tree import ProcessTree
+from handrail.process.watching import UsageMonitor
 
-_PAUSE = 0.05
-_LONGEST_PAUSE = 1.0
-_PIECE = 1 << 16
-_ROUND = 1 << 18
+_STOPPING_PAUSE_SECONDS = 0.05
+_MAX_PAUSE_SECONDS = 1.0
+_PIECE_BYTES = 1 << 16
+_MAX_ROUND_BYTES = 1 << 18
 """Bytes that are taken before anything else is looked at."""
 
 
-class Keeping:
+class KeeperLoop:
     """One command from its start to the moment when it has ended or must end."""
 
-    def __init__(self, plan: Plan, tree: Tree, terminal: Terminal, log: LogWriter, signals: Waiting) -> None:
+    def __init__(
+        self, plan: KeeperPlan, tree: ProcessTree, terminal: Terminal, log: LogWriter, signals: SignalQueue
+    ) -> None:
         self.reason: str | None = None
         """Why it is ended, where it does not end by itself."""
         self._plan = plan
         self._tree = tree
         self._terminal = terminal
         self._log = log
-        self._events = Events()
+        self._events = EventPoller()
         self._namespace = tree.status.child_pid if plan.own_processes else None
         keyboard = Keyboard(terminal, tree.process_id, self._namespace)
-        self._input = Input(terminal, keyboard, self._events)
-        self._watch = Watch(plan, program=tree.process_id, own_processes=plan.own_processes)
-        self._stopping: Stopping | None = None
+        self._input = InputQueue(terminal, keyboard, self._events)
+        self._watch = UsageMonitor(plan, program=tree.process_id, own_processes=plan.own_processes)
+        self._stopping: StopSequence | None = None
         self._active = time.monotonic()
         self._over = False
-        self._server = Server(plan.folder, self._events, self._stop, self._input)
+        self._server = KeeperServer(plan.folder, self._events, self._stop, self._input)
         self._events.on(terminal.master, READ, self._on_terminal)
         self._events.on(tree.status.descriptor, READ, self._on_status)
         self._events.on(signals.descriptor, READ, lambda _ready: self._stop("stopped"))
         if tree.program_descriptor >= 0:
             self._events.on(tree.program_descriptor, READ, self._on_end)
 
-    def to_the_end(self) -> None:
+    def run(self) -> None:
         """Comes back when it has ended, or must not go on; what it started may still be there."""
         while not self._over:
             now = time.monotonic()
@@ -58,8 +60,8 @@ class Keeping:
         self._watch.close()
 
     def _look(self, now: float) -> None:
-        self._input.go_on()
-        self._server.drop_the_slow(now)
+        self._input.type_pending()
+        self._server.drop_slow_clients(now)
         if self._tree.over or self._tree.command_is_over or (self._stopping and self._stopping.is_over()):
             self._over = True
         elif now >= self._watch.next_look:
@@ -72,8 +74,8 @@ class Keeping:
             self._stop("removed")  # nobody could find it any more, nor end it
 
     def _pause(self, now: float) -> float:
-        pauses = [self._watch.next_look - now, self._input.pause(), self._server.pause(now), _LONGEST_PAUSE]
-        return min(*pauses, _PAUSE) if self._stopping else min(pauses)
+        pauses = [self._watch.next_look - now, self._input.pause(), self._server.pause(now), _MAX_PAUSE_SECONDS]
+        return min(*pauses, _STOPPING_PAUSE_SECONDS) if self._stopping else min(pauses)
 
     def _idle_at(self) -> float:
         return max(self._active, self._input.latest) + self._plan.idle
@@ -91,7 +93,7 @@ class Keeping:
     def _stop(self, reason: str) -> None:
         if self._stopping is None:
             self.reason = reason
-            self._stopping = Stopping(self._tree.process_id, self._namespace)
+            self._stopping = StopSequence(self._tree.process_id, self._namespace)
 
     def _on_terminal(self, ready: int) -> None:
         if ready & READ:
@@ -110,8 +112,8 @@ class Keeping:
 def take_printed(terminal: Terminal, log: LogWriter) -> int:
     """Writes down what the terminal has by now, up to some size; how much that was."""
     taken = bytearray()
-    while len(taken) < _ROUND:
-        data = terminal.read(_PIECE)
+    while len(taken) < _MAX_ROUND_BYTES:
+        data = terminal.read(_PIECE_BYTES)
         if not data:
             break
         taken += data

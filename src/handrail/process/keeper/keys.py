@@ -2,7 +2,7 @@
 
 import re
 
-LONGEST = 3500
+MAX_PIECE_BYTES = 3500
 """Bytes of one piece: a terminal keeps 4,095 of a line, and forgets the rest."""
 
 END_OF_FILE = b"\x04"
@@ -13,7 +13,7 @@ _TAKEN_FOR_ITSELF = re.compile(rb"[\x03\x04\x16\x1a\x1c]")
 _LITERALLY = b"\x16" + rb"\g<0>"
 
 
-def typed(data: bytes) -> bytes:
+def encode_keys(data: bytes) -> bytes:
     """The keys for some bytes, which a program gets at once, with or without the end of a line."""
     return b"".join(map(_piece, _pieces(data)))
 
@@ -22,7 +22,7 @@ def _pieces(data: bytes) -> list[bytes]:
     """Each ends with a line, or is short enough to be pushed on before it does."""
     pieces: list[bytes] = []
     for line in _lines(data):
-        pieces += [line[start : start + LONGEST] for start in range(0, len(line), LONGEST)]
+        pieces += [line[start : start + MAX_PIECE_BYTES] for start in range(0, len(line), MAX_PIECE_BYTES)]
     return pieces
 
 

@@ -7,23 +7,23 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-from handrail.policy.network.listed import Listed
+from handrail.policy.network.listed import Allowlist
 from handrail.process.keeper.files import ATTEMPTS
 from handrail.sandbox.proxy.attempt import Attempt
 from handrail.sandbox.proxy.proxy import Proxy
 
-_MOST_BLOCKED = 1_000
+_MAX_BLOCKED_ATTEMPTS = 1_000
 """Attempts that are written down although nothing was let through: who tries more often tells nothing new."""
-_MOST_BYTES = 16 << 20
+_MAX_FILE_BYTES = 16 << 20
 """Of the whole file. What is not written down is not let through, so that is the end of its network."""
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
-def network(session: int, folder: str, allow: list[str]) -> Generator[None]:
+def serve_network(session: int, folder: str, allow: list[str]) -> Generator[None]:
     """Runs a proxy that listens in a folder, which it removes at the end; OSError and ValueError where it cannot."""
     attempts = _Attempts(session)
-    proxy = Proxy(folder, Listed.from_entries(allow), attempts.add)
+    proxy = Proxy(folder, Allowlist.from_entries(allow), attempts.add)
     try:
         yield
     finally:
@@ -39,7 +39,7 @@ class _Attempts:
     def __init__(self, session: int) -> None:
         self._descriptor = os.open(ATTEMPTS, _APPEND, 0o600, dir_fd=session)
         self._lock = threading.Lock()
-        self._blocked_left = _MOST_BLOCKED
+        self._blocked_left = _MAX_BLOCKED_ATTEMPTS
 
     def add(self, attempt: Attempt) -> None:
         """OSError where there is no room for it: the proxy then lets nothing through."""
@@ -51,7 +51,7 @@ class _Attempts:
 
     def _write(self, line: bytes) -> None:
         before = os.fstat(self._descriptor).st_size
-        if before + len(line) > _MOST_BYTES or os.write(self._descriptor, line) < len(line):
+        if before + len(line) > _MAX_FILE_BYTES or os.write(self._descriptor, line) < len(line):
             os.ftruncate(self._descriptor, before)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -4,7 +4,7 @@ import marshal
 import os
 
 
-class Plan:
+class KeeperPlan:
     """One command to keep; text that is no UTF-8 is in bytes."""
 
     def __init__(
@@ -18,7 +18,7 @@ class Plan:
         status: int,
         lifeline: int,
         folder: int,
-        told: int,
+        ready_fd: int,
         record: dict[str, str],
         memory: int,
         processes: int,
@@ -41,7 +41,7 @@ class Plan:
         self.lifeline = lifeline
         self.folder = folder
         """A descriptor of the folder, which holds its lock: as long as the keeper lives, whatever becomes of it."""
-        self.told = told
+        self.ready_fd = ready_fd
         """The end of a pipe on which the keeper says, once, how the start went."""
         self.record = record
         """What is known already: the id, the command, the folder it runs in, whose it is."""
@@ -68,8 +68,8 @@ class Plan:
         return descriptor
 
     @staticmethod
-    def read(descriptor: int) -> "Plan":
+    def read(descriptor: int) -> "KeeperPlan":
         """The plan that `write` left; closes the descriptor."""
         with open(descriptor, "rb") as file:
             # Written by this very interpreter a moment ago, into a file that nobody else has.
-            return Plan(**marshal.loads(file.read()))  # noqa: S302
+            return KeeperPlan(**marshal.loads(file.read()))  # noqa: S302

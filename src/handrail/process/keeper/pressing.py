@@ -6,7 +6,7 @@ unless the command has made a group of its own, as shells do that people type in
 """
 
 from handrail.kernel.signals import INTERRUPT, QUIT, STOP_KEY
-from handrail.process.keeper.signalling import signal_process, tree_below
+from handrail.process.keeper.signalling import list_live_descendants, signal_process
 from handrail.process.keeper.terminal import Terminal
 
 _SIGNALS = {b"\x03": INTERRUPT, b"\x1c": QUIT, b"\x1a": STOP_KEY}
@@ -20,13 +20,13 @@ class Keyboard:
         self._program = program
         self._namespace = namespace
 
-    def press(self, key: bytes) -> bytes:
+    def send_key(self, key: bytes) -> bytes:
         """Presses it; the key itself where it has to be typed."""
         number = _SIGNALS.get(key)
         shared = self._namespace is not None and self._terminal.foreground() == self._program
         if number is None or not shared or not self._terminal.signals():
             return key
-        for process in tree_below(self._program, self._namespace):
+        for process in list_live_descendants(self._program, self._namespace):
             if process.group == self._program:
                 signal_process(process, number)
         return b""

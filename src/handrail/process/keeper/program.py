@@ -7,50 +7,50 @@ import select
 import signal
 import time
 
-from handrail.kernel.process_table import process_at, read_entry
-from handrail.kernel.signals import TERMINATE, Waiting, forget_inherited
+from handrail.kernel.process_table import find_process, read_entry
+from handrail.kernel.signals import TERMINATE, SignalQueue, forget_inherited
 from handrail.process.control_group import ControlGroup
 from handrail.process.keeper.files import BOOT, Json, remove, write_crash, write_end, write_record
-from handrail.process.keeper.keeping import Keeping, take_printed
-from handrail.process.keeper.plan import Plan
-from handrail.process.keeper.signalling import tree_below
+from handrail.process.keeper.keeping import KeeperLoop, take_printed
+from handrail.process.keeper.plan import KeeperPlan
+from handrail.process.keeper.signalling import list_live_descendants
 from handrail.process.keeper.spawning import spawn
 from handrail.process.keeper.terminal import Terminal
 from handrail.process.keeper.writing_log import LogWriter
-from handrail.process.tree import Tree
+from handrail.process.tree import ProcessTree
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.probing.control_groups import usable_parent
+from handrail.sandbox.probing.control_groups import find_parent_group
 
-_PATIENCE = 20.0
+_SANDBOX_START_SECONDS = 20.0
 """Seconds for the sandbox to be made, on a machine that has much else to do."""
-_MOST_OF_THE_REST = 1 << 24
+_MAX_REST_BYTES = 1 << 24
 
 
 def run(descriptor: int) -> None:
     """Keeps what the plan behind the descriptor says, to its end."""
-    plan = Plan.read(descriptor)
-    for own in (plan.status, plan.lifeline, plan.folder, plan.told):
+    plan = KeeperPlan.read(descriptor)
+    for own in (plan.status, plan.lifeline, plan.folder, plan.ready_fd):
         os.set_inheritable(own, False)
     forget_inherited()
     for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
         signal.signal(ignored, signal.SIG_IGN)
     try:
-        _keep(plan, Waiting((TERMINATE,)))
+        _keep(plan, SignalQueue((TERMINATE,)))
     except BaseException as error:
         number = error.errno if isinstance(error, OSError) else None
         _tell(plan, {"errno": number or 0, "error": str(error)})
         write_crash(plan.folder)
 
 
-def _keep(plan: Plan, signals: Waiting) -> None:
-    with _launch_of(plan) as launch, ControlGroup(plan, usable_parent()) as group, contextlib.ExitStack() as opened:
-        launch.argv = group.joined(launch.argv)
+def _keep(plan: KeeperPlan, signals: SignalQueue) -> None:
+    with _launch_of(plan) as launch, ControlGroup(plan, find_parent_group()) as group, contextlib.ExitStack() as opened:
+        launch.argv = group.wrap_argv(launch.argv)
         terminal = opened.enter_context(contextlib.closing(Terminal()))
         if plan.proxy is not None:
-            from handrail.process.keeper.network import network  # noqa: PLC0415  few have one
+            from handrail.process.keeper.network import serve_network  # noqa: PLC0415  few have one
 
-            opened.enter_context(network(plan.folder, plan.proxy[0], plan.proxy[1:]))
-        with Tree(launch) as tree:
+            opened.enter_context(serve_network(plan.folder, plan.proxy[0], plan.proxy[1:]))
+        with ProcessTree(launch) as tree:
             tree.start(lambda launch: spawn(launch, terminal))
             if not _has_begun(tree, own_processes=plan.own_processes):
                 tree.end()
@@ -59,22 +59,24 @@ def _keep(plan: Plan, signals: Waiting) -> None:
             _keep_on(plan, tree, terminal, signals, group)
 
 
-def _keep_on(plan: Plan, tree: Tree, terminal: Terminal, signals: Waiting, group: ControlGroup) -> None:
+def _keep_on(
+    plan: KeeperPlan, tree: ProcessTree, terminal: Terminal, signals: SignalQueue, group: ControlGroup
+) -> None:
     log = LogWriter(plan.folder, head=plan.head, kept=plan.kept, segment=plan.segment)
-    keeping = Keeping(plan, tree, terminal, log, signals)
+    keeping = KeeperLoop(plan, tree, terminal, log, signals)
     write_record(plan.folder, _record(plan, tree))
     if not _tell(plan, {"pid": os.getpid()}):  # nobody knows of it, and nobody ever will
         tree.end()
         remove(plan.folder, plan.record["id"])
         return
-    keeping.to_the_end()
+    keeping.run()
     gone = tree.end()
     terminal.hang_up()
     _take_rest(terminal, log)
-    write_end(plan.folder, _end(keeping, tree, log, group.fired(), gone=gone))
+    write_end(plan.folder, _end(keeping, tree, log, group.list_fired_limits(), gone=gone))
 
 
-def _launch_of(plan: Plan) -> Launch:
+def _launch_of(plan: KeeperPlan) -> Launch:
     return Launch(
         tier=plan.tier,
         argv=tuple(map(os.fsdecode, plan.arguments)),
@@ -86,11 +88,11 @@ def _launch_of(plan: Plan) -> Launch:
     )
 
 
-def _has_begun(tree: Tree, *, own_processes: bool) -> bool:
+def _has_begun(tree: ProcessTree, *, own_processes: bool) -> bool:
     """Waits until the command's own program runs, or has run; whether it came to that."""
     poller = select.poll()
     poller.register(tree.status.descriptor, select.POLLIN)
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _SANDBOX_START_SECONDS
     while not tree.status.over and time.monotonic() < until:
         first = tree.status.child_pid
         if tree.status.exit_code is not None or (first and not (own_processes and _still_sets_up(tree, first))):
@@ -100,13 +102,13 @@ def _has_begun(tree: Tree, *, own_processes: bool) -> bool:
     return tree.status.exit_code is not None
 
 
-def _still_sets_up(tree: Tree, first: int) -> bool:
+def _still_sets_up(tree: ProcessTree, first: int) -> bool:
     """Whether there is nobody in the namespace but bubblewrap, which may yet fail to make it."""
-    names = (read_entry(f"/proc/{process.number}/comm") for process in tree_below(tree.process_id, first))
+    names = (read_entry(f"/proc/{process.number}/comm") for process in list_live_descendants(tree.process_id, first))
     return all(name in {b"bwrap\n", b""} for name in names)
 
 
-def _record(plan: Plan, tree: Tree) -> Json:
+def _record(plan: KeeperPlan, tree: ProcessTree) -> Json:
     with open(BOOT, encoding="ascii") as file:
         boot = file.read().strip()
     first = tree.status.child_pid or 0
@@ -124,11 +126,11 @@ def _record(plan: Plan, tree: Tree) -> Json:
 
 def _named(process: int) -> list[int]:
     """A process so that it cannot be taken for another: by its number and since when it runs."""
-    found = process_at(process)
+    found = find_process(process)
     return [process, found.started if found else 0]
 
 
-def _end(keeping: Keeping, tree: Tree, log: LogWriter, held_to: list[str], *, gone: bool) -> Json:
+def _end(keeping: KeeperLoop, tree: ProcessTree, log: LogWriter, held_to: list[str], *, gone: bool) -> Json:
     reason = keeping.reason or (held_to[0] if held_to else None)
     return {
         "ended": time.time(),
@@ -142,7 +144,7 @@ def _end(keeping: Keeping, tree: Tree, log: LogWriter, held_to: list[str], *, go
 
 def _take_rest(terminal: Terminal, log: LogWriter) -> None:
     """What is still in the terminal; no more than that, somebody who got away may print for ever."""
-    enough = log.size + _MOST_OF_THE_REST
+    enough = log.size + _MAX_REST_BYTES
     while log.size < enough and take_printed(terminal, log):
         pass
     log.close()
@@ -153,9 +155,9 @@ def _printed(terminal: Terminal) -> str:
     return terminal.read(4096).decode("utf-8", "replace")
 
 
-def _tell(plan: Plan, document: Json) -> bool:
+def _tell(plan: KeeperPlan, document: Json) -> bool:
     """Says how the start went; whether somebody is there who listens."""
-    told, plan.told = plan.told, -1
+    told, plan.ready_fd = plan.ready_fd, -1
     if told < 0:
         return False
     try:

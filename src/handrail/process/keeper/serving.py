@@ -11,40 +11,40 @@ import struct
 import time
 from collections.abc import Callable
 
-from handrail.process.keeper.events import ENDED, READ, Events
+from handrail.process.keeper.events import ENDED, READ, EventPoller
 from handrail.process.keeper.files import SOCKET, VERSION, Json
-from handrail.process.keeper.input import Input, Writing
+from handrail.process.keeper.input import InputQueue, PendingInput
 
-_LONGEST = 4096
-_PIECE = 1 << 16
-_MOST_CLIENTS = 64
-_PATIENCE = 10.0
+_MAX_REQUEST_BYTES = 4096
+_PIECE_BYTES = 1 << 16
+_MAX_CLIENTS = 64
+_REQUEST_SECONDS = 10.0
 """Seconds in which a request has to come."""
 _CREDENTIALS = struct.Struct("3i")
 
 
-class Server:
+class KeeperServer:
     """Listens in the folder, for this user alone."""
 
-    def __init__(self, folder: int, events: Events, stop: Callable[[str], None], typing: Input) -> None:
+    def __init__(self, folder: int, events: EventPoller, stop: Callable[[str], None], typing: InputQueue) -> None:
         self._events = events
         self._stop = stop
         self._input = typing
-        self._clients: dict[int, _Client] = {}
+        self._clients: dict[int, _KeeperClient] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         before = os.umask(0o177)
         try:
             self._socket.bind(f"/proc/self/fd/{folder}/{SOCKET}")  # a path has 108 bytes, a folder's may be longer
         finally:
             os.umask(before)
-        self._socket.listen(_MOST_CLIENTS)
+        self._socket.listen(_MAX_CLIENTS)
         events.on(self._socket.fileno(), READ, self._accept)
 
     def pause(self, now: float) -> float:
         """Seconds until somebody has been waited for long enough."""
         return min((client.until - now for client in self._clients.values()), default=3600.0)
 
-    def drop_the_slow(self, now: float) -> None:
+    def drop_slow_clients(self, now: float) -> None:
         """Closes connections on which no request has come."""
         for client in [client for client in self._clients.values() if client.until <= now]:
             self._close(client)
@@ -54,18 +54,20 @@ class Server:
             connection, _ = self._socket.accept()
         except OSError:
             return
-        if len(self._clients) >= _MOST_CLIENTS or not _is_ours(connection):
+        if len(self._clients) >= _MAX_CLIENTS or not _is_ours(connection):
             connection.close()
             return
-        client = _Client(connection)
+        client = _KeeperClient(connection)
         self._clients[connection.fileno()] = client
         self._events.on(connection.fileno(), READ, lambda ready: self._take(client, ready))
 
-    def _take(self, client: "_Client", ready: int) -> None:
+    def _take(self, client: "_KeeperClient", ready: int) -> None:
         if client.waits:
             self._look_who_waits(client)
         elif client.answered:
-            if not client.receive(_PIECE):  # what it still had to say is not wanted, but lost would be our answer too
+            if not client.receive(
+                _PIECE_BYTES
+            ):  # what it still had to say is not wanted, but lost would be our answer too
                 self._close(client)
         elif client.writing is None:
             self._take_request(client)
@@ -74,17 +76,17 @@ class Server:
         else:
             self._events.change(client.descriptor, 0)  # there is something to be fetched now
 
-    def _take_request(self, client: "_Client") -> None:
-        data = client.receive(_LONGEST)
+    def _take_request(self, client: "_KeeperClient") -> None:
+        data = client.receive(_MAX_REQUEST_BYTES)
         client.request += data
         line, newline, rest = client.request.partition(b"\n")
         if newline:
             client.request = rest
             self._do(client, line)
-        elif not data or len(client.request) >= _LONGEST:
+        elif not data or len(client.request) >= _MAX_REQUEST_BYTES:
             self._close(client)
 
-    def _do(self, client: "_Client", line: bytes) -> None:
+    def _do(self, client: "_KeeperClient", line: bytes) -> None:
         try:
             asked = json.loads(line)
             version, what = asked["v"], asked["do"]
@@ -102,7 +104,7 @@ class Server:
         except (ValueError, KeyError, TypeError):
             self._answer(client, {"error": "request"})
 
-    def _write(self, client: "_Client", size: int, *, eof: bool) -> None:
+    def _write(self, client: "_KeeperClient", size: int, *, eof: bool) -> None:
         def fetch(most: int) -> bytes:
             data = client.fetch(most)
             self._events.change(client.descriptor, 0 if data else READ)
@@ -113,28 +115,28 @@ class Server:
             self._answer(client, {"taken": taken} if complete else {"error": "not taken", "taken": taken})
 
         client.until = float("inf")  # who waits for its turn is waited for
-        client.writing = Writing(max(0, size), eof=eof, fetch=fetch, done=done)
+        client.writing = PendingInput(max(0, size), eof=eof, fetch=fetch, done=done)
         self._events.change(client.descriptor, 0)
         self._input.add(client.writing)
 
-    def _begin_waiting(self, client: "_Client") -> None:
+    def _begin_waiting(self, client: "_KeeperClient") -> None:
         """Somebody waits for the command, and nobody else knows of it yet."""
         self._answer(client, {})
         client.waits, client.until = True, float("inf")
 
-    def _look_who_waits(self, client: "_Client") -> None:
+    def _look_who_waits(self, client: "_KeeperClient") -> None:
         let_go = client.receive(1)
         self._close(client)
         if not let_go:  # they are gone, and it with them
             self._stop("session")
 
-    def _answer(self, client: "_Client", answer: Json) -> None:
+    def _answer(self, client: "_KeeperClient", answer: Json) -> None:
         client.send(json.dumps({"v": VERSION, **answer}).encode() + b"\n")
         client.answered = True
-        client.until = time.monotonic() + _PATIENCE
+        client.until = time.monotonic() + _REQUEST_SECONDS
         self._events.change(client.descriptor, READ)
 
-    def _close(self, client: "_Client") -> None:
+    def _close(self, client: "_KeeperClient") -> None:
         if self._clients.pop(client.descriptor, None) is not None:
             self._events.off(client.descriptor)
             if client.writing is not None:
@@ -142,17 +144,17 @@ class Server:
             client.connection.close()
 
 
-class _Client:
+class _KeeperClient:
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         self.connection = connection
         self.descriptor = connection.fileno()
         self.request = b""
-        self.writing: Writing | None = None
+        self.writing: PendingInput | None = None
         self.answered = False
         self.waits = False
         """Whether it stays for as long as somebody waits for the command: any byte lets go of it."""
-        self.until = time.monotonic() + _PATIENCE
+        self.until = time.monotonic() + _REQUEST_SECONDS
 
     def fetch(self, size: int) -> bytes:
         """Bytes to be written: those that came with the request, then those that have come since."""

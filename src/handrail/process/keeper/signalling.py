@@ -2,28 +2,28 @@
 
 import os
 
-from handrail.kernel.process_table import Process, descendants, process_at
+from handrail.kernel.process_table import ProcessStat, find_process, list_descendants
 from handrail.kernel.signals import send
 
 
-def tree_below(program: int, namespace: int | None) -> list[Process]:
+def list_live_descendants(program: int, namespace: int | None) -> list[ProcessStat]:
     """All that the command has started and that lives: not the launched program, nor what is first in its
     namespace, where it has one."""
     try:
-        found = descendants(program)
+        found = list_descendants(program)
     except OSError:  # there is no descriptor left to look with
         return []
     return [process for process in found if not process.dead and process.number != namespace]
 
 
-def signal_process(process: Process, number: int) -> bool:
+def signal_process(process: ProcessStat, number: int) -> bool:
     """Whether it was there and could be reached."""
     try:
         handle = os.pidfd_open(process.number)
     except OSError:
         return False
     try:
-        now = process_at(process.number)
+        now = find_process(process.number)
         return now is not None and now.started == process.started and send(handle, number)
     finally:
         os.close(handle)

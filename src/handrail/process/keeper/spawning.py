@@ -10,7 +10,7 @@ _CHANGED = (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
 """What a keeper, or the interpreter, ignores; what is started is to have them as they are in a new login."""
 
 
-class Child:
+class SpawnedProcess:
     """A program that was started; Tree asks it how it ended."""
 
     def __init__(self, process: int) -> None:
@@ -33,7 +33,7 @@ class Child:
         return self._returned
 
 
-def spawn(launch: Launch, terminal: Terminal) -> Child:
+def spawn(launch: Launch, terminal: Terminal) -> SpawnedProcess:
     """Starts it as the first of a new session; OSError where it cannot be."""
     for descriptor in launch.inherited:
         os.set_inheritable(descriptor, True)
@@ -52,4 +52,4 @@ def spawn(launch: Launch, terminal: Terminal) -> Child:
         setsigmask=(),
         setsigdef=_CHANGED,
     )
-    return Child(process)
+    return SpawnedProcess(process)

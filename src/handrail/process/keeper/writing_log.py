@@ -8,12 +8,12 @@ import contextlib
 import os
 import time
 
-from handrail.process.keeper.files import log_name
+from handrail.process.keeper.files import format_log_name
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_PAUSE = 0.5
+_RETRY_SECONDS = 0.5
 """Seconds after which a disk that was full is tried again."""
-_MOST_FILES = 256
+_MAX_FILES = 256
 """Of the end: a disk that is full now and then would make many small ones."""
 
 
@@ -65,14 +65,14 @@ class LogWriter:
     def _open(self) -> None:
         if time.monotonic() < self._again:
             raise OSError(None, self.trouble)
-        self._descriptor = os.open(log_name(self.size), _NEW, 0o600, dir_fd=self._folder)
+        self._descriptor = os.open(format_log_name(self.size), _NEW, 0o600, dir_fd=self._folder)
         self._begin = self.size
         self._room = self._head - self.size if self.size < self._head else self._segment
 
     def _dropped(self, data: memoryview, error: OSError) -> int:
         self.trouble = error.strerror or self.trouble or "the disk"
         if time.monotonic() >= self._again:
-            self._again = time.monotonic() + _PAUSE
+            self._again = time.monotonic() + _RETRY_SECONDS
         if self._descriptor >= 0:
             self._finish()
         self.size += len(data)
@@ -89,11 +89,11 @@ class LogWriter:
     def _forget_oldest(self) -> None:
         """As many as can go while what is left is still enough."""
         total = sum(size for _, size in self._old)
-        while self._old and (total - self._old[0][1] >= self._kept or len(self._old) > _MOST_FILES):
+        while self._old and (total - self._old[0][1] >= self._kept or len(self._old) > _MAX_FILES):
             begin, size = self._old.pop(0)
             total -= size
             self._remove(begin)
 
     def _remove(self, begin: int) -> None:
         with contextlib.suppress(OSError):  # it was cleared
-            os.unlink(log_name(begin), dir_fd=self._folder)
+            os.unlink(format_log_name(begin), dir_fd=self._folder)

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from handrail.process.keeper.files import SOCKET, VERSION, Json
 
-_PIECE = 1 << 16
-_LONGEST_ANSWER = 4096
+_PIECE_BYTES = 1 << 16
+_MAX_ANSWER_BYTES = 4096
 
 
 class NoKeeperError(Exception):
@@ -25,7 +25,7 @@ def ask(folder: str, request: Json, data: bytes = b"", *, seconds: float) -> Jso
 
 
 @contextmanager
-def waiting(folder: str, *, seconds: float) -> Generator[Callable[[], None]]:
+def bind_to_caller(folder: str, *, seconds: float) -> Generator[Callable[[], None]]:
     """Meanwhile the command ends with this process, however that ends; what is given lets go of it."""
     with ExitStack() as opened:
         try:
@@ -76,12 +76,12 @@ def _exchanged(connection: socket.socket, data: bytes, seconds: float) -> Json:
         if not ready:
             raise NoKeeperError("no answer")
         if ready[0][1] & ~select.POLLOUT:
-            said = connection.recv(_LONGEST_ANSWER)
+            said = connection.recv(_MAX_ANSWER_BYTES)
             if not said:
                 raise NoKeeperError("it ended")
             answer += said
         elif rest:
-            rest = rest[connection.send(rest[:_PIECE]) :]
+            rest = rest[connection.send(rest[:_PIECE_BYTES]) :]
             until = time.monotonic() + seconds
         if not rest:
             poller.modify(connection, select.POLLIN)

@@ -7,20 +7,20 @@ import threading
 import time
 from typing import Self
 
-from handrail.process.sessions.reaching import Inside
+from handrail.process.sessions.reaching import NamespaceConnector
 from handrail.process.sessions.session import ProcessSession
 
-MOST = 64
+MAX_CONNECTIONS = 64
 """Connections at a time; more of them wait until one has ended."""
-_PAUSE = 0.2
-_PIECE = 1 << 16
-_DONE_WITHIN = 5.0
+_PAUSE_SECONDS = 0.2
+_PIECE_BYTES = 1 << 16
+_DONE_WITHIN_SECONDS = 5.0
 
 
-class Forwarding:
+class PortForwarder:
     """What comes to a socket that listens here goes on to who is inside."""
 
-    def __init__(self, session: ProcessSession, inside: Inside, listener: socket.socket) -> None:
+    def __init__(self, session: ProcessSession, inside: NamespaceConnector, listener: socket.socket) -> None:
         self._session = session
         self._inside = inside
         self._listener = listener
@@ -33,19 +33,19 @@ class Forwarding:
         for one in self._open:
             one.end()
 
-    def until_it_ends(self) -> None:
+    def run(self) -> None:
         """Comes back when the process session has ended, and what it had answered until then has arrived."""
         poll = select.poll()
         poll.register(self._listener, select.POLLIN)
         while self._session.running:
             self._open = [one for one in self._open if one.is_open]
             if self._open:
-                self._session.log.count_as_asked()
-            if len(self._open) >= MOST:
-                time.sleep(_PAUSE)
-            elif poll.poll(_PAUSE * 1000):
+                self._session.log.mark_asked()
+            if len(self._open) >= MAX_CONNECTIONS:
+                time.sleep(_PAUSE_SECONDS)
+            elif poll.poll(_PAUSE_SECONDS * 1000):
                 self._take()
-        until = time.monotonic() + _DONE_WITHIN
+        until = time.monotonic() + _DONE_WITHIN_SECONDS
         for one in self._open:
             one.let_arrive(until - time.monotonic())
 
@@ -58,7 +58,7 @@ class Forwarding:
 class _Connection:
     """One, in two threads: each carries one way, so that either side may end its own and go on listening."""
 
-    def __init__(self, client: socket.socket, inside: Inside) -> None:
+    def __init__(self, client: socket.socket, inside: NamespaceConnector) -> None:
         self._client = client
         self._inside = inside
         self._server: socket.socket | None = None
@@ -80,11 +80,11 @@ class _Connection:
         for side in (self._client, self._server):
             if side is not None:
                 _shut(side, socket.SHUT_RDWR)
-        self._answers.join(_DONE_WITHIN)
+        self._answers.join(_DONE_WITHIN_SECONDS)
 
     def _carry(self) -> None:
         with self._client as client:
-            self._server = self._inside.connected()
+            self._server = self._inside.connect()
             if self._server is not None:
                 with self._server as server:
                     self._carry_both_ways(client, server)
@@ -101,7 +101,7 @@ def _carry(source: socket.socket, target: socket.socket) -> None:
     """All that comes, then the end of it. Where it was broken off nothing goes the other way either."""
     while True:
         try:
-            data = source.recv(_PIECE)
+            data = source.recv(_PIECE_BYTES)
         except OSError:
             _shut(source, socket.SHUT_RDWR)
             _shut(target, socket.SHUT_RDWR)

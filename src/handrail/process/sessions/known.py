@@ -7,20 +7,20 @@ import msgspec
 
 from handrail.process.keeper.files import BOOT, END, RECORD
 from handrail.protocol.process import ProcessState
-from handrail.protocol.reading import from_json
+from handrail.protocol.reading import decode_json
 from handrail.store.locked_folder import is_locked
 
 _Kind = TypeVar("_Kind")
 
 
-class Named(NamedTuple):
+class ProcessIdentity(NamedTuple):
     """A process so that it cannot be taken for another: by its number and since when it runs."""
 
     number: int
     started: int
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
+class KeeperRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What a keeper writes down when it begins."""
 
     v: int
@@ -30,14 +30,14 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     session_id: str
     started: float
     boot: str
-    keeper: Named
-    program: Named
-    first: Named
+    keeper: ProcessIdentity
+    program: ProcessIdentity
+    first: ProcessIdentity
     own_processes: bool
     proxy: str | None = None
 
 
-class End(msgspec.Struct, frozen=True, kw_only=True):
+class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
     """And when it ends."""
 
     v: int
@@ -47,31 +47,31 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 0
 
 
-def read_record(folder: str) -> Record | None:
+def read_record(folder: str) -> KeeperRecord | None:
     """None where there is none: it is not started yet, or never was."""
-    return _read(os.path.join(folder, RECORD), Record)
+    return _read(os.path.join(folder, RECORD), KeeperRecord)
 
 
-def read_end(folder: str) -> End | None:
+def read_end(folder: str) -> ExitRecord | None:
     """None where it runs, or its keeper was killed."""
-    return _read(os.path.join(folder, END), End)
+    return _read(os.path.join(folder, END), ExitRecord)
 
 
-def state_of(folder: str) -> ProcessState:
+def read_state(folder: str) -> ProcessState:
     """A keeper holds the lock of its folder as long as it lives: no number can be another's, no clock wrong."""
     if os.path.exists(os.path.join(folder, END)):
         return "ended"
-    if is_kept(folder):
+    if has_keeper(folder):
         return "running"
     return "ended" if os.path.exists(os.path.join(folder, END)) else "lost"  # it may have ended meanwhile
 
 
-def is_kept(folder: str) -> bool:
+def has_keeper(folder: str) -> bool:
     """Whether its keeper, or who is just starting one, lives."""
     return is_locked(folder)
 
 
-def this_boot() -> str:
+def read_boot_id() -> str:
     """What no other start of the machine has: numbers of processes mean something only together with it."""
     with open(BOOT, encoding="ascii") as file:
         return file.read().strip()
@@ -80,6 +80,6 @@ def this_boot() -> str:
 def _read(path: str, kind: type[_Kind]) -> _Kind | None:
     try:
         with open(path, "rb") as file:
-            return from_json(file.read(), kind)
+            return decode_json(file.read(), kind)
     except (OSError, msgspec.DecodeError):
         return None

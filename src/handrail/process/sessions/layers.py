@@ -1,4 +1,4 @@
-"""The layer of a command that goes on after its call: noted in its folder, and gone with it."""
+"""The overlay of a command that goes on after its call: noted in its folder, and gone with it."""
 
 import contextlib
 import os
@@ -6,45 +6,45 @@ import os
 import msgspec
 
 from handrail.protocol.process import ProcessRecord
-from handrail.protocol.reading import from_json
+from handrail.protocol.reading import decode_json
 from handrail.protocol.result import SandboxUsed
-from handrail.sandbox.layer.owner import taken_back
+from handrail.sandbox.layer.owner import reclaim
 
 NOTE = "layer"
 _SETTLED = "settled"
 _STOPPED = "what it changed was dropped, since it did not come to its end"
 
 
-class Yielded(msgspec.Struct, frozen=True):
+class OverlayNote(msgspec.Struct, frozen=True):
     """What has to be known of it when it ends."""
 
     layer: str
-    """The folder of its layer."""
+    """The folder of its overlay."""
     call_id: str
     """The call that started it."""
     sandbox: SandboxUsed
 
 
-def note_of(yielded: Yielded) -> dict[str, str]:
+def build_note(yielded: OverlayNote) -> dict[str, str]:
     """The file that lies in its folder from the beginning."""
     return {NOTE: msgspec.json.encode(yielded).decode()}
 
 
-def read_note(folder: str) -> Yielded | None:
+def read_note(folder: str) -> OverlayNote | None:
     """None for one that works on the real tree."""
     try:
         with open(os.path.join(folder, NOTE), "rb") as file:
-            return from_json(file.read(), Yielded)
+            return decode_json(file.read(), OverlayNote)
     except (OSError, msgspec.DecodeError):
         return None
 
 
 def is_settled(folder: str) -> bool:
-    """Whether nothing is left to be kept or dropped."""
+    """Whether nothing is left to be committed or dropped."""
     return not os.path.exists(os.path.join(folder, NOTE)) or os.path.exists(os.path.join(folder, _SETTLED))
 
 
-def settled_words(folder: str) -> str | None:
+def read_settlement(folder: str) -> str | None:
     """What became of what it changed; None where that is not settled, or there is nothing to settle."""
     try:
         with open(os.path.join(folder, _SETTLED), encoding="utf-8") as file:
@@ -54,12 +54,12 @@ def settled_words(folder: str) -> str | None:
 
 
 def settle(folder: str, words: str) -> None:
-    """Notes what became of it, at once; then the layer goes."""
+    """Notes what became of it, at once; then the overlay is removed."""
     path = os.path.join(folder, _SETTLED)
     with open(f"{path}.new", "w", encoding="utf-8") as file:
         file.write(words)
     os.replace(f"{path}.new", path)
-    remove_layer(folder)
+    remove_overlay(folder)
 
 
 def drop_unfinished(folder: str, record: ProcessRecord) -> bool:
@@ -70,11 +70,11 @@ def drop_unfinished(folder: str, record: ProcessRecord) -> bool:
     return True
 
 
-def remove_layer(folder: str) -> None:
-    """Removes the layer of one that is settled, or forgotten. Can be repeated."""
+def remove_overlay(folder: str) -> None:
+    """Removes the overlay of one that is settled, or forgotten. Can be repeated."""
     note = read_note(folder)
     if note is not None:
         with contextlib.suppress(OSError):
-            layer = taken_back(note.layer)
-            if layer is not None:
-                layer.remove()
+            overlay = reclaim(note.layer)
+            if overlay is not None:
+                overlay.remove()

@@ -5,13 +5,13 @@ import os
 from collections.abc import Generator, Iterator
 from typing import NamedTuple
 
-from handrail.process.keeper.files import ASKED, CLEARED, END, LOG, log_name, make_empty, read_json
-from handrail.process.sessions.known import is_kept
+from handrail.process.keeper.files import ASKED, CLEARED, END, LOG, format_log_name, make_empty, read_json
+from handrail.process.sessions.known import has_keeper
 
-_PIECE = 1 << 18
+_PIECE_BYTES = 1 << 18
 
 
-class _Part(NamedTuple):
+class _LogPart(NamedTuple):
     begin: int
     end: int
 
@@ -41,7 +41,7 @@ class ProcessLog:
         """All that is kept: the beginning, then the end, in pieces."""
         position, size = 0, self.size
         while position < size:
-            found, data = self.read_from(position, min(_PIECE, size - position))
+            found, data = self.read_from(position, min(_PIECE_BYTES, size - position))
             if not data or found >= size:
                 return
             yield data[: size - found]
@@ -58,7 +58,7 @@ class ProcessLog:
         with _opened(self._path) as folder:
             return _read_from(folder, max(0, _size(folder, _parts(folder)) - limit), limit)[1]
 
-    def count_as_asked(self) -> None:
+    def mark_asked(self) -> None:
         """Somebody uses it in another way than by its log: it is not idle."""
         with _opened(self._path) as folder:
             _say_that_somebody_asked(folder)
@@ -69,8 +69,8 @@ class ProcessLog:
             parts = _parts(folder)
             size = _size(folder, parts)
             make_empty(folder, f"{CLEARED}{size:020d}")
-            for part in parts[:-1] if is_kept(self._path) else parts:  # the last one may be written to
-                _remove(folder, log_name(part.begin))
+            for part in parts[:-1] if has_keeper(self._path) else parts:  # the last one may be written to
+                _remove(folder, format_log_name(part.begin))
             for name in _names(folder, CLEARED)[:-1]:
                 _remove(folder, name)
 
@@ -87,7 +87,7 @@ def _read_from(folder: int, position: int, limit: int) -> tuple[int, bytes]:
             return start, b"".join(_stretch(folder, parts[parts.index(part) :], start, limit))
 
 
-def _stretch(folder: int, parts: list[_Part], start: int, limit: int) -> Iterator[bytes]:
+def _stretch(folder: int, parts: list[_LogPart], start: int, limit: int) -> Iterator[bytes]:
     """Bytes of files that follow each other without a gap; FileNotFoundError where the first is gone."""
     for number, part in enumerate(parts):
         if part.begin > start or limit <= 0:
@@ -104,25 +104,25 @@ def _stretch(folder: int, parts: list[_Part], start: int, limit: int) -> Iterato
             return
 
 
-def _read(folder: int, part: _Part, start: int, limit: int) -> bytes:
-    descriptor = os.open(log_name(part.begin), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+def _read(folder: int, part: _LogPart, start: int, limit: int) -> bytes:
+    descriptor = os.open(format_log_name(part.begin), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         return os.pread(descriptor, min(limit, part.end - start), start - part.begin)
     finally:
         os.close(descriptor)
 
 
-def _parts(folder: int) -> list[_Part]:
+def _parts(folder: int) -> list[_LogPart]:
     """The files, in order."""
-    parts: list[_Part] = []
+    parts: list[_LogPart] = []
     for name in _names(folder, LOG):
         with contextlib.suppress(OSError):
             begin = int(name.removeprefix(LOG))
-            parts.append(_Part(begin, begin + os.stat(name, dir_fd=folder).st_size))
+            parts.append(_LogPart(begin, begin + os.stat(name, dir_fd=folder).st_size))
     return parts
 
 
-def _size(folder: int, parts: list[_Part]) -> int:
+def _size(folder: int, parts: list[_LogPart]) -> int:
     """Who has ended says it; while it runs it is where the last file ends, and at least what was cleared."""
     end = read_json(folder, END) or {}
     said = end.get("size")

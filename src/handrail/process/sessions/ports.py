@@ -4,8 +4,8 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 
-from handrail.kernel.process_table import Process, descendants, process_at, read_entry
-from handrail.process.sessions.known import Named, Record
+from handrail.kernel.process_table import ProcessStat, find_process, list_descendants, read_entry
+from handrail.process.sessions.known import KeeperRecord, ProcessIdentity
 from handrail.sandbox.proxy.inside import PORT
 
 _LISTENS = b"0A"
@@ -13,24 +13,24 @@ _COUNTS = {"tcp": "sockstat", "tcp6": "sockstat6"}
 _TABLES = tuple(_COUNTS)
 
 
-def listening(known: Record) -> tuple[int, ...]:
+def list_listening_ports(known: KeeperRecord) -> tuple[int, ...]:
     """Sorted, each once; none where it cannot be seen from here."""
-    if not is_there(known.program) or not is_there(known.first):
+    if not is_alive(known.program) or not is_alive(known.first):
         return ()
     if known.own_processes and has_own_network(known.first.number):
         ours = {PORT} if known.proxy is not None else set[int]()
         tables = [table for table in _TABLES if _has_sockets(known.first.number, table)]
         return tuple(sorted({port for port, _ in _listeners(known.first.number, tables)} - ours))
-    tree = [process for process in descendants(known.program.number) if not process.dead]
+    tree = [process for process in list_descendants(known.program.number) if not process.dead]
     sockets = {inode for process in tree for inode in _sockets_of(process)}
     if not sockets:
         return ()
     return tuple(sorted({port for port, inode in _listeners(known.first.number, _TABLES) if inode in sockets}))
 
 
-def is_there(named: Named) -> bool:
+def is_alive(named: ProcessIdentity) -> bool:
     """Whether that very process still runs."""
-    found = process_at(named.number) if named.number else None
+    found = find_process(named.number) if named.number else None
     return found is not None and found.started == named.started and not found.dead
 
 
@@ -57,7 +57,7 @@ def _listeners(process: int, tables: Iterable[str]) -> Iterator[tuple[int, bytes
                     yield int(fields[1].rpartition(b":")[2], 16), fields[9]
 
 
-def _sockets_of(process: Process) -> Iterator[bytes]:
+def _sockets_of(process: ProcessStat) -> Iterator[bytes]:
     with contextlib.suppress(OSError):
         for name in os.listdir(f"/proc/{process.number}/fd"):
             with contextlib.suppress(OSError):

@@ -13,21 +13,21 @@ import threading
 from typing import NoReturn, Self
 
 from handrail.kernel.namespaces import enter_network
-from handrail.process.sessions.known import Record, read_record
-from handrail.process.sessions.ports import has_own_network, is_there
+from handrail.process.sessions.known import KeeperRecord, read_record
+from handrail.process.sessions.ports import has_own_network, is_alive
 from handrail.process.sessions.session import ProcessSession
 from handrail.protocol.error import ToolError
 from handrail.sandbox.proxy.inside import PORT
 
-_CONNECTED_WITHIN = 10.0
+_CONNECT_SECONDS = 10.0
 _ENTERED = b"0"
 _MADE, _NOT_MADE = b"+", b"-"
 _LOOPBACK = ((b"4", "127.0.0.1"), (b"6", "::1"))
 _FAMILIES = {b"4": socket.AF_INET, b"6": socket.AF_INET6}
-_FIRST_ANSWER = 16
+_MAX_FIRST_ANSWER_BYTES = 16
 
 
-class Inside:
+class NamespaceConnector:
     """Somebody who is in the network of a process session. To be made while this process has one thread only."""
 
     def __init__(self, session: ProcessSession, port: int) -> None:
@@ -39,7 +39,7 @@ class Inside:
             self._way, self._child = _sent_into(namespace)
         finally:
             os.close(namespace)
-        said = self._way.recv(_FIRST_ANSWER)
+        said = self._way.recv(_MAX_FIRST_ANSWER_BYTES)
         if said != _ENTERED:
             self.close()
             why = os.strerror(int(said)) if said else "who went there was killed"
@@ -51,14 +51,14 @@ class Inside:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def connected(self) -> socket.socket | None:
+    def connect(self) -> socket.socket | None:
         """A connection to the port, by IPv4 or else by IPv6; None where nobody takes it."""
         for family, address in _LOOPBACK:
             made = self._made(family)
             if made is None:
                 continue
             try:
-                made.settimeout(_CONNECTED_WITHIN)
+                made.settimeout(_CONNECT_SECONDS)
                 made.connect((address, self._port))
                 made.settimeout(None)
             except OSError:
@@ -91,7 +91,7 @@ def _network_of(session: ProcessSession, port: int) -> int:
     known = read_record(session.folder)
     if known is None or not session.running:
         raise _has_ended(session.id)
-    if not is_there(known.first):
+    if not is_alive(known.first):
         raise ToolError("UNAVAILABLE", f"The command of {session.id} is just starting or ending. Try again.")
     if not known.own_processes or not has_own_network(known.first.number):
         text = f"{session.id} has no network of its own (its sandbox is of tier 1 or 0). Nothing is forwarded:"
@@ -102,14 +102,14 @@ def _network_of(session: ProcessSession, port: int) -> int:
     return _opened(session.id, known)
 
 
-def _opened(name: str, known: Record) -> int:
+def _opened(name: str, known: KeeperRecord) -> int:
     try:
         namespace = os.open(f"/proc/{known.first.number}/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         raise _has_ended(name) from None
     except OSError as error:
         raise _cannot_be_entered(name, str(error.strerror)) from None
-    if is_there(known.first):  # still: so it was that very process whose network was opened
+    if is_alive(known.first):  # still: so it was that very process whose network was opened
         return namespace
     os.close(namespace)
     raise _has_ended(name)

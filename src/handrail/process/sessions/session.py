@@ -8,25 +8,25 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
-from handrail.process.cleaning import cleaned
-from handrail.process.exit_codes import signal_of
+from handrail.process.cleaning import clean_output
+from handrail.process.exit_codes import find_exit_signal
 from handrail.process.keeper.files import RECORD, Json
-from handrail.process.sessions.asking import NoKeeperError, ask, waiting
-from handrail.process.sessions.known import Record, read_end, read_record, state_of
-from handrail.process.sessions.layers import remove_layer, settled_words
+from handrail.process.sessions.asking import NoKeeperError, ask, bind_to_caller
+from handrail.process.sessions.known import KeeperRecord, read_end, read_record, read_state
+from handrail.process.sessions.layers import read_settlement, remove_overlay
 from handrail.process.sessions.log import ProcessLog
 from handrail.process.sessions.network import read_attempts
-from handrail.process.sessions.ports import listening
-from handrail.process.sessions.stopping import is_gone
+from handrail.process.sessions.ports import list_listening_ports
+from handrail.process.sessions.stopping import force_stop
 from handrail.protocol.error import ToolError
 from handrail.protocol.process import ProcessRecord
 from handrail.sandbox.proxy.attempt import Attempt
 
-_ANSWER_WITHIN = 15.0
-_STOPPED_WITHIN = 12.0
-_STOP_ANSWERED_WITHIN = 3.0
-_PAUSE = 0.02
-_LAST_LINE = 4096
+_ANSWER_SECONDS = 15.0
+_STOP_SECONDS = 12.0
+_STOP_ANSWER_SECONDS = 3.0
+_PAUSE_SECONDS = 0.02
+_MAX_LAST_LINE_BYTES = 4096
 
 
 class ProcessSession:
@@ -40,11 +40,11 @@ class ProcessSession:
     @property
     def running(self) -> bool:
         """Whether it has not ended, and its keeper lives."""
-        return state_of(self.folder) == "running"
+        return read_state(self.folder) == "running"
 
     def record(self) -> ProcessRecord:
         """What is known of it now; ToolError where it was removed."""
-        state = state_of(self.folder)
+        state = read_state(self.folder)
         known = self._known()
         end = read_end(self.folder)
         code = end.exit_code if end else None
@@ -56,15 +56,15 @@ class ProcessSession:
             session_id=known.session_id,
             started=_time(known.started),
             pid=known.first.number or None,
-            ports=listening(known) if state == "running" else (),
+            ports=list_listening_ports(known) if state == "running" else (),
             size=self.log.size,
             dropped=self.log.dropped,
-            last_line=_last_line(self.log.last(_LAST_LINE)),
+            last_line=_last_line(self.log.last(_MAX_LAST_LINE_BYTES)),
             ended=_time(end.ended) if end else None,
             exit_code=code,
-            signal=signal_of(code) if code is not None else None,
+            signal=find_exit_signal(code) if code is not None else None,
             reason=end.reason if end else None,
-            changed=settled_words(self.folder),
+            changed=read_settlement(self.folder),
         )
 
     def wait(self, seconds: float, cancelled: Callable[[], bool] = lambda: False) -> bool:
@@ -73,23 +73,23 @@ class ProcessSession:
         while self.running:
             if time.monotonic() >= until or cancelled():
                 return False
-            time.sleep(_PAUSE)
+            time.sleep(_PAUSE_SECONDS)
         return True
 
-    def waited_for(self) -> AbstractContextManager[Callable[[], None]]:
+    def bind_lifetime(self) -> AbstractContextManager[Callable[[], None]]:
         """Meanwhile it ends with this process, also where that is killed; what is given lets go of it."""
-        return waiting(self.folder, seconds=_ANSWER_WITHIN)
+        return bind_to_caller(self.folder, seconds=_ANSWER_SECONDS)
 
     def write(self, data: bytes, *, eof: bool = False) -> None:
         """Types it, and then the end of the file; ToolError where it has ended, or does not read."""
         if not self.running:
-            raise has_ended(self.id)
+            raise build_ended_error(self.id)
         try:
             asked: Json = {"do": "write", "size": len(data), "eof": eof}
-            answer = ask(self.folder, asked, data, seconds=_ANSWER_WITHIN)
+            answer = ask(self.folder, asked, data, seconds=_ANSWER_SECONDS)
         except NoKeeperError as error:
             if not self.running:
-                raise has_ended(self.id) from None
+                raise build_ended_error(self.id) from None
             raise ToolError("TIMEOUT", f"The keeper of {self.id} does not answer ({error}); kill it.") from None
         if "error" in answer:
             said = answer.get("taken")
@@ -99,16 +99,16 @@ class ProcessSession:
 
     def stop(self, reason: str = "stopped") -> None:
         """Ends it with everything it started; comes back when it is gone. ToolError where that cannot be."""
-        if self.running and self.ask_to_stop(reason) and self.wait(_STOPPED_WITHIN):
+        if self.running and self.ask_to_stop(reason) and self.wait(_STOP_SECONDS):
             return
-        if not is_gone(self.folder, reason):
+        if not force_stop(self.folder, reason):
             text = f"Something of {self.id} could not be ended"
             raise ToolError("TIMEOUT", f"{text}: it waits for the machine, such as for a disk. Try again later.")
 
     def ask_to_stop(self, reason: str) -> bool:
         """Asks its keeper to end it, and does not wait; whether there was an answer."""
         try:
-            ask(self.folder, {"do": "stop", "reason": reason}, seconds=_STOP_ANSWERED_WITHIN)
+            ask(self.folder, {"do": "stop", "reason": reason}, seconds=_STOP_ANSWER_SECONDS)
         except NoKeeperError:
             return False
         return True
@@ -119,7 +119,7 @@ class ProcessSession:
         known = read_record(self.folder)
         if known is not None and known.proxy is not None:  # of a keeper that was killed
             shutil.rmtree(known.proxy, ignore_errors=True)
-        remove_layer(self.folder)
+        remove_overlay(self.folder)
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self.folder, RECORD))  # first: half of it is nobody's, whoever is killed here
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -128,20 +128,20 @@ class ProcessSession:
         """What it tried to reach through its proxy, without the first so many; of what was blocked, the first 1,000."""
         return read_attempts(self.folder, after)
 
-    def _known(self) -> Record:
+    def _known(self) -> KeeperRecord:
         known = read_record(self.folder)
         if known is None:
             raise ToolError("PROCESS_NOT_FOUND", f"The process session {self.id} was removed.")
         return known
 
 
-def has_ended(name: str) -> ToolError:
+def build_ended_error(name: str) -> ToolError:
     """What is told to who would write to one that does not read any more."""
     return ToolError("PROCESS_ENDED", f"{name} has ended. Nothing was written: its log says how it went.")
 
 
 def _last_line(data: bytes) -> str:
-    lines = [line for line in cleaned(data).split("\n") if line.strip()]
+    lines = [line for line in clean_output(data).split("\n") if line.strip()]
     return lines[-1].strip()[:200] if lines else ""
 
 

@@ -9,18 +9,18 @@ from contextlib import suppress
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.network import ProxyPlan
 from handrail.process.sessions.session import ProcessSession
-from handrail.process.sessions.starting import USUAL_SIZES, LogSizes, ToKeep, remove_abandoned, start_keeper
+from handrail.process.sessions.starting import USUAL_SIZES, KeeperOptions, LogSizes, remove_abandoned, start_keeper
 from handrail.protocol.error import ToolError
 from handrail.protocol.process import ProcessRecord
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.limits import Limits
-from handrail.sandbox.proxy.place import places_in
+from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.proxy.place import list_socket_folders
 
 _LETTERS = 20
 """Of five random bits each."""
 
 
-def known_of(sessions: Iterable[ProcessSession]) -> tuple[ProcessRecord, ...]:
+def collect_records(sessions: Iterable[ProcessSession]) -> tuple[ProcessRecord, ...]:
     """What is known of some that were there a moment ago, without those that have been removed since."""
     found: list[ProcessRecord] = []
     for one in sessions:
@@ -29,7 +29,7 @@ def known_of(sessions: Iterable[ProcessSession]) -> tuple[ProcessRecord, ...]:
     return tuple(found)
 
 
-def new_name() -> str:
+def generate_id() -> str:
     """The id of one that is to be started."""
     return "p-" + base64.b32encode(os.urandom(13)).decode()[:_LETTERS].lower()
 
@@ -48,7 +48,7 @@ class ProcessSessions:
         session_id: str,
         command: str,
         cwd: str,
-        limits: Limits,
+        limits: ResourceLimits,
         idle_seconds: float,
         proxy: ProxyPlan | None = None,
         files: Mapping[str, str] | None = None,
@@ -58,13 +58,13 @@ class ProcessSessions:
 
         `files` lie in its folder, by their names, before anybody can find it there. `name`: one that `new_name` gave.
         """
-        name = name or new_name()
+        name = name or generate_id()
         folder = os.path.join(self._folder, name)
         record = {"id": name, "command": command, "cwd": cwd, "session_id": session_id}
-        start_keeper(folder, launch, ToKeep(record, limits, idle_seconds, self._sizes, proxy, files or {}))
+        start_keeper(folder, launch, KeeperOptions(record, limits, idle_seconds, self._sizes, proxy, files or {}))
         return ProcessSession(folder)
 
-    def listed(self) -> list[ProcessSession]:
+    def list_sessions(self) -> list[ProcessSession]:
         """All of them, the oldest first: those that run, that have ended and that were lost."""
         known = [(folder, read_record(folder)) for folder in self._folders()]
         for folder in (folder for folder, record in known if record is None):
@@ -74,11 +74,11 @@ class ProcessSessions:
 
     def records(self) -> tuple[ProcessRecord, ...]:
         """What is known of each of them; one that is removed meanwhile is not among them."""
-        return known_of(self.listed())
+        return collect_records(self.list_sessions())
 
     def find(self, spelled: str) -> ProcessSession:
         """The one whose id that is, or the beginning of; ToolError where there is none, or more than one."""
-        found = [one for one in self.listed() if one.id.startswith(spelled)] if spelled else []
+        found = [one for one in self.list_sessions() if one.id.startswith(spelled)] if spelled else []
         if len(found) == 1:
             return found[0]
         if found:
@@ -91,7 +91,7 @@ class ProcessSessions:
 
     def end_all(self, reason: str) -> None:
         """Ends all that run, at the same time; one that cannot be ended keeps no other from it."""
-        running = [one for one in self.listed() if one.running]
+        running = [one for one in self.list_sessions() if one.running]
         for one in running:
             with suppress(ToolError):
                 one.ask_to_stop(reason)
@@ -101,7 +101,7 @@ class ProcessSessions:
 
     def remove_rest(self) -> None:
         """Removes what keepers left that were killed before anybody knew of them; all others must be gone."""
-        for place in places_in(self._folder):
+        for place in list_socket_folders(self._folder):
             shutil.rmtree(place, ignore_errors=True)
 
     def _folders(self) -> list[str]:

@@ -13,20 +13,20 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from handrail.kernel.descriptors import beyond_standard, pipe_beyond_standard
+from handrail.kernel.descriptors import move_above_standard, open_pipe_above_standard
 from handrail.process.keeper.files import Json
-from handrail.process.keeper.plan import Plan
-from handrail.process.sessions.known import is_kept
+from handrail.process.keeper.plan import KeeperPlan
+from handrail.process.sessions.known import has_keeper
 from handrail.process.sessions.network import ProxyPlan
-from handrail.process.starting import not_started
+from handrail.process.starting import build_start_error
 from handrail.protocol.error import ToolError
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 
 _PROGRAM = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "keeper", "main.py"))
-_PATIENCE = 30.0
-_LONGEST_ANSWER = 1 << 16
-_YOUNGEST_ABANDONED = 60.0  # seconds: a folder is made before it is locked
+_START_SECONDS = 30.0
+_MAX_ANSWER_BYTES = 1 << 16
+_MIN_ABANDONED_SECONDS = 60.0  # seconds: a folder is made before it is locked
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -44,11 +44,11 @@ class LogSizes(NamedTuple):
 USUAL_SIZES = LogSizes()
 
 
-class ToKeep(NamedTuple):
+class KeeperOptions(NamedTuple):
     """What a keeper is told beside the launch."""
 
     record: dict[str, str]
-    limits: Limits
+    limits: ResourceLimits
     idle_seconds: float
     sizes: LogSizes
     proxy: ProxyPlan | None
@@ -56,7 +56,7 @@ class ToKeep(NamedTuple):
     """What the folder has from the beginning, by name."""
 
 
-def start_keeper(folder: str, launch: Launch, to_keep: ToKeep) -> None:
+def start_keeper(folder: str, launch: Launch, to_keep: KeeperOptions) -> None:
     """Makes the folder, and starts a keeper for it that takes the launch over; ToolError where that cannot be."""
     with launch, contextlib.ExitStack() as made:
         _make(folder)
@@ -65,7 +65,7 @@ def start_keeper(folder: str, launch: Launch, to_keep: ToKeep) -> None:
             _fill(folder, to_keep.files)
             answer = _started(folder, launch, to_keep)
         except (OSError, ValueError) as error:
-            raise not_started(error, launch) from None
+            raise build_start_error(error, launch) from None
         _check(answer, launch)
         made.pop_all()  # it is the keeper's from here on
 
@@ -73,7 +73,7 @@ def start_keeper(folder: str, launch: Launch, to_keep: ToKeep) -> None:
 def remove_abandoned(folder: str) -> None:
     """Removes the folder of a start or a removal that was cut off; a young one may still come to something."""
     with contextlib.suppress(OSError):
-        if time.time() - os.stat(folder).st_mtime > _YOUNGEST_ABANDONED and not is_kept(folder):
+        if time.time() - os.stat(folder).st_mtime > _MIN_ABANDONED_SECONDS and not has_keeper(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -93,26 +93,26 @@ def _fill(folder: str, files: Mapping[str, str]) -> None:
             file.write(text)
 
 
-def _started(folder: str, launch: Launch, to_keep: ToKeep) -> Json:
+def _started(folder: str, launch: Launch, to_keep: KeeperOptions) -> Json:
     if not sys.executable:
         text = "Nothing can go on after its call: Python cannot tell its own path (sys.executable). Nothing was run."
         raise ToolError("UNAVAILABLE", f"{text} Run it without background and yieldMs.")
     with contextlib.ExitStack() as ours, contextlib.ExitStack() as handed:
-        locked = _closed_by(ours, beyond_standard(os.open(folder, _OPEN)))
+        locked = _closed_by(ours, move_above_standard(os.open(folder, _OPEN)))
         fcntl.flock(locked, fcntl.LOCK_EX)  # the keeper holds it on, without a moment in between
-        hearing, told = pipe_beyond_standard()
+        hearing, told = open_pipe_above_standard()
         _closed_by(ours, hearing)
         _closed_by(handed, told)
         plan = _plan(launch, to_keep, locked, told)
-        _run_keeper(plan, launch, _closed_by(handed, beyond_standard(plan.write())))
+        _run_keeper(plan, launch, _closed_by(handed, move_above_standard(plan.write())))
         handed.close()
         launch.close()
         return _heard(hearing)
 
 
-def _plan(launch: Launch, to_keep: ToKeep, folder: int, told: int) -> Plan:
+def _plan(launch: Launch, to_keep: KeeperOptions, folder: int, told: int) -> KeeperPlan:
     limits, sizes = to_keep.limits, to_keep.sizes
-    return Plan(
+    return KeeperPlan(
         arguments=list(map(os.fsencode, launch.argv)),
         environment={os.fsencode(name): os.fsencode(value) for name, value in launch.environment.items()},
         tier=launch.tier,
@@ -121,7 +121,7 @@ def _plan(launch: Launch, to_keep: ToKeep, folder: int, told: int) -> Plan:
         status=launch.status,
         lifeline=launch.lifeline,
         folder=folder,
-        told=told,
+        ready_fd=told,
         record=to_keep.record,
         memory=limits.memory,
         processes=limits.processes,
@@ -136,7 +136,7 @@ def _plan(launch: Launch, to_keep: ToKeep, folder: int, told: int) -> Plan:
     )
 
 
-def _run_keeper(plan: Plan, launch: Launch, written: int) -> None:
+def _run_keeper(plan: KeeperPlan, launch: Launch, written: int) -> None:
     with subprocess.Popen(  # noqa: S603  our own program
         [sys.executable, "-I", "-S", _PROGRAM, str(written)],
         env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
@@ -144,7 +144,7 @@ def _run_keeper(plan: Plan, launch: Launch, written: int) -> None:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        pass_fds=(*launch.inherited, launch.status, launch.lifeline, plan.folder, plan.told, written),
+        pass_fds=(*launch.inherited, launch.status, launch.lifeline, plan.folder, plan.ready_fd, written),
         start_new_session=True,
     ):
         pass  # it ends at once: the keeper is its child, and nobody's then
@@ -153,11 +153,11 @@ def _run_keeper(plan: Plan, launch: Launch, written: int) -> None:
 def _heard(hearing: int) -> Json:
     poller = select.poll()
     poller.register(hearing, select.POLLIN)
-    data, until = b"", time.monotonic() + _PATIENCE
-    while not data.endswith(b"\n") and len(data) < _LONGEST_ANSWER:
+    data, until = b"", time.monotonic() + _START_SECONDS
+    while not data.endswith(b"\n") and len(data) < _MAX_ANSWER_BYTES:
         if not poller.poll(max(0.0, until - time.monotonic()) * 1000):
             raise ToolError("TIMEOUT", "The command was not started within 30 s: the machine is too busy. Try again.")
-        piece = os.read(hearing, _LONGEST_ANSWER)
+        piece = os.read(hearing, _MAX_ANSWER_BYTES)
         if not piece:
             raise _killed()
         data += piece
@@ -166,9 +166,9 @@ def _heard(hearing: int) -> Json:
 
 def _killed() -> ToolError:
     """Of a keeper that is gone without a word; what it was just starting must not wait for it."""
-    from handrail.process.abandoned import end_abandoned  # noqa: PLC0415  hardly ever needed
+    from handrail.process.abandoned import kill_orphans  # noqa: PLC0415  hardly ever needed
 
-    end_abandoned()
+    kill_orphans()
     text = "What was to keep the command was killed while it started it, and the command with it."
     return ToolError("INTERRUPTED", f"{text} Whether it had begun is not known: look before you repeat it.")
 
@@ -178,7 +178,7 @@ def _check(answer: Json, launch: Launch) -> None:
         return
     if "errno" in answer:
         number = answer["errno"]
-        raise not_started(OSError(number if isinstance(number, int) else 0, str(answer.get("error"))), launch)
+        raise build_start_error(OSError(number if isinstance(number, int) else 0, str(answer.get("error"))), launch)
     lines = str(answer.get("said", "")).strip().splitlines()
     said = lines[-1].rpartition(": ")[2] if lines else "it ended without a word"
     text = f"Commands cannot run now: the sandbox (tier {launch.tier}) could not be made ({said[:300]})."

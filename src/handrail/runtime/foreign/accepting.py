@@ -3,34 +3,34 @@
 import re
 from typing import Any, cast
 
-from handrail.protocol.plain import plain
+from handrail.protocol.plain import sanitize_json
 from handrail.protocol.wire import encode
-from handrail.protocol.wording import shown
-from handrail.runtime.foreign.references import referred
+from handrail.protocol.wording import render_value
+from handrail.runtime.foreign.references import resolve_reference
 from handrail.runtime.sources import ForeignTool
 
-MOST_TOOLS = 256
+MAX_LISTED_TOOLS = 256
 """Of one server."""
-_LARGEST = 64 * 1024
-_DEEPEST = 32
-_MOST_PARTS = 5_000
-_LONGEST_NAME = 256
+_MAX_SCHEMA_BYTES = 64 * 1024
+_MAX_LEVELS = 32
+_MAX_SCHEMA_PARTS = 5_000
+_MAX_NAME_CHARS = 256
 _PROPERTY = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 """What providers let an argument be called."""
 
 
-def why_not(tool: object) -> str:
+def find_tool_problem(tool: object) -> str:
     """Why a tool cannot be offered, in words; empty where it can be."""
     if not isinstance(tool, ForeignTool):
-        return f"it is listed as {shown(tool)}"
+        return f"it is listed as {render_value(tool)}"
     if not all(isinstance(text, str) for text in (tool.name, tool.title, tool.description)):  # pyright: ignore[reportUnnecessaryIsInstance]
         return "its name, title or description is no text"
     if not all(isinstance(hint, bool) for hint in (tool.read_only, tool.destructive, tool.idempotent, tool.open_world)):  # pyright: ignore[reportUnnecessaryIsInstance]
         return "its hints are neither true nor false"
-    if not plain((tool.name, tool.title, tool.description))[1]:
+    if not sanitize_json((tool.name, tool.title, tool.description))[1]:
         return "its name, title or description is no valid Unicode"
-    if not tool.name or len(tool.name) > _LONGEST_NAME:
-        return f"its name has {len(tool.name)} characters; it may have 1 to {_LONGEST_NAME}"
+    if not tool.name or len(tool.name) > _MAX_NAME_CHARS:
+        return f"its name has {len(tool.name)} characters; it may have 1 to {_MAX_NAME_CHARS}"
     return _why_no_arguments(tool.input_schema) or _why_unfit(tool.output_schema or {}, "outputSchema")
 
 
@@ -39,37 +39,37 @@ def _why_no_arguments(schema: object) -> str:
         return unfit
     known = cast("dict[str, Any]", schema)
     if known.get("type", "object") != "object":
-        return f"its inputSchema is of type {shown(known['type'])}, not an object"
+        return f"its inputSchema is of type {render_value(known['type'])}, not an object"
     properties: Any = known.get("properties", {})
     if not isinstance(properties, dict):
         return "its inputSchema has properties that are no object"
     for name in cast("dict[str, Any]", properties):
         if not _PROPERTY.fullmatch(name):
-            return f"it has an argument {shown(name)}, and no model can be told of one that is called so"
+            return f"it has an argument {render_value(name)}, and no model can be told of one that is called so"
     return ""
 
 
 def _why_unfit(schema: object, what: str) -> str:
     if not isinstance(schema, dict):
-        return f"its {what} is {shown(schema)}, not an object"
+        return f"its {what} is {render_value(schema)}, not an object"
     try:
         size = len(encode(schema))
     except (TypeError, ValueError, OverflowError, RecursionError):
         return f"its {what} is not JSON"
-    if size > _LARGEST:
-        return f"its {what} has {size:,} bytes; it may have {_LARGEST:,}"
-    return _Look(cast("dict[str, Any]", schema), what).why_unfit()
+    if size > _MAX_SCHEMA_BYTES:
+        return f"its {what} has {size:,} bytes; it may have {_MAX_SCHEMA_BYTES:,}"
+    return _SchemaInspection(cast("dict[str, Any]", schema), what).why_unfit()
 
 
-class _Look:
+class _SchemaInspection:
     """One look through a schema."""
 
     def __init__(self, root: dict[str, Any], what: str) -> None:
         self._root, self._what = root, what
-        self._left = _MOST_PARTS
+        self._left = _MAX_SCHEMA_PARTS
 
     def why_unfit(self) -> str:
-        return self._of(self._root, _DEEPEST)
+        return self._of(self._root, _MAX_LEVELS)
 
     def _of(self, node: Any, depth: int) -> str:
         if not isinstance(node, dict | list):
@@ -88,6 +88,8 @@ class _Look:
         if not isinstance(reference, str):
             return ""
         if not reference.startswith("#"):
-            return f"its {self._what} refers to {shown(reference)}, which is elsewhere"
-        leads = reference == "#" or not reference.startswith("#/") or referred(self._root, reference) is not None
-        return "" if leads else f"its {self._what} refers to {shown(reference)}, which is not there"
+            return f"its {self._what} refers to {render_value(reference)}, which is elsewhere"
+        leads = (
+            reference == "#" or not reference.startswith("#/") or resolve_reference(self._root, reference) is not None
+        )
+        return "" if leads else f"its {self._what} refers to {render_value(reference)}, which is not there"

@@ -7,32 +7,32 @@ from msgspec.structs import replace
 
 from handrail.protocol.error import ToolError
 from handrail.protocol.tool import ForeignArguments, ToolSpec
-from handrail.protocol.wording import visible
-from handrail.runtime.foreign.outcome import failed, taken
+from handrail.protocol.wording import clip_text
+from handrail.runtime.foreign.outcome import sanitize_error, sanitize_output
 from handrail.runtime.sources import ToolSource
 from handrail.tools.contract import CommandContext, Output
 
-_LOOKS_EVERY = 0.05
-_PATIENCE = 5.0
+_POLL_SECONDS = 0.05
+_CANCEL_SECONDS = 5.0
 """Seconds that a source has to end what was cancelled, before it is left to itself."""
 
 
-def call(
+def call_foreign_tool(
     source: ToolSource, spec: ToolSpec, context: CommandContext, arguments: ForeignArguments, *, looks: bool
 ) -> Output:
     """What came of it; ToolError where that is nothing. The source works in a thread of its own, which is left behind
     where it does not end although it was cancelled."""
-    work = _Work(source, spec.own_name, context, arguments.given)
+    work = _ForeignCallThread(source, spec.own_name, context, arguments.given)
     try:
         work.start()
         given = work.result(context)
     except BaseException:
         work.stop.set()
         raise
-    return taken(spec, given, looks=looks)
+    return sanitize_output(spec, given, looks=looks)
 
 
-class _Work:
+class _ForeignCallThread:
     def __init__(self, source: ToolSource, name: str, context: CommandContext, given: dict[str, Any]) -> None:
         self.stop = threading.Event()
         self._done = threading.Event()
@@ -49,10 +49,10 @@ class _Work:
 
     def result(self, context: CommandContext) -> object:
         """Waits for it. Nobody knows what a call did that was cancelled on its way."""
-        patience = _PATIENCE
-        while not self._done.wait(_LOOKS_EVERY):
+        patience = _CANCEL_SECONDS
+        while not self._done.wait(_POLL_SECONDS):
             if context.cancelled():
-                patience -= _LOOKS_EVERY
+                patience -= _POLL_SECONDS
             if patience <= 0:
                 self.stop.set()
                 told = f"The call was cancelled, and {self._source.server} did not end it."
@@ -71,7 +71,7 @@ class _Work:
 
     def _failure(self, error: BaseException) -> ToolError:
         if isinstance(error, ToolError):
-            return failed(error)
-        what = visible(f"{type(error).__name__}: {error}", 300)
+            return sanitize_error(error)
+        what = clip_text(f"{type(error).__name__}: {error}", 300)
         told = f"The connection to {self._source.server} failed in a way that it should not ({what})."
         return ToolError("INTERNAL", f"{told} What the call did is not known; look before you repeat it.")

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from handrail.protocol.arguments import Problem
-from handrail.protocol.wording import shown
+from handrail.protocol.wording import render_value
 from handrail.runtime.foreign.keywords import KEYWORDS
-from handrail.runtime.foreign.references import referred
-from handrail.runtime.foreign.values import problem
+from handrail.runtime.foreign.references import resolve_reference
+from handrail.runtime.foreign.values import build_problem
 
-_MOST_STEPS = 20_000
-_MOST_PROBLEMS = 20
-_DEEPEST = 100
+_MAX_STEPS = 20_000
+_MAX_PROBLEMS = 20
+_MAX_LEVELS = 100
 _OLD = ("draft-03", "draft-04", "draft-06", "draft-07")
 """The versions of JSON Schema in which nothing counts beside a `$ref`."""
 
@@ -25,29 +25,29 @@ class _TooMuchError(Exception):
     """The check has had its steps."""
 
 
-def problems_of(schema: dict[str, Any], given: object) -> tuple[Problem, ...]:
+def find_argument_problems(schema: dict[str, Any], given: object) -> tuple[Problem, ...]:
     """All that is wrong with the arguments, as far as it can be told."""
     if not isinstance(given, dict):
-        text = f"arguments must be an object, got {shown(given)}"
-        return (Problem(field="", problem=text, value=shown(given)),)
+        text = f"arguments must be an object, got {render_value(given)}"
+        return (Problem(field="", problem=text, value=render_value(given)),)
     found: list[Problem] = []
-    check = Check(schema)
+    check = SchemaCheck(schema)
     try:
         for one in check.of(schema, cast("object", given), ""):
             found.append(one)
-            if len(found) >= _MOST_PROBLEMS:
+            if len(found) >= _MAX_PROBLEMS:
                 break
     except (_TooMuchError, ValueError, OverflowError, RecursionError):
         pass  # what was found is wrong, the rest is the server's
     return tuple(found)
 
 
-class Check:
+class SchemaCheck:
     """One check of a value. It has so many steps, whatever the schema is."""
 
     def __init__(self, root: dict[str, Any]) -> None:
         self._root = root
-        self._steps = _MOST_STEPS
+        self._steps = _MAX_STEPS
         self._depth = 0
         self._only_refers = any(version in str(root.get("$schema")) for version in _OLD)
 
@@ -55,12 +55,12 @@ class Check:
         """What is wrong with a value at a place."""
         self._step()
         if schema is False:
-            yield problem(where, "is not allowed here", value)
+            yield build_problem(where, "is not allowed here", value)
         if not isinstance(schema, dict):
             return
         known = cast("dict[str, Any]", schema)
         self._depth += 1
-        if self._depth > _DEEPEST:
+        if self._depth > _MAX_LEVELS:
             raise _TooMuchError
         yield from self._reference(known, value, where)
         if not (self._only_refers and "$ref" in known):
@@ -83,6 +83,6 @@ class Check:
             raise _TooMuchError
 
     def _reference(self, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-        target = referred(self._root, schema.get("$ref"))
+        target = resolve_reference(self._root, schema.get("$ref"))
         if target is not None:
             yield from self.of(target, value, where)

@@ -10,15 +10,15 @@ import msgspec
 
 from handrail.runtime.sources import ForeignTool
 
-_MOST_REMOVED = 20
-_MOST_COMPARED = 1_000
+_MAX_REMOVED_LINES = 20
+_MAX_COMPARED_LINES = 1_000
 """Lines, each with each."""
-_LONGEST_LINE = 200
+_MAX_LINE_CHARS = 200
 _SENTENCE = re.compile(r"(?<=[.!?;]) +")
 _ORDERED = msgspec.json.Encoder(order="sorted")
 
 
-def described(tool: ForeignTool) -> dict[str, Any]:
+def to_description(tool: ForeignTool) -> dict[str, Any]:
     """All that the model, the person or policy may go by."""
     return {
         "name": tool.name,
@@ -33,22 +33,22 @@ def described(tool: ForeignTool) -> dict[str, Any]:
     }
 
 
-def fingerprint(told: dict[str, Any]) -> str:
+def compute_fingerprint(told: dict[str, Any]) -> str:
     """Its digest. The order of names in an object says nothing."""
     return hashlib.sha256(_ORDERED.encode(told)).hexdigest()[:32]
 
 
-def what_changed(before: dict[str, Any], after: dict[str, Any]) -> str:
+def list_changed_parts(before: dict[str, Any], after: dict[str, Any]) -> str:
     """The parts that are others now: `description, inputSchema`."""
     return ", ".join(name for name in after if _ordered(before.get(name)) != _ordered(after[name]))
 
 
-def difference(before: dict[str, Any], after: dict[str, Any]) -> str:
+def render_difference(before: dict[str, Any], after: dict[str, Any]) -> str:
     """The same in full, line by line; of what a server says no more, so much that what it says now is seen."""
     from difflib import unified_diff  # noqa: PLC0415  hardly ever needed
 
     old, new = _lines(before), _lines(after)
-    if max(len(old), len(new)) > _MOST_COMPARED:
+    if max(len(old), len(new)) > _MAX_COMPARED_LINES:
         lines = _coarsely(old, new)
     else:
         lines = unified_diff(old, new, "as it was approved", "as it is now", lineterm="", n=2)
@@ -73,7 +73,7 @@ def _with_less_removed(lines: Iterable[str]) -> Iterator[str]:
     """Who is shown only the beginning must not see old words alone."""
     for removed, run in groupby(lines, lambda line: line.startswith("-") and not line.startswith("---")):
         found = [*run]
-        shown = found[:_MOST_REMOVED] if removed else found
+        shown = found[:_MAX_REMOVED_LINES] if removed else found
         yield from shown
         if more := len(found) - len(shown):
             yield f"-… and {more:,} lines more that it does not say now"
@@ -91,8 +91,8 @@ def _lines(told: dict[str, Any]) -> list[str]:
 
 def _pieces(line: str) -> Iterator[str]:
     """A long line by its sentences."""
-    for sentence in _SENTENCE.split(line) if len(line) > _LONGEST_LINE else (line,):
-        yield from (sentence[at : at + _LONGEST_LINE] for at in range(0, max(1, len(sentence)), _LONGEST_LINE))
+    for sentence in _SENTENCE.split(line) if len(line) > _MAX_LINE_CHARS else (line,):
+        yield from (sentence[at : at + _MAX_LINE_CHARS] for at in range(0, max(1, len(sentence)), _MAX_LINE_CHARS))
 
 
 def _ordered(value: Any) -> bytes:

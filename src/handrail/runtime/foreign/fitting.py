@@ -6,22 +6,22 @@ from itertools import zip_longest
 from handrail.protocol.tool import ToolSpec
 from handrail.protocol.wire import encode
 
-MOST_OFFERED = 100
+MAX_OFFERED_TOOLS = 100
 """Tools of all other servers. The strictest providers take 128, of which some are ours."""
-MOST_CHARACTERS = 400_000
+MAX_SPEC_CHARACTERS = 400_000
 """Of their descriptions and schemas together: about half of what models take."""
 
 
-def fitting(specs: Iterable[ToolSpec]) -> set[str]:
+def select_fitting(specs: Iterable[ToolSpec]) -> set[str]:
     """The names of those that fit. Servers take turns, so that none takes the room of another."""
     by_server: dict[str, list[ToolSpec]] = {}
     for spec in specs:
         by_server.setdefault(spec.server, []).append(spec)
     found: set[str] = set()
-    room = MOST_CHARACTERS
+    room = MAX_SPEC_CHARACTERS
     for spec in _in_turns(tuple(by_server.values())):
         size = len(spec.description) + (len(encode(spec.foreign.input_schema)) if spec.foreign is not None else 0)
-        if len(found) < MOST_OFFERED and size <= room:
+        if len(found) < MAX_OFFERED_TOOLS and size <= room:
             room -= size
             found.add(spec.name)
     return found

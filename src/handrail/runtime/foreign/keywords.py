@@ -4,8 +4,17 @@ from collections.abc import Callable, Iterator
 from typing import Any, Protocol, cast
 
 from handrail.protocol.arguments import Problem
-from handrail.protocol.wording import shown, visible
-from handrail.runtime.foreign.values import NOUNS, entries, inside, is_number, is_of, mapping, problem, same
+from handrail.protocol.wording import clip_text, render_value
+from handrail.runtime.foreign.values import (
+    NOUNS,
+    build_problem,
+    is_json_type,
+    is_number,
+    is_same_json,
+    join_path,
+    to_list,
+    to_mapping,
+)
 
 
 class Checker(Protocol):
@@ -25,28 +34,30 @@ Keyword = Callable[[Checker, dict[str, Any], Any, str], Iterator[Problem]]
 
 
 def _type(_: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    names = entries(schema["type"]) or [schema["type"]]
-    if all(isinstance(name, str) and name in NOUNS for name in names) and not any(is_of(value, name) for name in names):
-        yield problem(where, f"must be {' or '.join(NOUNS[name] for name in names)}", value)
+    names = to_list(schema["type"]) or [schema["type"]]
+    if all(isinstance(name, str) and name in NOUNS for name in names) and not any(
+        is_json_type(value, name) for name in names
+    ):
+        yield build_problem(where, f"must be {' or '.join(NOUNS[name] for name in names)}", value)
 
 
 def _choice(_: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
     choices: Any = schema["enum"]
-    if isinstance(choices, list) and not any(same(one, value) for one in cast("list[Any]", choices)):
-        told = ", ".join(one if isinstance(one, str) else shown(one) for one in cast("list[Any]", choices)[:20])
-        yield problem(where, f"must be one of {visible(told, 300)}", value)
+    if isinstance(choices, list) and not any(is_same_json(one, value) for one in cast("list[Any]", choices)):
+        told = ", ".join(one if isinstance(one, str) else render_value(one) for one in cast("list[Any]", choices)[:20])
+        yield build_problem(where, f"must be one of {clip_text(told, 300)}", value)
 
 
 def _const(_: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    if not same(schema["const"], value):
-        yield problem(where, f"must be {shown(schema['const'])}", value)
+    if not is_same_json(schema["const"], value):
+        yield build_problem(where, f"must be {render_value(schema['const'])}", value)
 
 
 def _bound(keyword: str, words: str, wrong: Callable[[Any, Any], bool]) -> Keyword:
     def check(_: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
         limit = schema[keyword]
         if is_number(value) and is_number(limit) and wrong(value, limit):
-            yield problem(where, f"must be {words.format(limit)}", value)
+            yield build_problem(where, f"must be {words.format(limit)}", value)
 
     return check
 
@@ -55,7 +66,7 @@ def _size(keyword: str, kind: type[Any], words: str, wrong: Callable[[int, Any],
     def check(_: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
         limit = schema[keyword]
         if isinstance(value, kind) and is_number(limit) and wrong(len(value), limit):
-            yield problem(where, f"must be {words.format(limit)}", value)
+            yield build_problem(where, f"must be {words.format(limit)}", value)
 
     return check
 
@@ -65,7 +76,7 @@ def _required(_: Checker, schema: dict[str, Any], value: Any, where: str) -> Ite
     if isinstance(value, dict) and isinstance(names, list):
         for name in cast("list[Any]", names)[:200]:
             if isinstance(name, str) and name not in value:
-                yield Problem(field=inside(where, name), problem=f"{inside(where, name)} is required")
+                yield Problem(field=join_path(where, name), problem=f"{join_path(where, name)} is required")
 
 
 def _properties(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
@@ -73,22 +84,22 @@ def _properties(check: Checker, schema: dict[str, Any], value: Any, where: str) 
     if isinstance(value, dict) and isinstance(named, dict):
         for name, inner in cast("dict[str, Any]", named).items():
             if name in value:
-                yield from check.of(inner, cast("dict[str, Any]", value)[name], inside(where, name))
+                yield from check.of(inner, cast("dict[str, Any]", value)[name], join_path(where, name))
 
 
 def _others(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
     """Names that the schema does not list. Which ones `patternProperties` lists is not checked."""
     if not isinstance(value, dict) or "patternProperties" in schema:
         return
-    named = mapping(schema.get("properties"))
+    named = to_mapping(schema.get("properties"))
     for name, inner in cast("dict[str, Any]", value).items():
         if name in named:
             continue
         if schema["additionalProperties"] is False:
             known = f"; there are {', '.join(list(named)[:20])}" if named else ""
-            yield problem(inside(where, name), f"is not an argument{visible(known, 300)}", inner, got=False)
+            yield build_problem(join_path(where, name), f"is not an argument{clip_text(known, 300)}", inner, got=False)
         else:
-            yield from check.of(schema["additionalProperties"], inner, inside(where, name))
+            yield from check.of(schema["additionalProperties"], inner, join_path(where, name))
 
 
 def _items(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
@@ -99,24 +110,24 @@ def _items(check: Checker, schema: dict[str, Any], value: Any, where: str) -> It
 
 
 def _all(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    for inner in entries(schema["allOf"]):
+    for inner in to_list(schema["allOf"]):
         yield from check.of(inner, value, where)
 
 
 def _any(check: Checker, schema: dict[str, Any], value: Any, where: str) -> Iterator[Problem]:
-    choices = entries(schema["anyOf"])
+    choices = to_list(schema["anyOf"])
     if choices and not any(check.fits(inner, value) for inner in choices):
         yield from _of_none(check, choices, value, where)
 
 
 def _of_none(check: Checker, choices: list[Any], value: Any, where: str) -> Iterator[Problem]:
     """Where there is one choice only, or one of the right type, what is wrong with that says more."""
-    shapes = [mapping(one) for one in choices]
+    shapes = [to_mapping(one) for one in choices]
     near = [one for one in shapes if "type" in one and check.fits({"type": one["type"]}, value)]
     if len(near) == 1:
         yield from check.of(near[0], value, where)
     else:
-        yield problem(where, f"fits none of the {len(choices)} shapes that it may have", value)
+        yield build_problem(where, f"fits none of the {len(choices)} shapes that it may have", value)
 
 
 def _fewer(size: int, limit: Any) -> bool:

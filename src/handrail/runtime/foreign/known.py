@@ -5,23 +5,23 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from handrail.protocol.wire import encode
-from handrail.runtime.foreign.describing import difference, fingerprint, what_changed
+from handrail.runtime.foreign.describing import compute_fingerprint, list_changed_parts, render_difference
 from handrail.store.known_tools import KnownTool, KnownTools
 
-_MOST_KEPT = 8_000_000
+_MAX_KEPT_BYTES = 8_000_000
 """Bytes of all tools of one server. None is ever dropped for others: it could come back as another one then."""
 
 
-class Met(NamedTuple):
+class PinObservation(NamedTuple):
     """What came of a listing."""
 
     changed: dict[str, str]
     """Those that are others than they were, and what of them is."""
-    unkept: set[str]
+    not_stored: set[str]
     """New ones that there is no room for: whether they change, nobody would know."""
 
 
-class Known:
+class PinStore:
     """What this workspace knows. Other processes approve too: before a tool is called another one, it is looked up."""
 
     def __init__(self, store: KnownTools) -> None:
@@ -29,7 +29,7 @@ class Known:
         self._lock = threading.Lock()
         self._tools: dict[str, dict[str, KnownTool]] = {}
 
-    def meet(self, server: str, tools: Sequence[dict[str, Any]]) -> Met:
+    def observe(self, server: str, tools: Sequence[dict[str, Any]]) -> PinObservation:
         """Keeps the tools that are new as they are."""
         with self._lock:
             known = self._looked_up(server)
@@ -38,11 +38,11 @@ class Known:
                 self._store.keep(server, fresh)
                 self._tools[server] = known = {**known, **fresh}
             changed = {
-                told["name"]: what_changed(before.described, told)
+                told["name"]: list_changed_parts(before.described, told)
                 for told in tools
-                if (before := known.get(told["name"])) is not None and before.fingerprint != fingerprint(told)
+                if (before := known.get(told["name"])) is not None and before.fingerprint != compute_fingerprint(told)
             }
-            return Met(changed, new.keys() - fresh.keys())
+            return PinObservation(changed, new.keys() - fresh.keys())
 
     def place(self, server: str) -> str:
         """The file that a server's tools are kept in."""
@@ -51,15 +51,15 @@ class Known:
     def difference(self, server: str, told: dict[str, Any]) -> str | None:
         """What a server says otherwise of a tool than before; None where it says the same."""
         before = self._before(server, told)
-        return None if before is None else difference(before.described, told)
+        return None if before is None else render_difference(before.described, told)
 
-    def is_another(self, server: str, told: dict[str, Any]) -> bool:
+    def is_changed(self, server: str, told: dict[str, Any]) -> bool:
         """Whether a server says something else of a tool than before."""
         return self._before(server, told) is not None
 
     def _before(self, server: str, told: dict[str, Any]) -> KnownTool | None:
         """As what a tool that is another now was known."""
-        now = fingerprint(told)
+        now = compute_fingerprint(told)
         with self._lock:
             known = self._tools.get(server, {}).get(told["name"])
             if known is not None and known.fingerprint != now:
@@ -70,7 +70,7 @@ class Known:
         """Somebody said yes to the tool as it is now. Where that cannot be kept, it is asked again another time."""
         with self._lock:
             known = self._tools.get(server, {})
-            if (one := known.get(told["name"])) is not None and one.fingerprint == fingerprint(told):
+            if (one := known.get(told["name"])) is not None and one.fingerprint == compute_fingerprint(told):
                 return
             fresh = {told["name"]: _known(told)}
             self._store.keep(server, fresh)
@@ -85,7 +85,7 @@ class Known:
 
 def _with_room(known: dict[str, KnownTool], new: dict[str, KnownTool]) -> dict[str, KnownTool]:
     """Those of the new that can be kept, too."""
-    room = _MOST_KEPT - len(encode(known)) if new else 0
+    room = _MAX_KEPT_BYTES - len(encode(known)) if new else 0
     fresh: dict[str, KnownTool] = {}
     for name, tool in new.items():
         room -= len(encode(tool)) + len(encode(name))
@@ -95,4 +95,4 @@ def _with_room(known: dict[str, KnownTool], new: dict[str, KnownTool]) -> dict[s
 
 
 def _known(told: dict[str, Any]) -> KnownTool:
-    return KnownTool(fingerprint=fingerprint(told), described=told)
+    return KnownTool(fingerprint=compute_fingerprint(told), described=told)

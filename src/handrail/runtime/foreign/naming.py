@@ -9,27 +9,27 @@ so that no tool can take the name that another one is given.
 import hashlib
 import re
 
-from handrail.policy.rules.foreign_names import FOREIGN
+from handrail.policy.rules.foreign_names import MCP_PREFIX
 
-_LONGEST = 64
+_MAX_NAME_CHARS = 64
 _DIGITS = 10
-_SERVER = 20
+_MAX_SERVER_CHARS = 20
 """Characters of a server's name that are kept where the whole does not fit."""
 _FITS = re.compile(r"[A-Za-z0-9_-]+")
 _LOOKS_DIGESTED = re.compile(rf".*_[0-9a-f]{{{_DIGITS}}}")
 _UNFIT = re.compile(r"[^A-Za-z0-9-]+")
 
 
-def name_of(server: str, tool: str) -> str:
+def build_tool_name(server: str, tool: str) -> str:
     """The name of a server's tool."""
-    plain = f"{FOREIGN}{server}__{tool}"
-    return plain if len(plain) <= _LONGEST and _can_be_told_apart(server, tool) else _digested(server, tool)
+    plain = f"{MCP_PREFIX}{server}__{tool}"
+    return plain if len(plain) <= _MAX_NAME_CHARS and _can_be_told_apart(server, tool) else _digested(server, tool)
 
 
-def taken_apart(name: str) -> tuple[str, str] | None:
+def split_tool_name(name: str) -> tuple[str, str] | None:
     """The server and its tool, of a name that was not cleaned; None for any other."""
-    server, between, tool = name.removeprefix(FOREIGN).partition("__")
-    return (server, tool) if between and name.startswith(FOREIGN) and name_of(server, tool) == name else None
+    server, between, tool = name.removeprefix(MCP_PREFIX).partition("__")
+    return (server, tool) if between and name.startswith(MCP_PREFIX) and build_tool_name(server, tool) == name else None
 
 
 def _can_be_told_apart(server: str, tool: str) -> bool:
@@ -40,8 +40,8 @@ def _can_be_told_apart(server: str, tool: str) -> bool:
 def _digested(server: str, tool: str) -> str:
     whole = f"{len(server)} {server} {tool}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(whole).hexdigest()[:_DIGITS]
-    head = f"{FOREIGN}{_cleaned(server)[:_SERVER].strip('_') or 'server'}__"
-    return f"{head}{_cleaned(tool)[: _LONGEST - len(head) - _DIGITS - 1]}_{digest}"
+    head = f"{MCP_PREFIX}{_cleaned(server)[:_MAX_SERVER_CHARS].strip('_') or 'server'}__"
+    return f"{head}{_cleaned(tool)[: _MAX_NAME_CHARS - len(head) - _DIGITS - 1]}_{digest}"
 
 
 def _cleaned(name: str) -> str:

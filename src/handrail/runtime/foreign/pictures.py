@@ -12,7 +12,7 @@ _KINDS = (
 )
 
 
-def picture_kind(content: str) -> str | None:
+def detect_image_type(content: str) -> str | None:
     """The kind, of a picture in base64; None where it is none."""
     try:
         data = b64decode(content, validate=True)

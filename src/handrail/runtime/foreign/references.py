@@ -3,7 +3,7 @@
 from typing import Any, cast
 
 
-def referred(root: dict[str, Any], reference: Any) -> Any:
+def resolve_reference(root: dict[str, Any], reference: Any) -> Any:
     """What a reference leads to; None where it is none, or leads nowhere."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None

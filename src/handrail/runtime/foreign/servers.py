@@ -6,28 +6,28 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from handrail.policy.configuration import Vouching
-from handrail.policy.judging.foreign import only_looks
-from handrail.policy.rules.foreign_names import FOREIGN, takes_away
+from handrail.policy.configuration import TrustedServer
+from handrail.policy.judging.foreign import is_read_only_tool
+from handrail.policy.rules.foreign_names import MCP_PREFIX, is_mcp_tool_excluded
 from handrail.protocol.decision import ForeignFact
 from handrail.protocol.tool import ToolSpec
-from handrail.protocol.wording import shown, visible
-from handrail.runtime.foreign.accepting import MOST_TOOLS, why_not
-from handrail.runtime.foreign.describing import described, fingerprint
-from handrail.runtime.foreign.fitting import MOST_CHARACTERS, MOST_OFFERED, fitting
-from handrail.runtime.foreign.known import Known
-from handrail.runtime.foreign.naming import taken_apart
-from handrail.runtime.foreign.taking_over import close_all
-from handrail.runtime.foreign.tools import foreign_tool
-from handrail.runtime.registry import Registry, nearest
+from handrail.protocol.wording import clip_text, render_value
+from handrail.runtime.foreign.accepting import MAX_LISTED_TOOLS, find_tool_problem
+from handrail.runtime.foreign.describing import compute_fingerprint, to_description
+from handrail.runtime.foreign.fitting import MAX_OFFERED_TOOLS, MAX_SPEC_CHARACTERS, select_fitting
+from handrail.runtime.foreign.known import PinStore
+from handrail.runtime.foreign.naming import split_tool_name
+from handrail.runtime.foreign.taking_over import close_sources
+from handrail.runtime.foreign.tools import build_foreign_tool
+from handrail.runtime.registry import ToolRegistry, find_nearest_name
 from handrail.runtime.sources import ForeignTool, ToolSource
 from handrail.tools.contract import Tool
 
 Warn = Callable[[str, str], None]
 """Tells a person, by a code or rule and a text."""
-_MOST_TOLD = 20
+_MAX_TOLD_TOOLS = 20
 """Tools of one listing that a person is warned about one by one."""
-_MOST_TOLD_EVER = 500
+_MAX_SESSION_WARNINGS = 500
 """Warnings of one session: who lists others all the time could go on for ever."""
 
 
@@ -38,14 +38,19 @@ class _Listing(NamedTuple):
     """By the server's own names."""
 
 
-class OtherServers:
+class ForeignCatalog:
     """All sources of a session. Any thread may ask."""
 
     def __init__(
-        self, sources: tuple[ToolSource, ...], known: Known, vouched: tuple[Vouching, ...], warn: Warn, *disable: str
+        self,
+        sources: tuple[ToolSource, ...],
+        known: PinStore,
+        vouched: tuple[TrustedServer, ...],
+        warn: Warn,
+        *disable: str,
     ) -> None:
         self._sources = {source.server: source for source in sources}
-        self._disable = tuple(name for name in disable if name.casefold().startswith(FOREIGN))
+        self._disable = tuple(name for name in disable if name.casefold().startswith(MCP_PREFIX))
         self._known, self._vouched, self._warn = known, vouched, warn
         self._lock = threading.Lock()
         self._listings: dict[str, _Listing] = {}
@@ -55,7 +60,7 @@ class OtherServers:
         """Names that were offered, or could have been, and why they are not."""
         self._closed = False
 
-    def look(self, renew: Callable[[], None]) -> None:
+    def refresh(self, renew: Callable[[], None]) -> None:
         """Asks them what they list, where that may have changed, and has it offered then: `renew` takes it by
         `renewed`. Who comes meanwhile waits, so that nobody goes by what was."""
         with self._lock:
@@ -65,7 +70,7 @@ class OtherServers:
         for code, text in untold:  # who hears of it may ask for the tools
             self._warn(code, text)
 
-    def renewed(self, registry: Registry, is_off: Callable[[str], bool]) -> Registry:
+    def extend_registry(self, registry: ToolRegistry, is_off: Callable[[str], bool]) -> ToolRegistry:
         """The registry with what the servers listed last. `is_off`: whether a tool is not to be offered anyway."""
         self._tell_unmatched()
         return registry.with_foreign(self._fitting(self._named(registry), is_off))
@@ -74,7 +79,7 @@ class OtherServers:
         """Why there is no tool of a name, in words; empty where nothing is known."""
         if name in self._gone:
             return self._gone[name]
-        server = (taken_apart(name) or (None,))[0]
+        server = (split_tool_name(name) or (None,))[0]
         source = self._sources.get(server) if server is not None else None
         if source is None:
             return ""
@@ -82,7 +87,7 @@ class OtherServers:
             return "it is off"
         with suppress(Exception):
             if problems := source.problems():
-                return f"{server}: {visible('; '.join(problems), 300)}"
+                return f"{server}: {clip_text('; '.join(problems), 300)}"
         return f"the server {server} lists no such tool"
 
     def approve(self, spec: ToolSpec) -> None:
@@ -90,14 +95,14 @@ class OtherServers:
         listing, foreign = self._listings.get(spec.server), spec.foreign
         if listing is None or foreign is None or (listed := listing.listed.get(foreign.name)) is None:
             return
-        told = described(listed)
-        if fingerprint(told) == foreign.fingerprint:  # what it became meanwhile, nobody said yes to
+        told = to_description(listed)
+        if compute_fingerprint(told) == foreign.fingerprint:  # what it became meanwhile, nobody said yes to
             self._known.approve(spec.server, told)
 
     def close(self) -> None:
         """Ends all of them."""
         self._closed = True
-        close_all(tuple(self._sources.values()))
+        close_sources(tuple(self._sources.values()))
 
     def _is_new(self) -> bool:
         """Whether a server lists something else than before."""
@@ -113,16 +118,16 @@ class OtherServers:
     def _listing(self, source: ToolSource, revision: int | None) -> _Listing:
         server = source.server
         listed = self._sound(server, self._asked(source))
-        met = self._known.meet(server, [described(one) for one in listed])
+        met = self._known.observe(server, [to_description(one) for one in listed])
         for tool, parts in met.changed.items():
-            told = f"{server} describes its tool {shown(tool)} otherwise than before ({parts})"
+            told = f"{server} describes its tool {render_value(tool)} otherwise than before ({parts})"
             self._tell("tool.changed", f"{told}. The next call of it asks.")
-        if met.unkept:
+        if met.not_stored:
             told = f"{server} has listed so many different tools by now that its new ones are not offered"
             self._tell("LIMIT_EXCEEDED", f"{told}. To begin anew with it, remove {self._known.place(server)}.")
-            listed = [one for one in listed if one.name not in met.unkept]
+            listed = [one for one in listed if one.name not in met.not_stored]
         tools = tuple(
-            foreign_tool(source, one, self._known, looks=only_looks(_fact(server, one), self._vouched))
+            build_foreign_tool(source, one, self._known, looks=is_read_only_tool(_fact(server, one), self._vouched))
             for one in listed
         )
         return _Listing(revision, tools, {one.name: one for one in listed})
@@ -131,33 +136,33 @@ class OtherServers:
         try:
             return tuple(source.listed())
         except Exception as error:  # whatever it is: the session goes on without it
-            what = visible(f"{type(error).__name__}: {error}", 200)
+            what = clip_text(f"{type(error).__name__}: {error}", 200)
             self._tell("UNAVAILABLE", f"The tools of {source.server} cannot be listed ({what}). None is offered.")
             return ()
 
     def _sound(self, server: str, listed: tuple[object, ...]) -> list[ForeignTool]:
         """Those that can be offered; a person is told why others are not."""
-        if len(listed) > MOST_TOOLS:
-            told = f"{server} lists {len(listed):,} tools; those after the first {MOST_TOOLS} are not offered"
+        if len(listed) > MAX_LISTED_TOOLS:
+            told = f"{server} lists {len(listed):,} tools; those after the first {MAX_LISTED_TOOLS} are not offered"
             self._tell("LIMIT_EXCEEDED", f"{told}.")
         found: dict[str, ForeignTool] = {}
         refused: list[tuple[object, str]] = []
-        for one in listed[:MOST_TOOLS]:
-            why = why_not(one)
+        for one in listed[:MAX_LISTED_TOOLS]:
+            why = find_tool_problem(one)
             if not isinstance(one, ForeignTool) or why:
                 refused.append((getattr(one, "name", None), why))
             elif found.setdefault(one.name, one) != one:
                 refused.append((one.name, "it is listed twice, each time otherwise"))
-        for name, why in refused[:_MOST_TOLD]:
-            self._tell("INVALID_ARGUMENT", f"A tool of {server} is not offered: {shown(name)}: {why}.")
+        for name, why in refused[:_MAX_TOLD_TOOLS]:
+            self._tell("INVALID_ARGUMENT", f"A tool of {server} is not offered: {render_value(name)}: {why}.")
         unsound = [name for name, _ in refused]
         return [one for one in found.values() if one.name not in unsound]
 
-    def _named(self, registry: Registry) -> list[Tool]:
+    def _named(self, registry: ToolRegistry) -> list[Tool]:
         """All of them under their names; of two that would have one name, neither."""
         tools = [tool for listing in self._listings.values() for tool in listing.tools]
         names = Counter((*registry.other_names, *(tool.spec.name for tool in tools)))
-        before = {name for name in registry.names if name.startswith(FOREIGN)}
+        before = {name for name in registry.names if name.startswith(MCP_PREFIX)}
         self._gone = {}
         for tool in tools:
             if names[name := tool.spec.name] > 1:
@@ -170,13 +175,16 @@ class OtherServers:
     def _fitting(self, tools: list[Tool], is_off: Callable[[str], bool]) -> list[Tool]:
         """Those that there is room for, and those that need none."""
         wanted = [tool for tool in tools if not is_off(tool.spec.name)]
-        fits = fitting(tool.spec for tool in wanted)
+        fits = select_fitting(tool.spec for tool in wanted)
         left_out = [tool for tool in wanted if tool.spec.name not in fits]
         self._gone |= {tool.spec.name: "there are too many tools of other servers" for tool in left_out}
         for server, count in Counter(tool.spec.server for tool in left_out).items():
-            told = f"{count} of the tools of {server} are not offered: other servers' tools may be {MOST_OFFERED}, and"
-            more = f'[tools] disable takes away what is not needed ("{FOREIGN}{server}", "{FOREIGN}{server}__get_*")'
-            self._tell("LIMIT_EXCEEDED", f"{told} {MOST_CHARACTERS:,} characters, in all. {more}.")
+            most = MAX_OFFERED_TOOLS
+            told = f"{count} of the tools of {server} are not offered: other servers' tools may be {most}, and"
+            more = (
+                f'[tools] disable takes away what is not needed ("{MCP_PREFIX}{server}", "{MCP_PREFIX}{server}__get_*")'
+            )
+            self._tell("LIMIT_EXCEEDED", f"{told} {MAX_SPEC_CHARACTERS:,} characters, in all. {more}.")
         return [tool for tool in tools if tool.spec.name not in self._gone]
 
     def _tell_unmatched(self) -> None:
@@ -184,17 +192,17 @@ class OtherServers:
         listings = self._listings.values()
         names = [tool.spec.name for listing in listings for tool in listing.tools]
         for name in self._disable if all(listing.tools for listing in listings) else ():
-            if not any(takes_away((name,), tool) for tool in names):
-                hint = f" Did you mean {near}?" if (near := nearest(name, names)) else ""
-                told = f"[tools] disable: no server lists a tool {shown(name)}, so nothing was disabled.{hint}"
+            if not any(is_mcp_tool_excluded((name,), tool) for tool in names):
+                hint = f" Did you mean {near}?" if (near := find_nearest_name(name, names)) else ""
+                told = f"[tools] disable: no server lists a tool {render_value(name)}, so nothing was disabled.{hint}"
                 self._tell("UNKNOWN_TOOL", told)
 
-    def _why_dropped(self, registry: Registry, name: str) -> str:
+    def _why_dropped(self, registry: ToolRegistry, name: str) -> str:
         tool = registry.get(name)
         return f"the server {tool.spec.server} does not list it any more" if tool is not None else ""
 
     def _tell(self, code: str, text: str) -> None:
-        if text not in self._told and len(self._told) < _MOST_TOLD_EVER:
+        if text not in self._told and len(self._told) < _MAX_SESSION_WARNINGS:
             self._told.add(text)
             self._untold.append((code, text))
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Any, cast
 
-from handrail.runtime.foreign.references import referred
-from handrail.runtime.foreign.values import NOUNS, entries, is_number, mapping
+from handrail.runtime.foreign.references import resolve_reference
+from handrail.runtime.foreign.values import NOUNS, is_number, to_list, to_mapping
 
 _NOT_AT_THE_TOP = ("anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "const")
 """What providers refuse at the top, whatever it says."""
@@ -21,12 +21,12 @@ _NOT_SHOWN = {
     "dependentRequired", "dependentSchemas", "maxContains", "minContains", "readOnly", "unevaluatedItems", "writeOnly",
 }  # fmt: skip
 """Words of JSON Schema, of this version or others, that help no model."""
-_LONGEST_PATTERN = 500
+_MAX_PATTERN_CHARS = 500
 _AMBIGUOUS = re.compile(r"\[\[|--|&&|~~|\|\|")
 """What a later Python may read otherwise, and this one warns of."""
 
 
-def as_shown(schema: dict[str, Any]) -> dict[str, Any]:
+def clean_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema, cleaned."""
     told = {key: value for key, value in _cleaned(schema).items() if key not in _NOT_AT_THE_TOP}
     shown: dict[str, Any] = {**told, "type": "object", "properties": told.get("properties", {})}
@@ -40,20 +40,20 @@ def _cleaned(schema: dict[str, Any]) -> dict[str, Any]:
         shown[key] = _HOLDS[key](shown[key])
     if isinstance(schema.get("items"), list):  # as older versions wrote it
         shown.pop("items", None)
-        shown |= {"prefixItems": _list(entries(schema["items"]))} if _is_schemas(schema["items"]) else {}
-    if "array" in (shown.get("type"), *entries(shown.get("type"))):
+        shown |= {"prefixItems": _list(to_list(schema["items"]))} if _is_schemas(schema["items"]) else {}
+    if "array" in (shown.get("type"), *to_list(shown.get("type"))):
         shown.setdefault("items", {})  # without them, one provider refuses it
     return shown
 
 
 def _without_dead_ends(schema: Any, root: dict[str, Any]) -> None:
     """Leaves references out that lead nowhere by now."""
-    known = mapping(schema)
-    if "$ref" in known and not isinstance(referred(root, known["$ref"]), dict):
+    known = to_mapping(schema)
+    if "$ref" in known and not isinstance(resolve_reference(root, known["$ref"]), dict):
         del known["$ref"]
     for key in known.keys() & _HOLDS.keys():  # not what only looks like one, as a default may
         held = known[key]
-        inner = mapping(held).values() if key in _NAMED else entries(held) or (held,)
+        inner = to_mapping(held).values() if key in _NAMED else to_list(held) or (held,)
         for one in inner:
             _without_dead_ends(one, root)
 
@@ -108,7 +108,7 @@ def _is_schemas(value: Any) -> bool:
 
 
 def _is_type(value: Any) -> bool:
-    names = entries(value) or [value]
+    names = to_list(value) or [value]
     known = all(isinstance(name, str) and name in NOUNS for name in names)
     return known and len({*names}) == len(names)
 
@@ -118,7 +118,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_pattern(value: Any) -> bool:
-    if not isinstance(value, str) or len(value) > _LONGEST_PATTERN or _AMBIGUOUS.search(value):
+    if not isinstance(value, str) or len(value) > _MAX_PATTERN_CHARS or _AMBIGUOUS.search(value):
         return False
     try:
         re.compile(value)

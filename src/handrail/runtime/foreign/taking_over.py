@@ -7,37 +7,42 @@ from contextlib import suppress
 from handrail.protocol.error import UsageError
 from handrail.protocol.permission import PERMISSIONS
 from handrail.protocol.tool import OWN_SERVER
-from handrail.protocol.wording import shown
+from handrail.protocol.wording import render_value
 from handrail.runtime.sources import ToolSource
 
 _METHODS = ("listed", "call", "problems", "close")
-_PATIENCE = 15.0
+_ALL_ENDED_SECONDS = 15.0
 """Seconds that all of them have to end."""
 
 
-def refuse_unfit(sources: tuple[ToolSource, ...]) -> None:
+def check_sources(sources: tuple[ToolSource, ...]) -> None:
     """UsageError where a source is none, has no name, or that of another one."""
     for source in sources:
         if missing := _missing(source):
             raise UsageError(
-                f"{shown(source)} is no source of tools: it has no {missing}. sources takes a list of objects with the"
+                f"{render_value(source)} is no source of tools: it has no {missing}. sources takes a list of objects"
+                " with the"
                 " members of handrail.runtime.sources.ToolSource"
             )
     names = [source.server for source in sources]
     for name in names:
         if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(f"a source has the name {shown(name)}; a server is called by letters, digits, _ and -")
+            raise UsageError(
+                f"a source has the name {render_value(name)}; a server is called by letters, digits, _ and -"
+            )
         if name.casefold() == OWN_SERVER:
-            raise UsageError(f"a source is called {shown(name)}, as handrail itself: its tools would be shown as ours")
+            raise UsageError(
+                f"a source is called {render_value(name)}, as handrail itself: its tools would be shown as ours"
+            )
         if names.count(name) > 1:
-            raise UsageError(f"two sources are called {shown(name)}; calls could not tell them apart")
+            raise UsageError(f"two sources are called {render_value(name)}; calls could not tell them apart")
     for source in sources:
         if unknown := [one for one in source.reach if one not in PERMISSIONS]:
-            claim = f"the source {source.server} has the reach {shown(unknown[0])}, which is no permission"
+            claim = f"the source {source.server} has the reach {render_value(unknown[0])}, which is no permission"
             raise UsageError(f"{claim}; there are {', '.join(PERMISSIONS)}")
 
 
-def close_all(sources: tuple[ToolSource, ...]) -> None:
+def close_sources(sources: tuple[ToolSource, ...]) -> None:
     """Ends all of them side by side, and waits only so long: one that does not end is left to itself."""
     closing = [threading.Thread(target=_close, args=(source,), daemon=True) for source in sources]
     for thread, source in zip(closing, sources, strict=True):
@@ -45,7 +50,7 @@ def close_all(sources: tuple[ToolSource, ...]) -> None:
             thread.start()
         except RuntimeError:  # none can be had, as when the program ends
             _close(source)
-    until = time.monotonic() + _PATIENCE
+    until = time.monotonic() + _ALL_ENDED_SECONDS
     for thread in closing:
         if thread.ident is not None:
             thread.join(max(0.0, until - time.monotonic()))

@@ -3,29 +3,33 @@
 import re
 from typing import Any, cast
 
-from handrail.policy.spelling import without_unseen
+from handrail.policy.spelling import remove_invisible
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _EXACT = frozenset({"enum", "const", "default", "examples", "pattern"})
 """What counts by every character: left out as a whole, since another value would be a wrong one."""
 
 
-def seen(text: str) -> str:
+def strip_invisible(text: str) -> str:
     """The text as a person sees it."""
-    return text if text.isascii() and text.isprintable() else _CONTROL.sub("", without_unseen(text))
+    return text if text.isascii() and text.isprintable() else _CONTROL.sub("", remove_invisible(text))
 
 
-def seen_in(value: Any) -> Any:
+def strip_invisible_schema(value: Any) -> Any:
     """The same of all texts in a schema. A name with something unseen in it is not shown, nor what it is for."""
     if isinstance(value, str):
-        return seen(value)
+        return strip_invisible(value)
     if isinstance(value, list):
-        return [seen_in(one) for one in cast("list[Any]", value)]
+        return [strip_invisible_schema(one) for one in cast("list[Any]", value)]
     if isinstance(value, dict):
         known = cast("dict[str, Any]", value)
-        return {key: seen_in(one) for key, one in known.items() if seen(key) == key and _can_be_shown(key, one)}
+        return {
+            key: strip_invisible_schema(one)
+            for key, one in known.items()
+            if strip_invisible(key) == key and _can_be_shown(key, one)
+        }
     return value
 
 
 def _can_be_shown(key: str, value: Any) -> bool:
-    return key not in _EXACT or seen_in(value) == value
+    return key not in _EXACT or strip_invisible_schema(value) == value

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from handrail.kernel.seccomp import Outcome, filter_program
-from handrail.kernel.syscalls import Machine, UnknownMachineError, this_machine
+from handrail.kernel.seccomp import Outcome, build_filter_program
+from handrail.kernel.syscalls import Machine, UnknownMachineError, detect_machine
 from handrail.protocol.error import ToolError
-from handrail.sandbox.confinement import Trust
+from handrail.sandbox.confinement import CommandOrigin
 from handrail.sandbox.filters import refused_calls, tested_calls
-from handrail.sandbox.filters.refused_calls import Refused
+from handrail.sandbox.filters.refused_calls import RefusedCalls
 
-__all__ = ["Owner", "UnknownMachineError", "filter_for", "filter_or_refusal", "outcomes_for"]
+__all__ = ["Owner", "UnknownMachineError", "build_filter", "build_outcomes", "require_filter"]
 
 
 class Owner(NamedTuple):
@@ -22,24 +22,24 @@ class Owner(NamedTuple):
     group: int
 
 
-def filter_for(trust: Trust, tier: int) -> bytes:
+def build_filter(trust: CommandOrigin, tier: int) -> bytes:
     """The filter for a command of this trust in this tier, as bwrap and the kernel take it.
 
     UnknownMachineError on an architecture whose calls are not known. Tier 0 confines nothing and has no filter.
     """
-    return _filter_for(trust, tier, this_machine(), Owner(os.geteuid(), os.getegid()))
+    return _filter_for(trust, tier, detect_machine(), Owner(os.geteuid(), os.getegid()))
 
 
-def filter_or_refusal(trust: Trust, tier: int) -> bytes:
+def require_filter(trust: CommandOrigin, tier: int) -> bytes:
     """The same for a command that is about to be run: where there is no filter, it is not."""
     try:
-        return filter_for(trust, tier)
+        return build_filter(trust, tier)
     except UnknownMachineError as error:
         raise ToolError("SANDBOX_UNAVAILABLE", f"{error}. Nothing was run.") from None
 
 
-def outcomes_for(trust: Trust, tier: int, owner: Owner) -> dict[str, Outcome]:
-    """What becomes of calls that are not simply allowed; of two layers that name a call the later, stricter counts."""
+def build_outcomes(trust: CommandOrigin, tier: int, owner: Owner) -> dict[str, Outcome]:
+    """What becomes of calls that are not simply allowed; of two filters that name a call the later, stricter counts."""
     if tier < 1:
         raise ValueError(f"tier {tier} has no filter of system calls; tiers 1, 2 and 3 have")
     outcomes: dict[str, Outcome] = {}
@@ -49,21 +49,21 @@ def outcomes_for(trust: Trust, tier: int, owner: Owner) -> dict[str, Outcome]:
     return outcomes
 
 
-_Layer = tuple[tuple[Refused, ...], Mapping[str, Outcome]]
+_Layer = tuple[tuple[RefusedCalls, ...], Mapping[str, Outcome]]
 
 
-def _layers(trust: Trust, tier: int, owner: Owner) -> Iterator[_Layer]:
+def _layers(trust: CommandOrigin, tier: int, owner: Owner) -> Iterator[_Layer]:
     own_namespaces = tier > 1
     yield refused_calls.ALWAYS, tested_calls.ALWAYS
     if trust == "proven" or not own_namespaces:
         yield refused_calls.WITHOUT_NETWORK, tested_calls.WITHOUT_NETWORK
     if not own_namespaces:
         yield refused_calls.WITHOUT_NAMESPACES, tested_calls.WITHOUT_NAMESPACES
-        yield (), tested_calls.ownership(*owner)
+        yield (), tested_calls.build_ownership_outcomes(*owner)
     if trust == "proven":
         yield refused_calls.ONLY_LOOKS, tested_calls.ONLY_LOOKS
 
 
 @lru_cache(maxsize=16)
-def _filter_for(trust: Trust, tier: int, machine: Machine, owner: Owner) -> bytes:
-    return filter_program(machine, outcomes_for(trust, tier, owner))
+def _filter_for(trust: CommandOrigin, tier: int, machine: Machine, owner: Owner) -> bytes:
+    return build_filter_program(machine, build_outcomes(trust, tier, owner))

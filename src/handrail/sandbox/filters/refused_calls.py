@@ -8,53 +8,53 @@ from collections.abc import Iterator
 from errno import EACCES, ENOSYS, EOPNOTSUPP, EPERM
 from typing import NamedTuple
 
-from handrail.kernel.seccomp import Refuse
+from handrail.kernel.seccomp import RefuseOutcome
 
 
-class Refused(NamedTuple):
+class RefusedCalls(NamedTuple):
     """Calls that are refused for one reason, with one error."""
 
     reason: str
     errno: int
     names: str
 
-    def outcomes(self) -> Iterator[tuple[str, Refuse]]:
+    def outcomes(self) -> Iterator[tuple[str, RefuseOutcome]]:
         """Each call's name with what becomes of it."""
-        return ((name, Refuse(self.errno)) for name in self.names.split())
+        return ((name, RefuseOutcome(self.errno)) for name in self.names.split())
 
 
 ALWAYS = (
-    Refused(
+    RefusedCalls(
         "the view of the disk is made of mounts: who can mount, unmount or enter another namespace undoes it",
         EPERM,
         "mount umount2 pivot_root chroot setns open_tree open_tree_attr move_mount fsopen fsconfig fsmount fspick"
         " mount_setattr",
     ),
-    Refused(
+    RefusedCalls(
         "its flags lie in memory, where a filter cannot look for namespaces; libraries fall back to clone",
         ENOSYS,
         "clone3",
     ),
-    Refused(
+    RefusedCalls(
         "reading and steering another process: the first process of the sandbox, or, where there is no process"
         " namespace, everything of the same user",
         EPERM,
         "ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd",
     ),
-    Refused(
+    RefusedCalls(
         "makes calls that no filter sees; libraries fall back to epoll",
         ENOSYS,
         "io_uring_setup io_uring_enter io_uring_register",
     ),
-    Refused("the user's keys are in no namespace; libraries then use files", ENOSYS, "add_key request_key keyctl"),
-    Refused(
+    RefusedCalls("the user's keys are in no namespace; libraries then use files", ENOSYS, "add_key request_key keyctl"),
+    RefusedCalls(
         "large parts of the kernel that builds and tests have no use for and holes are found in",
         EPERM,
         "bpf perf_event_open userfaultfd fanotify_init lookup_dcookie uselib",
     ),
-    Refused("descriptors of threads from before 64 bits, for emulators only", ENOSYS, "modify_ldt"),
-    Refused("opens a file by number, past every folder and mount that hides it", EPERM, "open_by_handle_at"),
-    Refused(
+    RefusedCalls("descriptors of threads from before 64 bits, for emulators only", ENOSYS, "modify_ldt"),
+    RefusedCalls("opens a file by number, past every folder and mount that hides it", EPERM, "open_by_handle_at"),
+    RefusedCalls(
         "the machine itself: its modules, clock, names, swap, quotas, ports, log and power",
         EPERM,
         "init_module finit_module delete_module kexec_load kexec_file_load reboot swapon swapoff acct quotactl"
@@ -64,7 +64,7 @@ ALWAYS = (
 )
 
 WITHOUT_NETWORK = (
-    Refused(
+    RefusedCalls(
         "without a network namespace a socket reaches everything that listens; a command that only looks needs none",
         EACCES,
         "socket connect bind listen accept accept4",
@@ -72,13 +72,13 @@ WITHOUT_NETWORK = (
 )
 
 WITHOUT_NAMESPACES = (
-    Refused(
+    RefusedCalls(
         "memory, queues and semaphores by number belong to all processes of the machine",
         ENOSYS,
         "shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semctl semtimedop mq_open mq_unlink",
     ),
-    Refused("Landlock does not hold it back outside the roots", EPERM, "file_setattr"),
-    Refused(
+    RefusedCalls("Landlock does not hold it back outside the roots", EPERM, "file_setattr"),
+    RefusedCalls(
         "Landlock does not hold it back outside the roots; who copies attributes goes on without",
         EOPNOTSUPP,
         "setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat",
@@ -86,7 +86,7 @@ WITHOUT_NAMESPACES = (
 )
 
 ONLY_LOOKS = (
-    Refused(
+    RefusedCalls(
         "changes what is known about a file; its temporary files a reader may still write and remove",
         EPERM,
         "chmod fchmod fchmodat fchmodat2 chown fchown lchown fchownat utime utimes futimesat utimensat setxattr"

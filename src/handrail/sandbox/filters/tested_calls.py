@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from errno import EAFNOSUPPORT, ENOTTY, EPERM, EPROTONOSUPPORT
 
-from handrail.kernel.seccomp import ALLOW, EVERY_BIT, Choose, Outcome, Refuse
+from handrail.kernel.seccomp import ALLOW, EVERY_BIT, ChoiceOutcome, Outcome, RefuseOutcome
 
-_FORBIDDEN = Refuse(EPERM)
+_FORBIDDEN = RefuseOutcome(EPERM)
 
 
-def _only(argument: int, *values: int, then: Outcome = ALLOW, mask: int = EVERY_BIT, otherwise: int = EPERM) -> Choose:
-    return Choose(argument, mask, tuple((value, then) for value in values), Refuse(otherwise))
+def _only(
+    argument: int, *values: int, then: Outcome = ALLOW, mask: int = EVERY_BIT, otherwise: int = EPERM
+) -> ChoiceOutcome:
+    return ChoiceOutcome(argument, mask, tuple((value, then) for value in values), RefuseOutcome(otherwise))
 
 
 # Namespaces: a process that has an own user namespace may mount, and reaches far more of the kernel.
@@ -53,17 +55,17 @@ _GETFLAGS, _FIEMAP, _FSGETXATTR, _GETVERSION = 0x8008_6601, 0xC020_660B, 0x801C_
 _ATTRIBUTES_READ = tuple((request, ALLOW) for request in (_GETFLAGS, _FIEMAP, _FSGETXATTR, _GETVERSION))
 
 _REQUEST = 1
-_IOCTL = Choose(
+_IOCTL = ChoiceOutcome(
     _REQUEST,
     EVERY_BIT,
     (*_TERMINAL, *_SHARED_BLOCKS),
-    Choose(_REQUEST, _FAMILY, ((_BTRFS, Refuse(ENOTTY)),), ALLOW),
+    ChoiceOutcome(_REQUEST, _FAMILY, ((_BTRFS, RefuseOutcome(ENOTTY)),), ALLOW),
 )
-_IOCTL_THAT_READS = Choose(
+_IOCTL_THAT_READS = ChoiceOutcome(
     _REQUEST,
     EVERY_BIT,
     (*_TERMINAL, *_SHARED_BLOCKS, *_ATTRIBUTES_READ),
-    Choose(_REQUEST, _FAMILY, ((_BTRFS, Refuse(ENOTTY)), *_FILE_FAMILIES), ALLOW),
+    ChoiceOutcome(_REQUEST, _FAMILY, ((_BTRFS, RefuseOutcome(ENOTTY)), *_FILE_FAMILIES), ALLOW),
 )
 
 # Sockets in an own network namespace. Every further family or protocol is a module that is loaded for whoever asks.
@@ -78,11 +80,11 @@ _INTERNET = _only(  # of the rest, raw needs rights, and the type "packet" is a 
 )
 _ROUTES = _only(2, 0, otherwise=EPROTONOSUPPORT)  # which interfaces and addresses there are
 _SOCKETS: Mapping[str, Outcome] = {
-    "socket": Choose(
+    "socket": ChoiceOutcome(
         0,
         EVERY_BIT,
         ((_UNIX, ALLOW), (_INET, _INTERNET), (_INET6, _INTERNET), (_NETLINK, _ROUTES)),
-        Refuse(EAFNOSUPPORT),
+        RefuseOutcome(EAFNOSUPPORT),
     ),
     "socketpair": _only(0, _UNIX, otherwise=EAFNOSUPPORT),
 }
@@ -104,7 +106,7 @@ _PRIORITY_OF_ONE = 0
 WITHOUT_NAMESPACES: Mapping[str, Outcome] = {
     # Limits, turns and places of other processes of the user. Signals cannot be told apart by whom they reach, but for
     # the one to everybody.
-    "kill": Choose(0, EVERY_BIT, ((_EVERYBODY, _FORBIDDEN),), ALLOW),
+    "kill": ChoiceOutcome(0, EVERY_BIT, ((_EVERYBODY, _FORBIDDEN),), ALLOW),
     "prlimit64": _only(0, _ONESELF),
     "setpriority": _only(0, _PRIORITY_OF_ONE, then=_only(1, _ONESELF)),
     "ioprio_set": _only(0, _ONE_PROCESS, then=_only(1, _ONESELF)),
@@ -120,7 +122,7 @@ WITHOUT_NAMESPACES: Mapping[str, Outcome] = {
 }
 
 
-def ownership(user: int, group: int) -> Mapping[str, Outcome]:
+def build_ownership_outcomes(user: int, group: int) -> Mapping[str, Outcome]:
     """Without namespaces: files are given to nobody else. Who unpacks or copies as root gives them to himself."""
     unchanged = EVERY_BIT
     places = {"chown": 1, "fchown": 1, "lchown": 1, "fchownat": 2}

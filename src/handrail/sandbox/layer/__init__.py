@@ -1,1 +1,1 @@
-"""Tier 3: what a command changes goes into a layer over the workspace, which is kept or thrown away."""
+"""Tier 3: what a command changes goes into an overlay over the workspace, which is committed or thrown away."""

@@ -1,4 +1,4 @@
-"""A layer: a folder that takes in what a command changes, and lies over the roots while it runs.
+"""An overlay: a folder that takes in what a command changes, and lies over the roots while it runs.
 
 It lies over the very paths of the roots, so that absolute paths stay true. The roots themselves are only read.
 """
@@ -10,23 +10,23 @@ import stat
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Self
 
-from handrail.sandbox.layer.clock import tick_of
+from handrail.sandbox.layer.clock import wait_for_fresh_ctime
 from handrail.sandbox.layer.removal import remove_folder
 from handrail.sandbox.layer.sweeper import Removal, remove_later
-from handrail.sandbox.view.mounts import within
-from handrail.store.locked_folder import locked
+from handrail.sandbox.view.mounts import is_within
+from handrail.store.locked_folder import lock_folder
 
 TABLE = "table"
 """The file that says what is to be mounted."""
 _PLAIN = re.compile(r"[A-Za-z0-9_./+@%-]+")
 """Paths of which no character means anything to overlayfs or to the program mount."""
-_SCARCE = 1 << 24
+_MIN_FREE_BYTES = 1 << 24
 """Bytes of a disk that the journal and what else is written meanwhile may well need."""
 _HANDED_ON = ("system.posix_acl_", "user.")
-"""Attributes of a root that its layer has too."""
+"""Attributes of a root that its overlay has too."""
 
 
-class Overlaid(NamedTuple):
+class OverlayMount(NamedTuple):
     """One root with what lies over it."""
 
     root: str
@@ -36,35 +36,36 @@ class Overlaid(NamedTuple):
     work: str
     """For overlayfs alone."""
     below: tuple[str, ...] = ()
-    """Uppers of earlier layers that lie in between, the latest first."""
+    """Uppers of earlier overlays that lie in between, the latest first."""
 
 
-class Layer:
-    """The layer of one command. Who has it removes it; its folder is locked as long as its process lives."""
+class Overlay:
+    """The overlay of one command. Who has it removes it; its folder is locked as long as its process lives."""
 
     def __init__(
         self,
         folder: str,
         roots: tuple[str, ...],
-        below: "tuple[Layer, ...]" = (),
+        below: "tuple[Overlay, ...]" = (),
         *,
-        own_users: bool | None = None,
+        in_user_namespace: bool | None = None,
     ) -> None:
-        """Makes it in a new folder; FileExistsError where that is another's. `below`: layers that it lies on, the
-        latest first; they must stay till it ends. `own_users`: whether it is mounted in a user namespace; only root
-        can do without, and does, unless told otherwise."""
+        """Makes it in a new folder; FileExistsError if that exists. `below`: the overlays that it lies on, the latest
+        first; they must stay till it ends. `in_user_namespace`: whether it is mounted in one. Root needs none."""
         self.folder = folder
         self._removal: Removal | None = None
-        self.own_users = os.geteuid() != 0 if own_users is None else own_users
+        self.in_user_namespace = os.geteuid() != 0 if in_user_namespace is None else in_user_namespace
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.mkdir(folder, 0o700)
-        self._descriptor = locked(folder)
+        self._descriptor = lock_folder(folder)
         if self._descriptor < 0:
             raise FileExistsError(f"{folder} was taken for one that nobody has")
         try:
-            self.overlaid = tuple(self._overlay(number, root, below) for number, root in enumerate(outermost(roots)))
+            self.overlaid = tuple(
+                self._overlay(number, root, below) for number, root in enumerate(drop_nested_roots(roots))
+            )
             self._write_table()
-            self.started = tick_of(folder)
+            self.started = wait_for_fresh_ctime(folder)
             """When it was made: whatever changes beneath it from here on has this change time or a later one, and
             whatever changed before has an earlier one."""
         except BaseException:
@@ -72,26 +73,33 @@ class Layer:
             raise
 
     @classmethod
-    def found(cls, folder: str, overlaid: tuple[Overlaid, ...], started: int, *, own_users: bool) -> Self | None:
+    def reopen(
+        cls, folder: str, overlaid: tuple[OverlayMount, ...], started: int, *, in_user_namespace: bool
+    ) -> Self | None:
         """One that was made before, and let go of; None where it is gone, or somebody else has it."""
-        descriptor = locked(folder)
+        descriptor = lock_folder(folder)
         if descriptor < 0:
             return None
-        layer = cls.__new__(cls)
-        layer.folder, layer.overlaid, layer.started, layer.own_users = folder, overlaid, started, own_users
-        layer._descriptor, layer._removal = descriptor, None  # noqa: SLF001  its own
-        return layer
+        overlay = cls.__new__(cls)
+        overlay.folder, overlay.overlaid, overlay.started, overlay.in_user_namespace = (
+            folder,
+            overlaid,
+            started,
+            in_user_namespace,
+        )
+        overlay._descriptor, overlay._removal = descriptor, None  # noqa: SLF001  its own
+        return overlay
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """It stays, and is nobody's: whoever it was given to sees to it."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
     @property
-    def precise_links(self) -> bool:
+    def tracks_hard_links(self) -> bool:
         """Whether overlayfs keeps names of one file together: then a name that it took apart was taken apart."""
-        return not self.own_users
+        return not self.in_user_namespace
 
     def remove(self) -> None:
         """Throws away what was changed; can be repeated. What cannot be removed now is left to who sweeps."""
@@ -118,19 +126,19 @@ class Layer:
         finally:
             os.close(descriptor)
 
-    def _overlay(self, number: int, root: str, below: "tuple[Layer, ...]") -> Overlaid:
+    def _overlay(self, number: int, root: str, below: "tuple[Overlay, ...]") -> OverlayMount:
         upper, work = (os.path.join(self.folder, f"{name}-{number}") for name in ("upper", "work"))
         uppers = tuple(over.upper for layer in below for over in layer.overlaid if over.root == root)
         os.mkdir(upper)
         self._dress(upper, root)
         os.mkdir(work, 0o700)
-        return Overlaid(root, upper, work, uppers)
+        return OverlayMount(root, upper, work, uppers)
 
     def _dress(self, upper: str, root: str) -> None:
         """What lies on top is what is seen of a root itself, and what new files in it go by: owner, group, mode, and
         lists of who may do what."""
         status = os.stat(root)
-        if not self.own_users:
+        if not self.in_user_namespace:
             os.chown(upper, status.st_uid, status.st_gid)
         os.chmod(upper, stat.S_IMODE(status.st_mode))
         with contextlib.suppress(OSError):  # not every file system has attributes
@@ -158,7 +166,7 @@ class Layer:
         for number, over in enumerate(self.overlaid):
             lowers = tuple(self._named(number, (*over.below, over.root)))
             options = f"lowerdir={':'.join(lowers)},upperdir=upper-{number},workdir=work-{number},userxattr,volatile"
-            yield f"{lowers[-1]} overlay {options}{',index=on' if self.precise_links else ''} 0 0"
+            yield f"{lowers[-1]} overlay {options}{',index=on' if self.tracks_hard_links else ''} 0 0"
 
     def __enter__(self) -> Self:
         return self
@@ -170,15 +178,15 @@ class Layer:
             self.remove_later()
 
     def _is_room_scarce(self) -> bool:
-        """Whether the disk is about full, maybe of this layer: then what comes of the command needs its room."""
+        """Whether the disk is about full, maybe of this overlay: then what comes of the command needs its room."""
         try:
             disk = os.statvfs(self.folder)
         except OSError:
             return False
-        return disk.f_blocks > 0 and disk.f_bavail * disk.f_frsize < _SCARCE
+        return disk.f_blocks > 0 and disk.f_bavail * disk.f_frsize < _MIN_FREE_BYTES
 
 
-def outermost(roots: Iterable[str]) -> tuple[str, ...]:
+def drop_nested_roots(roots: Iterable[str]) -> tuple[str, ...]:
     """Without those that lie in another one, in the same order: what lies over that lies over them too."""
     listed = tuple(dict.fromkeys(roots))
-    return tuple(root for root in listed if not any(root != other and within(root, other) for other in listed))
+    return tuple(root for root in listed if not any(root != other and is_within(root, other) for other in listed))

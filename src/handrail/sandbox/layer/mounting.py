@@ -1,12 +1,12 @@
-"""Puts a layer over the roots, in a mount namespace of its own, and starts the rest of the sandbox in it."""
+"""Puts an overlay over the roots, in a mount namespace of its own, and starts the rest of the sandbox in it."""
 
 import os
 from typing import NamedTuple
 
 from handrail.protocol.error import ToolError
-from handrail.sandbox.layer.layer import TABLE, Layer
+from handrail.sandbox.layer.layer import TABLE, Overlay
 
-NOT_MOUNTED = "handrail: the layer is not mounted"
+NOT_MOUNTED = "handrail: the overlay is not mounted"
 """What is printed last where the program was not begun."""
 _NOT_BEGUN = 125
 _SHELL = "/bin/sh"
@@ -16,7 +16,7 @@ _FOLDERS = ("/usr/bin", "/bin", "/usr/sbin", "/sbin", "/run/current-system/sw/bi
 
 
 class Programs(NamedTuple):
-    """What mounts a layer."""
+    """What mounts an overlay."""
 
     unshare: str
     mount: str
@@ -28,28 +28,28 @@ def find_programs() -> Programs | None:
     return Programs(unshare, mount) if unshare and mount and os.access(_SHELL, os.X_OK) else None
 
 
-def found_programs() -> Programs:
+def require_programs() -> Programs:
     """The same where they must be there; a ToolError where they are not."""
     programs = find_programs()
     if programs is None:
-        text = "The programs unshare and mount are not there any more, so no layer can lie over the workspace."
+        text = "The programs unshare and mount are not there any more, so no overlay can lie over the workspace."
         raise ToolError("SANDBOX_UNAVAILABLE", f"{text} Nothing was run. `handrail doctor` tells the person more.")
     return programs
 
 
-def under_layer(argv: tuple[str, ...], layer: Layer, programs: Programs) -> tuple[str, ...]:
-    """What to start in the place of a program, so that the layer lies over the roots for it and for nobody else.
+def wrap_in_overlay(argv: tuple[str, ...], overlay: Overlay, programs: Programs) -> tuple[str, ...]:
+    """What to start in the place of a program, so that the overlay lies over the roots for it and for nobody else.
 
     All roots are mounted by one process, by a table: each would cost as much as a third of a sandbox. The shell opens
     nothing, so nothing of it is left open to the program.
     """
     # As root in a user namespace: the program mount asks for no more.
-    namespaces = ("--map-root-user", "--mount") if layer.own_users else ("--mount",)
+    namespaces = ("--map-root-user", "--mount") if overlay.in_user_namespace else ("--mount",)
     # Once overlayfs is there, it has made a folder in each of those that it works in.
-    there = " && ".join(f"[ -d work-{number}/work ]" for number in range(len(layer.overlaid)))
+    there = " && ".join(f"[ -d work-{number}/work ]" for number in range(len(overlay.overlaid)))
     mounted = f'cd "$1" && {programs.mount} -n -i -a -T ./{TABLE} && {there} && cd / && shift && exec "$@"'
     script = f'{mounted}; echo "{NOT_MOUNTED}" >&2; exit {_NOT_BEGUN}'
-    return (programs.unshare, *namespaces, "--", _SHELL, "-c", script, "handrail", layer.folder, *argv)
+    return (programs.unshare, *namespaces, "--", _SHELL, "-c", script, "handrail", overlay.folder, *argv)
 
 
 def _found(name: str) -> str | None:

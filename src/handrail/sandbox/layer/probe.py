@@ -1,4 +1,4 @@
-"""Finds out by doing whether a layer can lie over roots: one is mounted, and something is changed in it."""
+"""Finds out by doing whether an overlay can lie over roots: one is mounted, and something is changed in it."""
 
 import os
 import stat
@@ -6,10 +6,10 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from handrail.sandbox.layer.layer import Layer, Overlaid
-from handrail.sandbox.layer.mounting import NOT_MOUNTED, Programs, under_layer
+from handrail.sandbox.layer.layer import Overlay, OverlayMount
+from handrail.sandbox.layer.mounting import NOT_MOUNTED, Programs, wrap_in_overlay
 
-_SECONDS = 20.0
+_PROBE_SECONDS = 20.0
 _MARK = "handrail-probe-"
 _CHANGED = """
 name=$1; shift
@@ -19,19 +19,19 @@ done
 """
 
 
-def wrong_with_layer(folder: str, roots: tuple[str, ...], programs: Programs, *, own_users: bool) -> str | None:
-    """What is wrong, in words; None where layers work. Nothing is changed but in `folder`, where layers are kept."""
+def probe_overlay(folder: str, roots: tuple[str, ...], programs: Programs, *, in_user_namespace: bool) -> str | None:
+    """What is wrong, in words; None if overlays work. Nothing is changed but in `folder`, where overlays are stored."""
     mark = f"{_MARK}{os.urandom(8).hex()}"
     try:
         with ExitStack() as stack:
-            below = Layer(_new(folder), roots, own_users=own_users)
+            below = Overlay(_new(folder), roots, in_user_namespace=in_user_namespace)
             stack.callback(below.remove)
-            layer = Layer(_new(folder), roots, (below,), own_users=own_users)
-            stack.callback(layer.remove)
+            overlay = Overlay(_new(folder), roots, (below,), in_user_namespace=in_user_namespace)
+            stack.callback(overlay.remove)
             for over in below.overlaid:
                 _stage(os.path.join(over.upper, mark))
-            printed = _run(layer, mark, programs)
-            return next(_wrong(layer, mark, printed), None)
+            printed = _run(overlay, mark, programs)
+            return next(_wrong(overlay, mark, printed), None)
     except (OSError, subprocess.SubprocessError) as error:
         return f"trying it out failed: {error}"
 
@@ -41,43 +41,43 @@ def _new(folder: str) -> str:
 
 
 def _stage(folder: str) -> None:
-    """What a layer changes: a file to remove, one to write to, and a folder in whose place comes another."""
+    """What an overlay changes: a file to remove, one to write to, and a folder in whose place comes another."""
     os.makedirs(os.path.join(folder, "replaced"))
     for name in ("gone", "kept", "replaced/old"):
         with open(os.path.join(folder, name), "x", encoding="ascii") as file:
             file.write("old\n")
 
 
-def _run(layer: Layer, mark: str, programs: Programs) -> str:
-    argv = ("/bin/sh", "-c", _CHANGED, "handrail", mark, *(over.root for over in layer.overlaid))
+def _run(overlay: Overlay, mark: str, programs: Programs) -> str:
+    argv = ("/bin/sh", "-c", _CHANGED, "handrail", mark, *(over.root for over in overlay.overlaid))
     done = subprocess.run(  # noqa: S603  programs of the system with words of our own
-        under_layer(argv, layer, programs),
+        wrap_in_overlay(argv, overlay, programs),
         env={"LC_ALL": "C"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         cwd="/",
-        timeout=_SECONDS,
+        timeout=_PROBE_SECONDS,
         check=False,
     )
     return done.stdout.decode("utf-8", "replace")
 
 
-def _wrong(layer: Layer, mark: str, printed: str) -> Iterator[str]:
-    said = said_of(printed)
+def _wrong(overlay: Overlay, mark: str, printed: str) -> Iterator[str]:
+    said = extract_mount_error(printed)
     if NOT_MOUNTED in printed:
         yield said or "it cannot be mounted"
-    for over in layer.overlaid:
+    for over in overlay.overlaid:
         changed = os.path.join(over.upper, mark)
         if os.path.lexists(os.path.join(over.root, mark)):
-            yield "what is changed in a layer comes through it"
+            yield "what is changed in an overlay also changes the files below it"
         if not _is_removed(os.path.join(changed, "gone")) or _content(os.path.join(changed, "kept")) != "new\n":
-            yield said or "what is changed in a layer does not come to lie in it"
+            yield said or "what is changed in an overlay is not stored in it"
         if not _is_replaced(over, mark):
-            yield said or "a folder cannot be replaced in a layer"
+            yield said or "a folder cannot be replaced in an overlay"
 
 
-def said_of(printed: str) -> str:
+def extract_mount_error(printed: str) -> str:
     """What was said about it, of all that was printed."""
     lines = [line.strip() for line in printed.split("\n")]
     said = [line for line in lines if line and line != NOT_MOUNTED and not line.startswith("dmesg")]
@@ -92,7 +92,7 @@ def _is_removed(path: str) -> bool:
     return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
 
 
-def _is_replaced(over: Overlaid, mark: str) -> bool:
+def _is_replaced(over: OverlayMount, mark: str) -> bool:
     try:
         return os.getxattr(os.path.join(over.upper, mark, "replaced"), "user.overlay.opaque") == b"y"
     except OSError:

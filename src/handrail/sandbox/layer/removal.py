@@ -1,11 +1,11 @@
-"""Removes layers: whatever commands made in them, and those of processes that were killed."""
+"""Removes overlays: whatever commands made in them, and those of processes that were killed."""
 
 import contextlib
 import os
 
-from handrail.store.locked_folder import locked
+from handrail.store.locked_folder import lock_folder
 
-_DEEPEST = 10
+_MAX_LEVELS = 10
 """Folders below one another whose path is sure to be one that the system opens, and does not grow the stack."""
 
 
@@ -19,22 +19,22 @@ def remove_folder(folder: str) -> None:
 
 
 def sweep(folder: str) -> None:
-    """Removes the layers in a folder that nobody has any more."""
+    """Removes the overlays in a folder that nobody has any more."""
     with contextlib.suppress(OSError):
         for name in os.listdir(folder):
             _remove_abandoned(os.path.join(folder, name))
 
 
-def _remove_abandoned(layer: str) -> None:
-    descriptor = locked(layer)
+def _remove_abandoned(overlay: str) -> None:
+    descriptor = lock_folder(overlay)
     if descriptor < 0:
         return
-    from handrail.sandbox.layer.owner import is_owned  # noqa: PLC0415  a layer is removed by this
+    from handrail.sandbox.layer.owner import is_owned  # noqa: PLC0415  an overlay is removed by this
 
     try:
         with contextlib.suppress(OSError):
-            if not is_owned(layer):
-                remove_folder(layer)
+            if not is_owned(overlay):
+                remove_folder(overlay)
     finally:
         os.close(descriptor)
 
@@ -55,7 +55,7 @@ def _empty(folder: str, top: str, depth: int) -> bool:
     for entry in entries:
         if not entry.is_dir(follow_symlinks=False):
             os.unlink(entry.path)
-        elif depth < _DEEPEST:
+        elif depth < _MAX_LEVELS:
             moved = _emptied(entry.path, top, depth + 1) or moved
             os.rmdir(entry.path)
         else:

@@ -3,19 +3,19 @@
 import os
 from collections.abc import Iterable, Iterator
 
-from handrail.sandbox.limits import Limits
+from handrail.sandbox.limits import ResourceLimits
 from handrail.sandbox.namespaces.bubblewrap import Bubblewrap
-from handrail.sandbox.view.mounts import Mount, within
+from handrail.sandbox.view.mounts import Mount, is_within
 
 _SHARE_OF_MEMORY = 4
 """What a private folder may hold, as a part of the memory limit: no process is seen to use it."""
 
 
-def arguments(program: Bubblewrap, view: Iterable[Mount], nothing: str, limits: Limits) -> Iterator[str]:
+def build_arguments(program: Bubblewrap, view: Iterable[Mount], nothing: str, limits: ResourceLimits) -> Iterator[str]:
     """Everything but what differs from one start to the next. `nothing` has an empty file and an empty folder."""
     # As root, bubblewrap leaves every capability, and it goes on without a user namespace where there can be none.
     yield from ("--unshare-all", "--unshare-user", "--cap-drop", "ALL", "--die-with-parent", "--hostname", "localhost")
-    # In a layer's user namespace everybody is root; to the command nobody is but who is.
+    # In an overlay's user namespace everybody is root; to the command nobody is but who is.
     yield from ("--uid", str(os.geteuid()), "--gid", str(os.getegid()))
     if "--disable-userns" in program.options:
         yield "--disable-userns"
@@ -55,4 +55,4 @@ def _mounted(mount: Mount, nothing: str, size: tuple[str, ...]) -> tuple[str, ..
 
 
 def _holds_another(mount: Mount, mounts: tuple[Mount, ...]) -> bool:
-    return any(other.place != mount.place and within(other.place, mount.place) for other in mounts)
+    return any(other.place != mount.place and is_within(other.place, mount.place) for other in mounts)

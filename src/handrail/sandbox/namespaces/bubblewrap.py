@@ -27,7 +27,7 @@ def find_bubblewrap(environ: Mapping[str, str]) -> str | None:
     return None
 
 
-def bubblewrap_at(path: str) -> Bubblewrap:
+def inspect_bubblewrap(path: str) -> Bubblewrap:
     """Asks the program at a path what it is; OSError where it does not run."""
     status = os.stat(path)
     return _asked(path, status.st_ino, status.st_mtime_ns)

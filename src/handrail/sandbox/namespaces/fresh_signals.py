@@ -11,7 +11,7 @@ _CHANGED_BY_PYTHON = 1 << 12 | 1 << 24
 """Ignored by the interpreter itself, and set right for whatever it starts: a broken pipe, a file that is too large."""
 
 
-def with_fresh_signals(argv: tuple[str, ...]) -> tuple[str, ...]:
+def wrap_with_fresh_signals(argv: tuple[str, ...]) -> tuple[str, ...]:
     """What to start in the place of a program, in this thread and now."""
     if not sys.executable or not _not_as_new():
         return argv

@@ -4,7 +4,7 @@ import os
 import stat
 
 
-def nothing_in(state: str) -> str:
+def make_empty_placeholders(state: str) -> str:
     """The folder in the state folder that has them, as `file` and `folder`; made where it is not there."""
     place = os.path.join(state, "nothing")
     if not _is_there(place):

@@ -7,85 +7,88 @@ from typing import NamedTuple
 
 from handrail.protocol.error import ToolError
 from handrail.sandbox.bash import find_bash
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.filters.filter import filter_or_refusal
-from handrail.sandbox.host import Host
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.filters.filter import require_filter
+from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.layer.layer import Layer
-from handrail.sandbox.namespaces.arguments import arguments
+from handrail.sandbox.layer.layer import Overlay
+from handrail.sandbox.namespaces.arguments import build_arguments
 from handrail.sandbox.namespaces.bubblewrap import SYSTEM_PROGRAMS, Bubblewrap
-from handrail.sandbox.namespaces.guard import limiting
-from handrail.sandbox.namespaces.launching import Prepared, as_read, launch_namespaced
-from handrail.sandbox.namespaces.nothing import nothing_in
-from handrail.sandbox.variables.environment import environment_for
-from handrail.sandbox.view.gathering import gathered
-from handrail.sandbox.view.mounts import shows, within
-from handrail.sandbox.view.presence import as_it_is
-from handrail.sandbox.view.view import Surroundings, surroundings, view_of
+from handrail.sandbox.namespaces.guard import build_limit_script
+from handrail.sandbox.namespaces.launching import PreparedCommand, encode_arguments, launch_namespaced
+from handrail.sandbox.namespaces.nothing import make_empty_placeholders
+from handrail.sandbox.variables.environment import build_environment
+from handrail.sandbox.view.gathering import collapse_hidden
+from handrail.sandbox.view.mounts import is_shown, is_within
+from handrail.sandbox.view.presence import drop_missing
+from handrail.sandbox.view.view import BaseView, build_base_view, build_view
 
-_MOST_KEPT = 32
-_MOST_HIDDEN = 2_000
+_MAX_KEPT_PROFILES = 32
+_MAX_HIDDEN_PATHS = 2_000
 """Bubblewrap takes 9,000 arguments, three for each."""
 
 
 class _Kept(NamedTuple):
-    around: Surroundings
-    prepared: Prepared
+    around: BaseView
+    prepared: PreparedCommand
 
 
-class Preparing:
+class BubblewrapBackend:
     """Prepares commands for one program and one host."""
 
-    def __init__(self, program: Bubblewrap, host: Host) -> None:
+    def __init__(self, program: Bubblewrap, host: SandboxHost) -> None:
         self.program = program
         self._host = host
-        self._kept: dict[Confinement, _Kept] = {}
+        self._kept: dict[SandboxProfile, _Kept] = {}
 
-    def launch(self, confinement: Confinement, text: str, layer: Layer | None = None, *, waits: bool = False) -> Launch:
+    def launch(
+        self, profile: SandboxProfile, text: str, overlay: Overlay | None = None, *, waits: bool = False
+    ) -> Launch:
         """The command, ready to be started. `waits`: it is to be let begin, where the program can wait for that."""
-        chosen = gathered(as_it_is(confinement))
+        chosen = collapse_hidden(drop_missing(profile))
         prepared = self._prepared_alone(chosen) if chosen.proxy or chosen.variables else self._prepared(chosen)
-        return launch_namespaced(prepared, text, layer, waits=waits and "--block-fd" in self.program.options)
+        return launch_namespaced(prepared, text, overlay, waits=waits and "--block-fd" in self.program.options)
 
-    def _prepared(self, confinement: Confinement) -> Prepared:
-        around = surroundings(self._host, confinement.roots)
-        kept = self._kept.get(confinement)
+    def _prepared(self, profile: SandboxProfile) -> PreparedCommand:
+        around = build_base_view(self._host, profile.roots)
+        kept = self._kept.get(profile)
         if kept is None or kept.around is not around:
-            kept = _Kept(around, self._prepare(confinement, around))
-            if len(self._kept) >= _MOST_KEPT:
+            kept = _Kept(around, self._prepare(profile, around))
+            if len(self._kept) >= _MAX_KEPT_PROFILES:
                 self._kept.clear()
-            self._kept[confinement] = kept
+            self._kept[profile] = kept
         return kept.prepared
 
-    def _prepared_alone(self, confinement: Confinement) -> Prepared:
+    def _prepared_alone(self, profile: SandboxProfile) -> PreparedCommand:
         """Not kept: every call has a proxy of its own, and variables of its own are secrets."""
-        prepared = self._prepare(confinement, surroundings(self._host, confinement.roots))
-        own = (*_handing_over(confinement), *map(_exported, confinement.variables))
+        prepared = self._prepare(profile, build_base_view(self._host, profile.roots))
+        own = (*_handing_over(profile), *map(_exported, profile.variables))
         return prepared._replace(limiting="; ".join((prepared.limiting, *own)))
 
-    def _prepare(self, confinement: Confinement, around: Surroundings) -> Prepared:
-        self._check(confinement)
-        view = view_of(confinement, around)
-        told = arguments(self.program, view, self._nothing(), confinement.limits)
-        return Prepared(
+    def _prepare(self, profile: SandboxProfile, around: BaseView) -> PreparedCommand:
+        self._check(profile)
+        view = build_view(profile, around)
+        told = build_arguments(self.program, view, self._nothing(), profile.limits)
+        return PreparedCommand(
             program=self.program.path,
-            arguments=as_read((*told, "--chdir", confinement.cwd)),
+            arguments=encode_arguments((*told, "--chdir", profile.cwd)),
             bash=find_bash(self._host.environ.get("PATH", ""), partial(_is_shown, around)),
-            environment=around.with_ripgrep(environment_for(confinement, self._host, lambda path: shows(view, path))),
-            filter=filter_or_refusal(confinement.trust, 2),
-            limiting=limiting(confinement.limits),
+            environment=around.with_ripgrep(build_environment(profile, self._host, lambda path: is_shown(view, path))),
+            filter=require_filter(profile.origin, 2),
+            limiting=build_limit_script(profile.limits),
         )
 
-    def _check(self, confinement: Confinement) -> None:
-        hidden = len(confinement.hidden_files) + len(confinement.hidden_folders) + len(confinement.sealed)
-        if hidden > _MOST_HIDDEN:
+    def _check(self, profile: SandboxProfile) -> None:
+        hidden = len(profile.hidden_files) + len(profile.hidden_folders) + len(profile.read_only_paths)
+        if hidden > _MAX_HIDDEN_PATHS:
             raise ToolError(
                 "LIMIT_EXCEEDED",
-                f"The workspace holds {hidden:,} credentials, sockets and protected files, and {_MOST_HIDDEN:,} can be"
-                " kept from a command. Nothing was run. Ask the person to remove some, or to open a smaller folder.",
+                f"The workspace holds {hidden:,} credentials, sockets and protected files, and {_MAX_HIDDEN_PATHS:,}"
+                " can be kept from a command. Nothing was run. Ask the person to remove some, or to open a smaller"
+                " folder.",
             )
         program = os.path.realpath(self.program.path)
-        if self.program.path not in SYSTEM_PROGRAMS and any(within(program, root) for root in confinement.writable):
+        if self.program.path not in SYSTEM_PROGRAMS and any(is_within(program, root) for root in profile.writable):
             text = (
                 f"Bubblewrap at {program} lies in the workspace, where anybody could have written it. Nothing was run."
             )
@@ -93,22 +96,22 @@ class Preparing:
 
     def _nothing(self) -> str:
         try:
-            return nothing_in(self._host.state)
+            return make_empty_placeholders(self._host.state)
         except OSError as error:
             raise ToolError(
                 "SANDBOX_UNAVAILABLE", f"The state folder cannot be used: {error}. Nothing was run."
             ) from None
 
 
-def _handing_over(confinement: Confinement) -> Iterator[str]:
-    if not confinement.proxy:
+def _handing_over(profile: SandboxProfile) -> Iterator[str]:
+    if not profile.proxy:
         return
-    from handrail.sandbox.proxy.inside import handing_over  # noqa: PLC0415  few commands have one
-    from handrail.sandbox.view.interpreter import interpreter  # noqa: PLC0415  as above
+    from handrail.sandbox.proxy.inside import build_handover_command  # noqa: PLC0415  few commands have one
+    from handrail.sandbox.view.interpreter import find_interpreter  # noqa: PLC0415  as above
 
-    if confinement.only_looks:
+    if profile.is_read_only:
         raise ValueError("a command that only looks may open no socket, so no proxy either")
-    yield handing_over(interpreter())
+    yield build_handover_command(find_interpreter())
 
 
 def _exported(variable: tuple[str, str]) -> str:
@@ -119,6 +122,6 @@ def _exported(variable: tuple[str, str]) -> str:
     return f"export {name}='{quoted}'"
 
 
-def _is_shown(around: Surroundings, program: str) -> bool:
+def _is_shown(around: BaseView, program: str) -> bool:
     """Whether every command sees it, whatever its roots are: then no agent can have written it."""
     return around.shows(program) and around.shows(os.path.realpath(program))

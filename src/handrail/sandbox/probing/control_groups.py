@@ -8,7 +8,7 @@ _NEEDED = frozenset({"memory", "pids"})
 
 
 @cache
-def usable_parent(mount: str = _MOUNT) -> str | None:
+def find_parent_group(mount: str = _MOUNT) -> str | None:
     """The group in which we may make others: the one that holds our own. None where it is not ours to change, or does
     not pass on what is needed."""
     own = _own_group()

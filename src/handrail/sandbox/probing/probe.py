@@ -10,17 +10,17 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.protocol.error import ToolError
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.host import Host
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.limits import Limits
-from handrail.sandbox.namespaces.guard import largest_file
-from handrail.store.locked_folder import temporary_folder
+from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.namespaces.guard import count_file_kilobytes
+from handrail.store.locked_folder import make_temporary_folder
 
-Start = Callable[[Confinement, Host, str], Launch]
+Start = Callable[[SandboxProfile, SandboxHost, str], Launch]
 
-_SECONDS = 20.0
-_LIMITS = Limits(file_size=7 << 20)
+_PROBE_SECONDS = 20.0
+_LIMITS = ResourceLimits(file_size=7 << 20)
 """Of a size that no file is limited to anyway."""
 _SCRIPT = """
 cd ..
@@ -42,11 +42,11 @@ class _Stage(NamedTuple):
     secret: str
     listener: socket.socket
 
-    def confinement(self) -> Confinement:
+    def profile(self) -> SandboxProfile:
         inside, looked = str(self.folder / "inside"), str(self.folder / "looked")
-        return Confinement(trust="unasked", cwd=inside, read_only=(looked,), writable=(inside,), limits=_LIMITS)
+        return SandboxProfile(origin="unasked", cwd=inside, read_only=(looked,), writable=(inside,), limits=_LIMITS)
 
-    def host(self, host: Host) -> Host:
+    def host(self, host: SandboxHost) -> SandboxHost:
         home, state = str(self.folder / "home"), str(self.folder / "state")
         return msgspec.structs.replace(host, home=home, state=state, toolchains=(), variables=())
 
@@ -54,11 +54,11 @@ class _Stage(NamedTuple):
         return _SCRIPT.replace("PORT", str(self.listener.getsockname()[1]))
 
 
-def surprise(start: Start, host: Host, *, expected: Mapping[str, str]) -> str | None:
+def probe_tier(start: Start, host: SandboxHost, *, expected: Mapping[str, str]) -> str | None:
     """What is wrong with a tier, in words; None where it confines as it should. `expected` is what the kernel must say
     of the command in /proc/self/status."""
     try:
-        with temporary_folder("handrail-probe-") as folder, socket.socket() as listener:
+        with make_temporary_folder("handrail-probe-") as folder, socket.socket() as listener:
             stage = _staged(Path(folder), listener)
             return next(_wrong(stage, _run(start, stage, host), expected), None)
     except (OSError, ToolError, subprocess.SubprocessError) as error:
@@ -79,8 +79,8 @@ def _staged(folder: Path, listener: socket.socket) -> _Stage:
     return _Stage(folder, secret, listener)
 
 
-def _run(start: Start, stage: _Stage, host: Host) -> str:
-    with start(stage.confinement(), stage.host(host), stage.script()) as launch:
+def _run(start: Start, stage: _Stage, host: SandboxHost) -> str:
+    with start(stage.profile(), stage.host(host), stage.script()) as launch:
         process = subprocess.Popen(  # noqa: S603  what a tier puts together
             launch.argv,
             env=launch.environment,
@@ -90,12 +90,12 @@ def _run(start: Start, stage: _Stage, host: Host) -> str:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        launch.hand_over()
+        launch.close_child_ends()
         with process:
             try:
-                return process.communicate(timeout=_SECONDS)[0].decode("utf-8", "replace")
+                return process.communicate(timeout=_PROBE_SECONDS)[0].decode("utf-8", "replace")
             finally:
-                launch.let_go()
+                launch.drop_lifeline()
                 process.kill()
 
 
@@ -112,7 +112,7 @@ def _wrong(stage: _Stage, printed: str, expected: Mapping[str, str]) -> Iterator
         yield "a command can read what is hidden from it"
     if _was_reached(stage.listener):
         yield "a command can reach the network"
-    if f"largest {largest_file(_LIMITS)}" not in lines:
+    if f"largest {count_file_kilobytes(_LIMITS)}" not in lines:
         yield "the limits of a command do not hold"
     for name, value in expected.items():
         if f"{name}: {value}" not in lines:

@@ -17,7 +17,7 @@ _INSTALLERS = {
 }
 
 
-class Remedy(NamedTuple):
+class Diagnosis(NamedTuple):
     """What is the matter, and what to type."""
 
     reason: str
@@ -57,42 +57,42 @@ _IN_DOCKER = " --security-opt ".join(
 _IN_PODMAN = " --security-opt ".join(("podman run", "seccomp=unconfined", "label=disable", "unmask=ALL"))
 
 
-def not_linux(platform: str) -> Remedy:
+def diagnose_platform(platform: str) -> Diagnosis:
     """On a system without namespaces and Landlock."""
-    return Remedy(f"commands are confined on Linux only, and this is {platform}", None)
+    return Diagnosis(f"commands are confined on Linux only, and this is {platform}", None)
 
 
-def no_bubblewrap() -> Remedy:
+def diagnose_missing_bubblewrap() -> Diagnosis:
     """Where the program is missing."""
     installer = next((command for program, command in _INSTALLERS.items() if shutil.which(program)), None)
-    return Remedy("bubblewrap (bwrap) is not installed", _as_root(installer) if installer else None)
+    return Diagnosis("bubblewrap (bwrap) is not installed", _as_root(installer) if installer else None)
 
 
-def bubblewrap_fails(program: str, said: str) -> Remedy:
+def diagnose_bubblewrap_failure(program: str, said: str) -> Diagnosis:
     """Where the program is there and does not do what it should; `said` is what was seen or printed."""
     if switch := next(_switched_off(), None):
-        return Remedy(f"{switch.reason} ({said})", _as_root(switch.fix))
+        return Diagnosis(f"{switch.reason} ({said})", _as_root(switch.fix))
     if container := _container():
-        return Remedy(f"this container does not let bubblewrap make namespaces ({said})", container)
-    return Remedy(f"bubblewrap does not work ({said})", f"{program} --unshare-all --ro-bind / / true")
+        return Diagnosis(f"this container does not let bubblewrap make namespaces ({said})", container)
+    return Diagnosis(f"bubblewrap does not work ({said})", f"{program} --unshare-all --ro-bind / / true")
 
 
-def namespaces_fail(said: str) -> Remedy:
+def diagnose_namespace_failure(said: str) -> Diagnosis:
     """Where namespaces cannot be made at all, by whatever program; `said` is what was seen or printed."""
     if switch := next(_switched_off(), None):
-        return Remedy(f"{switch.reason} ({said})", _as_root(switch.fix))
+        return Diagnosis(f"{switch.reason} ({said})", _as_root(switch.fix))
     if container := _container():
-        return Remedy(f"this container does not let namespaces be made ({said})", container)
-    return Remedy(f"namespaces cannot be made ({said})", None)
+        return Diagnosis(f"this container does not let namespaces be made ({said})", container)
+    return Diagnosis(f"namespaces cannot be made ({said})", None)
 
 
-def no_landlock(said: str) -> Remedy:
+def diagnose_landlock_failure(said: str) -> Diagnosis:
     """Where Landlock and seccomp do not confine."""
     listed = _content("/sys/kernel/security/lsm")
     if listed and "landlock" not in listed:
         fix = "grubby --update-kernel=ALL --args=lsm=landlock" if shutil.which("grubby") else None
-        return Remedy(f"the kernel was started without Landlock ({said})", _as_root(fix) if fix else None)
-    return Remedy(f"Landlock and seccomp do not confine here ({said})", None)
+        return Diagnosis(f"the kernel was started without Landlock ({said})", _as_root(fix) if fix else None)
+    return Diagnosis(f"Landlock and seccomp do not confine here ({said})", None)
 
 
 def _switched_off() -> Iterator[_Switch]:

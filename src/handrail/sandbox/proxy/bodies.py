@@ -3,47 +3,47 @@
 import re
 from typing import Protocol
 
-from handrail.sandbox.proxy.request import MalformedError, Request
+from handrail.sandbox.proxy.request import MalformedError, ProxyRequest
 
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})(?:[ \t]*;[^\r\n]*)?\r\n")
-_LONGEST_LINE = 4096
+_MAX_LINE_BYTES = 4096
 
 
-class Body(Protocol):
+class RequestBody(Protocol):
     """Takes what comes, gives what is to be passed on."""
 
     done: bool
 
-    def take(self, data: bytes) -> bytes:
+    def feed(self, data: bytes) -> bytes:
         """MalformedError where it cannot be read."""
         ...
 
 
-def body_of(request: Request) -> Body:
+def build_body(request: ProxyRequest) -> RequestBody:
     """The body that a request says it has."""
     if request.is_tunnel:
-        return Everything()
-    return Chunks() if request.length is None else Counted(request.length)
+        return TunnelBody()
+    return ChunkedBody() if request.length is None else SizedBody(request.length)
 
 
-class Everything:
+class TunnelBody:
     """A tunnel: it ends when one of both sides does."""
 
     done = False
 
-    def take(self, data: bytes) -> bytes:
+    def feed(self, data: bytes) -> bytes:
         """All of it."""
         return data
 
 
-class Counted:
+class SizedBody:
     """A body of so many bytes."""
 
     def __init__(self, length: int) -> None:
         self._left = length
         self.done = length == 0
 
-    def take(self, data: bytes) -> bytes:
+    def feed(self, data: bytes) -> bytes:
         """What belongs to it."""
         own = data[: self._left]
         self._left -= len(own)
@@ -51,7 +51,7 @@ class Counted:
         return own
 
 
-class Chunks:
+class ChunkedBody:
     """A body in pieces, each after its size; written anew, without what could be hidden between them."""
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Chunks:
         self._last = False
         self.done = False
 
-    def take(self, data: bytes) -> bytes:
+    def feed(self, data: bytes) -> bytes:
         """The pieces that are complete, and the part that has come of one that is not."""
         self._waiting += data
         given: list[bytes] = []
@@ -83,7 +83,7 @@ class Chunks:
     def _size(self) -> bytes | None:
         found = _SIZE.match(self._waiting)
         if found is None:
-            if b"\n" in self._waiting or len(self._waiting) > _LONGEST_LINE:
+            if b"\n" in self._waiting or len(self._waiting) > _MAX_LINE_BYTES:
                 raise MalformedError("the size of a chunk is no number")
             return None
         self._waiting = self._waiting[found.end() :]
@@ -109,7 +109,7 @@ class Chunks:
         """Headers after the last piece are not passed on."""
         line, newline, rest = self._waiting.partition(b"\r\n")
         if not newline:
-            if len(self._waiting) > _LONGEST_LINE:
+            if len(self._waiting) > _MAX_LINE_BYTES:
                 raise MalformedError("what follows the last chunk has no end")
             return None
         self._waiting = rest

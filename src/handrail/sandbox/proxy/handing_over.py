@@ -10,14 +10,14 @@ import socket
 import sys
 from typing import NamedTuple
 
-from handrail.sandbox.proxy.waiting import READABLE, Deadline, Waiting
+from handrail.sandbox.proxy.waiting import READABLE, Deadline, Poller
 
 _SIZE = 4
-_PIECE = 4096
+_PIECE_BYTES = 4096
 _TAKEN = b"+"
 
 
-class Beginning(NamedTuple):
+class FirstMessage(NamedTuple):
     """What a connection begins with."""
 
     data: bytes
@@ -26,17 +26,17 @@ class Beginning(NamedTuple):
     """A socket that listens on a loopback address, where one was handed over."""
 
 
-def beginning_of(client: socket.socket, waiting: Waiting, deadline: Deadline) -> Beginning:
+def receive_first_message(client: socket.socket, waiting: Poller, deadline: Deadline) -> FirstMessage:
     """The first bytes of a connection, and the descriptor that came with them; closed where it is not such a socket."""
-    waiting.until({client: READABLE}, deadline.left)
-    data, ancillary, _, _ = client.recvmsg(_PIECE, socket.CMSG_SPACE(_SIZE), socket.MSG_CMSG_CLOEXEC)
+    waiting.poll({client: READABLE}, deadline.left)
+    data, ancillary, _, _ = client.recvmsg(_PIECE_BYTES, socket.CMSG_SPACE(_SIZE), socket.MSG_CMSG_CLOEXEC)
     handed = [number for level, kind, numbers in ancillary if _is(level, kind) for number in _numbers(numbers)]
     for further in handed[1:]:  # there is room for two, by the way such messages are aligned
         os.close(further)
-    return Beginning(b"", _listening(handed[0])) if handed else Beginning(data, None)
+    return FirstMessage(b"", _listening(handed[0])) if handed else FirstMessage(data, None)
 
 
-def taken(client: socket.socket, waiting: Waiting, deadline: Deadline) -> None:
+def confirm_handover(client: socket.socket, waiting: Poller, deadline: Deadline) -> None:
     """Tells that the socket was taken over."""
     waiting.send(client, _TAKEN, deadline)
 

@@ -21,7 +21,7 @@ sys.exit(way.recv(1) != b"+")
 """
 
 
-def handing_over(python: str) -> str:
+def build_handover_command(python: str) -> str:
     """What bash runs before the command: it waits until the proxy has the port, and then nothing of it is left."""
     program = python.replace("'", "'\\''")
     failed = f"echo 'handrail: the proxy was not reached, so nothing was run' >&2; exit {_NOT_BEGUN}"

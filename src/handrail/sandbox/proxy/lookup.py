@@ -11,10 +11,10 @@ from handrail.sandbox.proxy.waiting import ClosedError, TooSlowError
 Resolve = Callable[[str, int], Sequence[str]]
 """Takes a name and a port, gives addresses; OSError where there are none."""
 
-_MOST_AT_ONCE = 16
+_MAX_LOOKUPS = 16
 
 
-def system_addresses(host: str, port: int) -> list[str]:
+def resolve_addresses(host: str, port: int) -> list[str]:
     """The addresses of a name, the best first. The name goes as it is: the codec for names in other scripts is not for
     names that are ASCII by now."""
     found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
@@ -35,7 +35,7 @@ class Lookup:
         """Its addresses; OSError where there are none, TooSlowError where they do not come in time."""
         answer: list[list[Address] | OSError] = []
         with self._changed:
-            self._wait(lambda: self._running < _MOST_AT_ONCE, seconds)
+            self._wait(lambda: self._running < _MAX_LOOKUPS, seconds)
             _start(self._ask, host, port, answer)
             self._running += 1
             self._wait(lambda: bool(answer), seconds)

@@ -4,20 +4,20 @@ import os
 import socket
 import stat
 
-_LONGEST = 100
+_MAX_PATH_BYTES = 100
 """Bytes of a path that a socket can have; the kernel takes a few more."""
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
-_WAITING = 128
+_MAX_WAITING_CONNECTIONS = 128
 NAME = "proxy.sock"
 _BEGINNING = "network-"
 
 
-def new_place(within: str) -> str:
+def build_socket_folder(within: str) -> str:
     """A new name for the folder of one proxy's socket."""
     return os.path.join(within, f"{_BEGINNING}{os.urandom(6).hex()}")
 
 
-def places_in(within: str) -> list[str]:
+def list_socket_folders(within: str) -> list[str]:
     """The folders of proxies, those included whose proxy was killed."""
     return [os.path.join(within, name) for name in os.listdir(within) if name.startswith(_BEGINNING)]
 
@@ -29,7 +29,7 @@ def listen_in(folder: str) -> socket.socket:
     try:
         os.fchmod(listener.fileno(), 0o600)  # the file has this mode from its first moment on
         _bind(listener, folder)
-        listener.listen(_WAITING)
+        listener.listen(_MAX_WAITING_CONNECTIONS)
         listener.setblocking(False)
     except BaseException:
         listener.close()
@@ -41,7 +41,7 @@ def _bind(listener: socket.socket, folder: str) -> None:
     path = os.path.join(folder, NAME)
     if _is_socket(path):
         os.unlink(path)  # of one that was killed
-    if len(os.fsencode(path)) <= _LONGEST:
+    if len(os.fsencode(path)) <= _MAX_PATH_BYTES:
         listener.bind(path)
         return
     held = os.open(folder, _FOLDER)

@@ -7,19 +7,19 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-from handrail.policy.network.listed import Listed
+from handrail.policy.network.listed import Allowlist
 from handrail.sandbox.proxy.attempt import Attempt
-from handrail.sandbox.proxy.handing_over import beginning_of, taken
-from handrail.sandbox.proxy.lookup import Lookup, Resolve, system_addresses
+from handrail.sandbox.proxy.handing_over import confirm_handover, receive_first_message
+from handrail.sandbox.proxy.lookup import Lookup, Resolve, resolve_addresses
 from handrail.sandbox.proxy.place import NAME, listen_in
-from handrail.sandbox.proxy.reaching import Reaching
-from handrail.sandbox.proxy.visit import Visit, end
-from handrail.sandbox.proxy.waiting import READABLE, ClosedError, Deadline, TooSlowError, Waiting
+from handrail.sandbox.proxy.reaching import ProxyConnector
+from handrail.sandbox.proxy.visit import ProxyConnection, close_connection
+from handrail.sandbox.proxy.waiting import READABLE, ClosedError, Deadline, Poller, TooSlowError
 
-_MOST_AT_ONCE = 64
+_MAX_VISITS = 64
 _SECONDS_TO_BEGIN = 30.0
-_PAUSE = 0.1
-_FOR_EVER = 86_400.0
+_PAUSE_SECONDS = 0.1
+_FOR_EVER_SECONDS = 86_400.0
 
 
 class Proxy:
@@ -32,10 +32,10 @@ class Proxy:
     def __init__(
         self,
         folder: str,
-        allow: Listed,
+        allow: Allowlist,
         on_attempt: Callable[[Attempt], None],
         *,
-        resolve: Resolve = system_addresses,
+        resolve: Resolve = resolve_addresses,
     ) -> None:
         self.path = os.path.join(folder, NAME)
         self._process = os.getpid()
@@ -44,9 +44,9 @@ class Proxy:
         self._visits = 0
         self._closed = False
         self._handed: socket.socket | None = None
-        self._waiting = Waiting()
+        self._waiting = Poller()
         self._lookup = Lookup(resolve)
-        self._visit = Visit(Reaching(allow, self._lookup, self._waiting), self._waiting, on_attempt)
+        self._visit = ProxyConnection(ProxyConnector(allow, self._lookup, self._waiting), self._waiting, on_attempt)
         self._listener: socket.socket | None = None
         try:
             self._listener = listen_in(folder)
@@ -104,14 +104,14 @@ class Proxy:
     def _listen(self, listener: socket.socket, serve: Callable[[socket.socket], None]) -> None:
         while self._handed in {None, listener}:
             with self._lock:
-                self._lock.wait_for(lambda: self._closed or self._visits < _MOST_AT_ONCE)
+                self._lock.wait_for(lambda: self._closed or self._visits < _MAX_VISITS)
             try:
-                self._waiting.until({listener: READABLE}, _FOR_EVER)
+                self._waiting.poll({listener: READABLE}, _FOR_EVER_SECONDS)
                 connection = listener.accept()[0]
             except (TooSlowError, BlockingIOError, ConnectionAbortedError):
                 continue
             except OSError:  # no descriptor is left, for the time being
-                self._waiting.a_moment(_PAUSE)
+                self._waiting.sleep(_PAUSE_SECONDS)
                 continue
             self._welcome(connection, serve)
 
@@ -123,7 +123,7 @@ class Proxy:
             self._start(self._serve, connection, serve)
         except RuntimeError:  # no thread can be had, for the time being
             self._leave(connection)
-            self._waiting.a_moment(_PAUSE)
+            self._waiting.sleep(_PAUSE_SECONDS)
         except BaseException:
             self._leave(connection)
             raise
@@ -135,7 +135,7 @@ class Proxy:
             self._leave(connection)
 
     def _leave(self, connection: socket.socket) -> None:
-        end(connection)
+        close_connection(connection)
         with self._lock:
             self._visits -= 1
             self._lock.notify_all()
@@ -144,11 +144,11 @@ class Proxy:
         """A connection by the unix socket: a request, or, for the first who comes with one, a socket to listen at.
         Nobody comes by the unix socket after that: a command could send descriptors with what it says, and one that
         takes for ever to be closed would hold whoever is given it."""
-        begun = beginning_of(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
+        begun = receive_first_message(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
         if begun.data:
             self._visit.serve(connection, begun.data)
         elif begun.listener is not None and self._take_over(begun.listener):
-            taken(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
+            confirm_handover(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
 
     def _take_over(self, listener: socket.socket) -> bool:
         with self._lock:

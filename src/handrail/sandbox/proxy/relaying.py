@@ -3,17 +3,17 @@
 import contextlib
 import socket
 
-from handrail.sandbox.proxy.bodies import Body, Counted, Everything
-from handrail.sandbox.proxy.waiting import READABLE, WRITABLE, TooSlowError, Waiting
+from handrail.sandbox.proxy.bodies import RequestBody, SizedBody, TunnelBody
+from handrail.sandbox.proxy.waiting import READABLE, WRITABLE, Poller, TooSlowError
 
-_PIECE = 1 << 16
+_PIECE_BYTES = 1 << 16
 _SECONDS_OF_SILENCE = 300.0
 
 
-class _Way:
+class _RelayPipe:
     """One direction: what was read from one side and is not yet written to the other."""
 
-    def __init__(self, source: socket.socket, sink: socket.socket, body: Body) -> None:
+    def __init__(self, source: socket.socket, sink: socket.socket, body: RequestBody) -> None:
         self._source = source
         self._sink = sink
         self._body = body
@@ -31,7 +31,7 @@ class _Way:
 
     def take(self, data: bytes) -> None:
         """Keeps what belongs to the body, to be written; what comes after it is dropped."""
-        self._held = memoryview(b"" if self._body.done else self._body.take(data))
+        self._held = memoryview(b"" if self._body.done else self._body.feed(data))
 
     def move(self, ready: set[socket.socket]) -> None:
         """One step, where a socket is ready for it."""
@@ -44,7 +44,7 @@ class _Way:
 
     def _read(self) -> None:
         try:
-            data = self._source.recv(_PIECE)
+            data = self._source.recv(_PIECE_BYTES)
         except BlockingIOError:
             return
         except OSError:  # broken off; what came before is still passed on
@@ -61,10 +61,10 @@ class _Way:
             return
         except OSError:  # nobody is there to take it
             self._held = memoryview(b"")
-            if isinstance(self._body, Everything):
+            if isinstance(self._body, TunnelBody):
                 self._ended = True
             else:
-                self._body = Counted(0)  # a host may have answered before it has read everything
+                self._body = SizedBody(0)  # a host may have answered before it has read everything
 
     def _pass_end(self) -> None:
         self.over = True
@@ -72,11 +72,11 @@ class _Way:
             self._sink.shutdown(socket.SHUT_WR)
 
 
-def relay(waiting: Waiting, client: socket.socket, server: socket.socket, body: Body, first: bytes) -> None:
+def relay(waiting: Poller, client: socket.socket, server: socket.socket, body: RequestBody, first: bytes) -> None:
     """Carries until both sides have ended, or the answer where it is one request; or until nothing has moved for long.
     `first` was read together with the head."""
-    up, down = _Way(client, server, body), _Way(server, client, Everything())
-    is_tunnel = isinstance(body, Everything)
+    up, down = _RelayPipe(client, server, body), _RelayPipe(server, client, TunnelBody())
+    is_tunnel = isinstance(body, TunnelBody)
     up.take(first)
     while not down.over or (is_tunnel and not up.over):
         wanted: dict[socket.socket, int] = {}
@@ -84,7 +84,7 @@ def relay(waiting: Waiting, client: socket.socket, server: socket.socket, body: 
             if found:
                 wanted[found[0]] = wanted.get(found[0], 0) | found[1]
         try:
-            ready = waiting.until(wanted, _SECONDS_OF_SILENCE)
+            ready = waiting.poll(wanted, _SECONDS_OF_SILENCE)
         except TooSlowError:
             return
         up.move(ready)

@@ -6,7 +6,7 @@ Pure: takes bytes and gives a request, or raises MalformedError.
 import re
 from typing import NamedTuple
 
-from handrail.policy.network.hosts import Refused, Target, parse_target, shown
+from handrail.policy.network.hosts import HostPort, InvalidHost, parse_host_port, render_untrusted
 
 _METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}")
 _FIELD = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\x00-\x08\x0a-\x1f\x7f]*)")
@@ -33,15 +33,15 @@ class MalformedError(Exception):
     def __init__(self, reason: str, named: str = "", port: int = 0) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.named = shown(named)
+        self.named = render_untrusted(named)
         self.port = port
 
 
-class Request(NamedTuple):
+class ProxyRequest(NamedTuple):
     """What a program asks for."""
 
     method: str
-    target: Target | Refused
+    target: HostPort | InvalidHost
     version: str
     path: str
     """What the server is asked for; empty where a tunnel is."""
@@ -55,20 +55,20 @@ class Request(NamedTuple):
         return self.method == "CONNECT"
 
 
-def parse_request(head: bytes) -> Request:
+def parse_request(head: bytes) -> ProxyRequest:
     """Reads everything up to the empty line, which is not part of it."""
     first, *rest = _lines(head)
     words = first.split(" ")
     if len(words) != 3 or not _METHOD.fullmatch(words[0]) or not _VERSION.fullmatch(words[2]):
-        raise MalformedError("it is no HTTP/1 request", named_in(first))
+        raise MalformedError("it is no HTTP/1 request", find_named_host(first))
     method, named, version = words
     try:
         return _request(method, named, version, _fields(rest))
     except MalformedError as error:
-        raise MalformedError(error.reason, error.named or named_in(first), error.port) from None
+        raise MalformedError(error.reason, error.named or find_named_host(first), error.port) from None
 
 
-def named_in(first: str) -> str:
+def find_named_host(first: str) -> str:
     """What the first line of a request names in the place of a host, if it is like one. No path, query or password: it
     is written down, and they may be secrets."""
     method, _, rest = first.partition(" ")
@@ -77,7 +77,7 @@ def named_in(first: str) -> str:
     return _AUTHORITY_END.split(after, maxsplit=1)[0].rpartition("@")[2]
 
 
-def forwarded(request: Request, target: Target) -> bytes:
+def build_forwarded_head(request: ProxyRequest, target: HostPort) -> bytes:
     """The head as the server gets it: one request, on a connection of its own."""
     host = target.spelled.removesuffix(f":{_HTTP_PORT}") if target.port == _HTTP_PORT else target.spelled
     dropped = _OF_ONE_CONNECTION | _named_by_connection(request.fields)
@@ -93,7 +93,7 @@ def forwarded(request: Request, target: Target) -> bytes:
 def _lines(head: bytes) -> list[str]:
     lines = head.decode("latin-1").split("\r\n")
     if any("\r" in line or "\n" in line for line in lines):
-        raise MalformedError("a line of it does not end as lines of HTTP do", named_in(lines[0]))
+        raise MalformedError("a line of it does not end as lines of HTTP do", find_named_host(lines[0]))
     return lines
 
 
@@ -107,24 +107,24 @@ def _fields(lines: list[str]) -> tuple[tuple[str, str], ...]:
     return tuple(fields)
 
 
-def _request(method: str, named: str, version: str, fields: tuple[tuple[str, str], ...]) -> Request:
+def _request(method: str, named: str, version: str, fields: tuple[tuple[str, str], ...]) -> ProxyRequest:
     length = _length(fields, version)
     host = _only(fields, "host")
     if method == "CONNECT":
         if length != 0:
             raise MalformedError("a tunnel has no body")
-        target, path = parse_target(named), ""
+        target, path = parse_host_port(named), ""
     else:
         target, path = _in_url(named)
         if host is None and version == "HTTP/1.1":
             raise MalformedError("it has no Host header")
-    if host is not None and isinstance(target, Target) and not _same_host(host, target):
-        reason = f"its Host header ({shown(host)}) is not the host that it asks for"
+    if host is not None and isinstance(target, HostPort) and not _same_host(host, target):
+        reason = f"its Host header ({render_untrusted(host)}) is not the host that it asks for"
         raise MalformedError(reason, target.host, target.port)
-    return Request(method, target, version, path, fields, length)
+    return ProxyRequest(method, target, version, path, fields, length)
 
 
-def _in_url(url: str) -> tuple[Target | Refused, str]:
+def _in_url(url: str) -> tuple[HostPort | InvalidHost, str]:
     found = _URL.fullmatch(url)
     if found is None:
         if _ANY_SCHEME.match(url) and not url.lower().startswith("http://"):
@@ -135,12 +135,12 @@ def _in_url(url: str) -> tuple[Target | Refused, str]:
         raise MalformedError("its address holds a user name or password", authority.rpartition("@")[2])
     if any(not "!" <= one <= "~" for one in rest):
         raise MalformedError("its address holds what no address does", authority)
-    return parse_target(_with_port(authority, _HTTP_PORT)), rest if rest.startswith("/") else f"/{rest}"
+    return parse_host_port(_with_port(authority, _HTTP_PORT)), rest if rest.startswith("/") else f"/{rest}"
 
 
-def _same_host(host: str, target: Target) -> bool:
-    named = parse_target(_with_port(host, target.port))
-    return isinstance(named, Target) and (named.host, named.port) == (target.host, target.port)
+def _same_host(host: str, target: HostPort) -> bool:
+    named = parse_host_port(_with_port(host, target.port))
+    return isinstance(named, HostPort) and (named.host, named.port) == (target.host, target.port)
 
 
 def _with_port(authority: str, port: int) -> str:

@@ -4,27 +4,33 @@ import contextlib
 import socket
 from collections.abc import Callable
 
-from handrail.policy.network.hosts import Refused, Target
-from handrail.sandbox.proxy.answers import ESTABLISHED, MALFORMED, NOT_REACHED, REFUSED, answer
+from handrail.policy.network.hosts import HostPort, InvalidHost
+from handrail.sandbox.proxy.answers import ESTABLISHED, MALFORMED, NOT_REACHED, REFUSED, build_response
 from handrail.sandbox.proxy.attempt import Attempt
-from handrail.sandbox.proxy.bodies import body_of
-from handrail.sandbox.proxy.reaching import NotReached, Reaching
+from handrail.sandbox.proxy.bodies import build_body
+from handrail.sandbox.proxy.reaching import ConnectFailure, ProxyConnector
 from handrail.sandbox.proxy.relaying import relay
-from handrail.sandbox.proxy.request import MalformedError, Request, forwarded, named_in, parse_request
-from handrail.sandbox.proxy.waiting import Deadline, TooSlowError, Waiting
+from handrail.sandbox.proxy.request import (
+    MalformedError,
+    ProxyRequest,
+    build_forwarded_head,
+    find_named_host,
+    parse_request,
+)
+from handrail.sandbox.proxy.waiting import Deadline, Poller, TooSlowError
 
-_LONGEST_HEAD = 16_384
+_MAX_HEAD_BYTES = 16_384
 _SECONDS_FOR_HEAD = 30.0
 _SECONDS_TO_TELL = 10.0
 _SECONDS_TO_LEAVE = 2.0
 _END = b"\r\n\r\n"
-_PIECE = 4096
+_PIECE_BYTES = 4096
 
 
-class Visit:
+class ProxyConnection:
     """Serves one connection to its end; who made it closes it."""
 
-    def __init__(self, reaching: Reaching, waiting: Waiting, on_attempt: Callable[[Attempt], None]) -> None:
+    def __init__(self, reaching: ProxyConnector, waiting: Poller, on_attempt: Callable[[Attempt], None]) -> None:
         self._reaching = reaching
         self._waiting = waiting
         self._on_attempt = on_attempt
@@ -43,43 +49,43 @@ class Visit:
             return
         self._answer(client, request, first)
 
-    def _answer(self, client: socket.socket, request: Request, first: bytes) -> None:
+    def _answer(self, client: socket.socket, request: ProxyRequest, first: bytes) -> None:
         target = request.target
-        if isinstance(target, Refused):
+        if isinstance(target, InvalidHost):
             self._refuse(client, Attempt(target.host, target.port, False, target.reason), REFUSED)
             return
-        server = self._reaching.reach(target)
-        if isinstance(server, NotReached):
+        server = self._reaching.connect(target)
+        if isinstance(server, ConnectFailure):
             self._refuse(client, Attempt(target.host, target.port, server.allowed, server.reason), server.status)
             return
         try:
             self._carry(client, server, request, target, first)
         finally:
-            end(server)
+            close_connection(server)
 
     def _carry(
-        self, client: socket.socket, server: socket.socket, request: Request, target: Target, first: bytes
+        self, client: socket.socket, server: socket.socket, request: ProxyRequest, target: HostPort, first: bytes
     ) -> None:
         """The attempt is told before a byte goes either way: where it cannot be, none does."""
         if not self._told(Attempt(target.host, target.port, True, "")):
-            self._say(client, answer(NOT_REACHED, "the attempt could not be written down, so nothing was sent"))
+            self._say(client, build_response(NOT_REACHED, "the attempt could not be written down, so nothing was sent"))
             return
         deadline = Deadline(_SECONDS_TO_TELL)
         if request.is_tunnel:
             self._waiting.send(client, ESTABLISHED, deadline)
         else:
-            self._waiting.send(server, forwarded(request, target), deadline)
+            self._waiting.send(server, build_forwarded_head(request, target), deadline)
         with contextlib.suppress(MalformedError):  # in its body, where it is too late to say so
-            relay(self._waiting, client, server, body_of(request), first)
+            relay(self._waiting, client, server, build_body(request), first)
 
     def _begun(self, client: socket.socket, begun: bytes) -> bytes:
         """The head, its end, and what came after it; nothing at all where nothing came."""
         data, deadline = begun, Deadline(_SECONDS_FOR_HEAD)
-        while _END not in data[:_LONGEST_HEAD]:
-            if len(data) >= _LONGEST_HEAD:
-                raise MalformedError(f"its head is longer than {_LONGEST_HEAD // 1024} KB", _named_in(data))
+        while _END not in data[:_MAX_HEAD_BYTES]:
+            if len(data) >= _MAX_HEAD_BYTES:
+                raise MalformedError(f"its head is longer than {_MAX_HEAD_BYTES // 1024} KB", _named_in(data))
             try:
-                piece = self._waiting.receive(client, _PIECE, deadline)
+                piece = self._waiting.receive(client, _PIECE_BYTES, deadline)
             except TooSlowError:
                 raise MalformedError("its head did not come in time", _named_in(data)) from None
             if not piece:
@@ -91,7 +97,7 @@ class Visit:
 
     def _refuse(self, client: socket.socket, attempt: Attempt, status: int) -> None:
         self._told(attempt)
-        self._say(client, answer(status, attempt.reason))
+        self._say(client, build_response(status, attempt.reason))
 
     def _told(self, attempt: Attempt) -> bool:
         try:
@@ -105,15 +111,15 @@ class Visit:
         self._waiting.send(client, text, Deadline(_SECONDS_TO_TELL))
         client.shutdown(socket.SHUT_WR)
         deadline = Deadline(_SECONDS_TO_LEAVE)
-        while self._waiting.receive(client, _PIECE, deadline):
+        while self._waiting.receive(client, _PIECE_BYTES, deadline):
             continue
 
 
 def _named_in(data: bytes) -> str:
-    return named_in(data[:_PIECE].decode("latin-1").partition("\r\n")[0])
+    return find_named_host(data[:_PIECE_BYTES].decode("latin-1").partition("\r\n")[0])
 
 
-def end(connection: socket.socket) -> None:
+def close_connection(connection: socket.socket) -> None:
     """ClosedError for whoever else may have it, such as a child that was forked meanwhile."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)

@@ -30,7 +30,7 @@ class Deadline:
         return max(0.0, self._at - time.monotonic())
 
 
-class Waiting:
+class Poller:
     """Waits, in any number of threads, until something is in a pipe: nobody ever takes it out again."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Waiting:
         os.close(self._stop)
         os.close(self._tell)
 
-    def until(self, wanted: dict[socket.socket, int], seconds: float) -> set[socket.socket]:
+    def poll(self, wanted: dict[socket.socket, int], seconds: float) -> set[socket.socket]:
         """Those of the sockets that are ready, in one of the ways they are waited for or by an error."""
         if self._ended:
             raise ClosedError
@@ -64,10 +64,10 @@ class Waiting:
             raise TooSlowError
         return {numbers[number] for number in found}
 
-    def a_moment(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         """Waits for nothing but the end of the proxy."""
         try:
-            self.until({}, seconds)
+            self.poll({}, seconds)
         except TooSlowError:
             return
 
@@ -75,7 +75,7 @@ class Waiting:
         """Connects; OSError where that fails."""
         error = connection.connect_ex(address)
         if error == errno.EINPROGRESS:
-            self.until({connection: WRITABLE}, deadline.left)
+            self.poll({connection: WRITABLE}, deadline.left)
             error = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if error:
             raise OSError(error, os.strerror(error))
@@ -84,10 +84,10 @@ class Waiting:
         """Sends all of it; OSError where nobody takes it."""
         left = memoryview(data)
         while left:
-            self.until({connection: WRITABLE}, deadline.left)
+            self.poll({connection: WRITABLE}, deadline.left)
             left = left[connection.send(left) :]
 
     def receive(self, connection: socket.socket, most: int, deadline: Deadline) -> bytes:
         """Some bytes as soon as there are any; none at the end."""
-        self.until({connection: READABLE}, deadline.left)
+        self.poll({connection: READABLE}, deadline.left)
         return connection.recv(most)

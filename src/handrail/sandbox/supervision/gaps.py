@@ -1,6 +1,6 @@
 """What tiers 1 and 0 do not give: said in every result, since a command that is less confined should look it."""
 
-from handrail.kernel.landlock import abi, lacking
+from handrail.kernel.landlock import describe_missing_rights, read_abi_version
 
 TIER_1 = (
     "whether a file outside the roots exists, and its size, owner, times and extended attributes, can be seen",
@@ -21,6 +21,6 @@ TIER_0 = (
 )
 
 
-def gaps_of(tier: int) -> tuple[str, ...]:
+def list_gaps(tier: int) -> tuple[str, ...]:
     """What the tier does not give on this kernel, a clause each."""
-    return (*TIER_1, *lacking(abi())) if tier else TIER_0
+    return (*TIER_1, *describe_missing_rights(read_abi_version())) if tier else TIER_0

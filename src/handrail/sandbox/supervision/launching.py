@@ -5,38 +5,38 @@ import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from handrail.kernel.descriptors import beyond_standard, pipe_beyond_standard
+from handrail.kernel.descriptors import move_above_standard, open_pipe_above_standard
 from handrail.protocol.error import ToolError
 from handrail.sandbox.bash import find_bash
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.host import Host
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.supervision.fencing import fence_for
-from handrail.sandbox.supervisor.plan import Fence, Plan
+from handrail.sandbox.supervision.fencing import build_fence
+from handrail.sandbox.supervisor.plan import LandlockFence, SupervisorPlan
 from handrail.sandbox.text import check_text
-from handrail.sandbox.variables.environment import environment_for
-from handrail.sandbox.view.mounts import shows
-from handrail.sandbox.view.view import surroundings, view_of
+from handrail.sandbox.variables.environment import build_environment
+from handrail.sandbox.view.mounts import is_shown
+from handrail.sandbox.view.view import build_base_view, build_view
 
 _PROGRAM = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "supervisor", "main.py"))
 
 
-def launch_supervised(confinement: Confinement, host: Host, text: str, tier: int) -> Launch:
+def launch_supervised(profile: SandboxProfile, host: SandboxHost, text: str, tier: int) -> Launch:
     """The command under a supervisor: fenced in by Landlock and seccomp at tier 1, by nothing at tier 0."""
     check_text(text)
     with ExitStack() as made:
-        fence = _fence(confinement, host, made) if tier else None
-        environment = _environment(confinement, host, fence)
+        fence = _fence(profile, host, made) if tier else None
+        environment = _environment(profile, host, fence)
         bash = find_bash(environment["PATH"], os.path.exists)  # none there that an agent could have written
         status, told = _pipe(made)
         watched, lifeline = _pipe(made)
-        plan = Plan(
+        plan = SupervisorPlan(
             arguments=[os.fsencode(one) for one in (bash, "--noprofile", "--norc", "-c", text)],
             environment={os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
-            | {os.fsencode(name): os.fsencode(value) for name, value in confinement.variables},
-            cwd=os.fsencode(confinement.cwd),
-            file_size=confinement.limits.file_size,
-            threads=confinement.limits.threads,
+            | {os.fsencode(name): os.fsencode(value) for name, value in profile.variables},
+            cwd=os.fsencode(profile.cwd),
+            file_size=profile.limits.file_size,
+            threads=profile.limits.threads,
             status=told,
             lifeline=watched,
             fence=fence,
@@ -46,10 +46,10 @@ def launch_supervised(confinement: Confinement, host: Host, text: str, tier: int
         return launch
 
 
-def _launch(plan: Plan, host: Host, status: int, lifeline: int) -> Launch:
+def _launch(plan: SupervisorPlan, host: SandboxHost, status: int, lifeline: int) -> Launch:
     if not sys.executable:
         raise ToolError("UNAVAILABLE", "Python cannot tell its own path (sys.executable), and commands are run by it.")
-    written = beyond_standard(plan.write())
+    written = move_above_standard(plan.write())
     return Launch(
         tier=1 if plan.fence else 0,
         argv=(sys.executable, "-I", "-S", _PROGRAM, str(written)),
@@ -61,24 +61,24 @@ def _launch(plan: Plan, host: Host, status: int, lifeline: int) -> Launch:
     )
 
 
-def _fence(confinement: Confinement, host: Host, made: ExitStack) -> Fence:
-    fence = fence_for(confinement, host.home, surroundings(host, confinement.roots))
+def _fence(profile: SandboxProfile, host: SandboxHost, made: ExitStack) -> LandlockFence:
+    fence = build_fence(profile, host.home, build_base_view(host, profile.roots))
     made.callback(os.close, fence.ruleset)
     return fence
 
 
-def _environment(confinement: Confinement, host: Host, fence: Fence | None) -> dict[str, str]:
+def _environment(profile: SandboxProfile, host: SandboxHost, fence: LandlockFence | None) -> dict[str, str]:
     if not fence:
-        return environment_for(confinement, host, os.path.exists)
-    around = surroundings(host, confinement.roots)
-    view = view_of(confinement, around)
+        return build_environment(profile, host, os.path.exists)
+    around = build_base_view(host, profile.roots)
+    view = build_view(profile, around)
     private = os.fsdecode(fence.private)
-    chosen = around.with_ripgrep(environment_for(confinement, host, lambda path: shows(view, path)))
+    chosen = around.with_ripgrep(build_environment(profile, host, lambda path: is_shown(view, path)))
     return {**chosen, "HOME": f"{private}/home", "TMPDIR": f"{private}/tmp"}  # noqa: S108  not the machine's
 
 
 def _pipe(made: ExitStack) -> tuple[int, int]:
-    ends = pipe_beyond_standard()
+    ends = open_pipe_above_standard()
     for end in ends:
         made.callback(os.close, end)
     return ends

@@ -27,40 +27,43 @@ from handrail.kernel.landlock import (
     Ruleset,
 )
 from handrail.protocol.error import ToolError
-from handrail.sandbox.confinement import Confinement
+from handrail.sandbox.confinement import SandboxProfile
 
 READING = READ_FILE | READ_DIR | EXECUTE
 MAKING = MAKE_DIR | MAKE_REG | MAKE_SYM | MAKE_FIFO | MAKE_SOCK
 WRITING = WRITE_FILE | TRUNCATE | REMOVE_FILE | REMOVE_DIR | REFER | MAKING
 
-_MOST = 2_000
+_MAX_RULES = 2_000
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _KERNEL = ("/proc",)
 
-Rule = tuple[str, int]
+LandlockRule = tuple[str, int]
 
 
-def rules_for(confinement: Confinement, shown: Iterable[str], covered: Iterable[str]) -> Iterator[Rule]:
+def list_landlock_rules(
+    profile: SandboxProfile, shown: Iterable[str], covered: Iterable[str]
+) -> Iterator[LandlockRule]:
     """Paths and the rights beneath them; `shown` can be read besides the roots, and nothing that is `covered`."""
-    hidden = {*covered, *confinement.hidden_files, *confinement.hidden_folders}
-    for place in (*shown, *confinement.read_only, *confinement.writable):
+    hidden = {*covered, *profile.hidden_files, *profile.hidden_folders}
+    for place in (*shown, *profile.read_only, *profile.writable):
         yield place, READ_DIR
         yield from ((part, READING) for part in _without(place, hidden))
-    unwritable = {*hidden, *confinement.sealed, *confinement.read_only}
-    for place in confinement.writable:
+    unwritable = {*hidden, *profile.read_only_paths, *profile.read_only}
+    for place in profile.writable:
         yield from ((part, WRITING) for part in _without(place, unwritable))
     yield from ((device, READ_FILE | WRITE_FILE) for device in _DEVICES)
     yield from ((place, READ_FILE | READ_DIR) for place in _KERNEL)
 
 
-def add_rules(ruleset: Ruleset, rules: Iterable[Rule]) -> None:
+def add_rules(ruleset: Ruleset, rules: Iterable[LandlockRule]) -> None:
     """Adds the rules; what is not there, or is a link, needs none."""
     for count, (path, rights) in enumerate(rules):
-        if count == _MOST:
+        if count == _MAX_RULES:
             raise ToolError(
                 "SANDBOX_UNAVAILABLE",
-                f"Too many files lie beside something hidden or sealed: there is room for {_MOST} rules, and {path} is"
-                " one more. Nothing was run. Install bubblewrap, or keep what is hidden in a folder with fewer files.",
+                f"Too many files lie beside something hidden or sealed: there is room for {_MAX_RULES} rules, and"
+                f" {path} is one more. Nothing was run. Install bubblewrap, or keep what is hidden in a folder with"
+                " fewer files.",
             )
         _add(ruleset, path, rights)
 

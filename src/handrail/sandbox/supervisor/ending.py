@@ -3,24 +3,24 @@
 import os
 import select
 
-from handrail.kernel.process_table import Process, descendants, process_at
-from handrail.kernel.signals import KILL, STOP, Waiting, send
+from handrail.kernel.process_table import ProcessStat, find_process, list_descendants
+from handrail.kernel.signals import KILL, STOP, SignalQueue, send
 
-_ROUNDS = 16
-_SHORTEST_WAIT, _LONGEST_WAIT = 10, 1_000  # milliseconds
+_MAX_ROUNDS = 16
+_MIN_WAIT_MS, _MAX_WAIT_MS = 10, 1_000  # milliseconds
 
 
-def end_all(waiting: Waiting) -> None:
+def end_all(waiting: SignalQueue) -> None:
     """Kills until this process has no child left; who loses its parent becomes a child of this one."""
     events = select.poll()
     events.register(waiting.descriptor, select.POLLIN)
-    patience = _SHORTEST_WAIT
+    patience = _MIN_WAIT_MS
     while has_children():
         for process in _frozen():
             _signal(process, KILL)
         events.poll(patience)
         waiting.take()
-        patience = min(2 * patience, _LONGEST_WAIT)
+        patience = min(2 * patience, _MAX_WAIT_MS)
 
 
 def reap() -> dict[int, int]:
@@ -47,10 +47,10 @@ def has_children() -> bool:
     return True
 
 
-def _frozen() -> list[Process]:
+def _frozen() -> list[ProcessStat]:
     """All descendants, each stopped: a tree that forks faster than it is killed would outrun a mere killing."""
-    stopped: dict[tuple[int, int], Process] = {}
-    for _ in range(_ROUNDS):
+    stopped: dict[tuple[int, int], ProcessStat] = {}
+    for _ in range(_MAX_ROUNDS):
         new = [one for one in _living() if (one.number, one.started) not in stopped]
         if not new:
             break
@@ -60,18 +60,18 @@ def _frozen() -> list[Process]:
     return list(stopped.values())
 
 
-def _living() -> list[Process]:
-    return [one for one in descendants(os.getpid()) if not one.dead]
+def _living() -> list[ProcessStat]:
+    return [one for one in list_descendants(os.getpid()) if not one.dead]
 
 
-def _signal(process: Process, number: int) -> None:
+def _signal(process: ProcessStat, number: int) -> None:
     """Signals that process, never one that has got its number meanwhile."""
     try:
         handle = os.pidfd_open(process.number)
     except OSError:  # it has ended; or it is not ours to see, and then not ours to end
         return
     try:
-        now = process_at(process.number)
+        now = find_process(process.number)
         if now and now.started == process.started:
             send(handle, number)
     finally:

@@ -4,7 +4,7 @@ import marshal
 import os
 
 
-class Plan:
+class SupervisorPlan:
     """One command for a supervisor; text is in bytes, since the supervisor may take another encoding for granted."""
 
     def __init__(
@@ -17,7 +17,7 @@ class Plan:
         threads: int,
         status: int,
         lifeline: int,
-        fence: "Fence | None" = None,
+        fence: "LandlockFence | None" = None,
     ) -> None:
         self.arguments = arguments
         """The first is the program's path."""
@@ -41,16 +41,16 @@ class Plan:
         return descriptor
 
     @staticmethod
-    def read(descriptor: int) -> "Plan":
+    def read(descriptor: int) -> "SupervisorPlan":
         """The plan that `write` left; closes the descriptor."""
         with open(descriptor, "rb") as file:
             # Written by this very interpreter a moment ago, into a file that nobody else has.
             told = marshal.loads(file.read())  # noqa: S302
         fence = told.pop("fence")
-        return Plan(**told, fence=Fence(**fence) if fence else None)
+        return SupervisorPlan(**told, fence=LandlockFence(**fence) if fence else None)
 
 
-class Fence:
+class LandlockFence:
     """What confines the command."""
 
     def __init__(

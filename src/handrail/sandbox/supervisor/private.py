@@ -6,17 +6,17 @@ import stat
 import time
 
 from handrail.kernel.landlock import allow
-from handrail.sandbox.supervisor.plan import Fence
+from handrail.sandbox.supervisor.plan import LandlockFence
 
 PREFIX = "handrail-private-"
-_YOUNGEST_ABANDONED = 60.0  # seconds: a folder is made before it is locked
+_MIN_ABANDONED_SECONDS = 60.0  # seconds: a folder is made before it is locked
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class PrivateFolder:
     """Made for a command, and allowed to it; OSError where the name is taken, whoever took it."""
 
-    def __init__(self, fence: Fence) -> None:
+    def __init__(self, fence: LandlockFence) -> None:
         self._path = fence.private
         os.mkdir(self._path, 0o700)
         self._folder = os.open(self._path, _OPEN)
@@ -51,7 +51,7 @@ def remove_abandoned(beside: str) -> None:
 
 def _remove_if_abandoned(path: str) -> None:
     status = os.lstat(path)
-    if status.st_uid != os.geteuid() or time.time() - status.st_mtime < _YOUNGEST_ABANDONED:
+    if status.st_uid != os.geteuid() or time.time() - status.st_mtime < _MIN_ABANDONED_SECONDS:
         return
     folder = os.open(path, _OPEN)
     try:

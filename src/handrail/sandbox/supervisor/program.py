@@ -5,9 +5,9 @@ import select
 import sys
 
 from handrail.kernel.prctl import adopt_orphans
-from handrail.kernel.signals import CHILD, HANGUP, INTERRUPT, TERMINATE, Waiting
+from handrail.kernel.signals import CHILD, HANGUP, INTERRUPT, TERMINATE, SignalQueue
 from handrail.sandbox.supervisor.ending import end_all, reap
-from handrail.sandbox.supervisor.plan import Plan
+from handrail.sandbox.supervisor.plan import SupervisorPlan
 from handrail.sandbox.supervisor.private import PrivateFolder
 from handrail.sandbox.supervisor.starting import start
 
@@ -17,16 +17,16 @@ _NEVER_RAN = 1
 def run(descriptor: int) -> int:
     """Runs the plan behind the descriptor; the exit code is the command's."""
     try:
-        return _run(Plan.read(descriptor))
+        return _run(SupervisorPlan.read(descriptor))
     except (OSError, ValueError) as error:
         sys.stderr.write(f"supervisor: {error}\n")
         return _NEVER_RAN
 
 
-def _run(plan: Plan) -> int:
+def _run(plan: SupervisorPlan) -> int:
     _keep_descriptors_from_the_command()
     adopt_orphans()
-    waiting = Waiting((CHILD, HANGUP, INTERRUPT, TERMINATE))
+    waiting = SignalQueue((CHILD, HANGUP, INTERRUPT, TERMINATE))
     private = PrivateFolder(plan.fence) if plan.fence else None
     try:
         return _supervise(plan, waiting)
@@ -36,7 +36,7 @@ def _run(plan: Plan) -> int:
             private.remove()
 
 
-def _supervise(plan: Plan, waiting: Waiting) -> int:
+def _supervise(plan: SupervisorPlan, waiting: SignalQueue) -> int:
     command = start(plan)
     exit_code = _exit_code(plan.lifeline, waiting, command)
     if exit_code is None:
@@ -45,7 +45,7 @@ def _supervise(plan: Plan, waiting: Waiting) -> int:
     return exit_code
 
 
-def _exit_code(lifeline: int, waiting: Waiting, command: int) -> int | None:
+def _exit_code(lifeline: int, waiting: SignalQueue, command: int) -> int | None:
     """Waits until the command ends, and has its exit code, or until it must end."""
     events = select.poll()
     events.register(waiting.descriptor, select.POLLIN)

@@ -5,14 +5,14 @@ import resource
 
 from handrail.kernel.landlock import restrict_self
 from handrail.kernel.prctl import die_with_parent, filter_system_calls, keep_capabilities, refuse_new_privileges
-from handrail.kernel.process_table import every_process
+from handrail.kernel.process_table import list_processes
 from handrail.kernel.signals import KILL, forget_inherited
-from handrail.sandbox.supervisor.plan import Fence, Plan
+from handrail.sandbox.supervisor.plan import LandlockFence, SupervisorPlan
 
-_LONGEST_REASON = 65_536
+_MAX_REASON_BYTES = 65_536
 
 
-def start(plan: Plan) -> int:
+def start(plan: SupervisorPlan) -> int:
     """The process that runs the command; OSError says why there is none."""
     supervisor = os.getpid()
     # Both ends close by themselves when the program takes over: silence says that it did.
@@ -21,18 +21,18 @@ def start(plan: Plan) -> int:
     if process == 0:
         _become_or_tell(plan, supervisor, writing)
     os.close(writing)
-    reason = os.read(reading, _LONGEST_REASON)
+    reason = os.read(reading, _MAX_REASON_BYTES)
     os.close(reading)
     if reason:
         raise OSError(os.fsdecode(reason))
     return process
 
 
-def _become_or_tell(plan: Plan, supervisor: int, writing: int) -> None:
+def _become_or_tell(plan: SupervisorPlan, supervisor: int, writing: int) -> None:
     try:
         _become(plan, supervisor)
     except BaseException as error:  # whatever it is: this process must not go on as a second supervisor
-        os.write(writing, os.fsencode(_reason(error))[:_LONGEST_REASON])
+        os.write(writing, os.fsencode(_reason(error))[:_MAX_REASON_BYTES])
     finally:
         os._exit(1)
 
@@ -43,7 +43,7 @@ def _reason(error: BaseException) -> str:
     return str(error) or repr(error)
 
 
-def _become(plan: Plan, supervisor: int) -> None:
+def _become(plan: SupervisorPlan, supervisor: int) -> None:
     os.setsid()  # `kill 0` is not for the supervisor
     if os.isatty(0):
         _have_terminal(0)
@@ -68,7 +68,7 @@ def _have_terminal(terminal: int) -> None:
     ioctl(terminal, TIOCSCTTY, 0)
 
 
-def _limit(plan: Plan) -> None:
+def _limit(plan: SupervisorPlan) -> None:
     _lower(resource.RLIMIT_CORE, 0)
     _lower(resource.RLIMIT_FSIZE, plan.file_size)
     # It counts everything that the user runs, not only the command's; root it does not bind at all.
@@ -83,10 +83,10 @@ def _lower(what: int, limit: int) -> None:
 
 
 def _threads_of(user: int) -> int:
-    return sum(one.threads for one in every_process() if one.user() == user)
+    return sum(one.threads for one in list_processes() if one.user() == user)
 
 
-def _confine(fence: Fence) -> None:
+def _confine(fence: LandlockFence) -> None:
     keep_capabilities(fence.capabilities)
     restrict_self(fence.ruleset)
     filter_system_calls(fence.filter)

@@ -5,21 +5,21 @@ from collections.abc import Mapping
 
 import msgspec
 
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.host import Host
-from handrail.sandbox.variables.environment import CHOSEN_FROM, environment_for
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.variables.environment import CHOSEN_FROM, build_environment
 
 
-def approved_variables(host: Host, roots: tuple[str, ...]) -> dict[str, str]:
+def list_approved_variables(host: SandboxHost, roots: tuple[str, ...]) -> dict[str, str]:
     """The variables that a person may approve a command with.
 
     They are the same in every tier: what a tier hides or adds is no news to who was told the tier.
     """
-    confinement = Confinement(trust="approved", cwd="/", read_only=(), writable=roots)
-    return environment_for(confinement, host, os.path.exists)
+    profile = SandboxProfile(origin="approved", cwd="/", read_only=(), writable=roots)
+    return build_environment(profile, host, os.path.exists)
 
 
-def host_as_approved(host: Host, variables: Mapping[str, str]) -> Host:
+def build_approved_host(host: SandboxHost, variables: Mapping[str, str]) -> SandboxHost:
     """The host with these in the place of what a command's variables would be chosen from here. They are chosen from
     as any others: what no command may get, it does not get by this either."""
     chosen_from = CHOSEN_FROM.union(host.variables)

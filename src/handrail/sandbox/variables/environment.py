@@ -8,12 +8,12 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from handrail.policy.secret_values import looks_random, looks_secret
-from handrail.policy.variables import why_kept_back
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.host import Host
-from handrail.sandbox.variables.git import git_only_looks
-from handrail.sandbox.variables.search_path import Shown, Usable, search_path, usable_places
+from handrail.policy.secret_values import is_random_value, is_secret_value
+from handrail.policy.variables import find_withheld_reason
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.variables.git import build_git_variables
+from handrail.sandbox.variables.search_path import Shown, Usable, build_search_path, build_usable_check
 from handrail.sandbox.variables.toolchains import LISTS, PLACES
 
 _ALWAYS = {
@@ -33,56 +33,56 @@ _ACCOUNT = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}")
 CHOSEN_FROM = PLACES | LISTS | {*_LANGUAGE_NAMES, "TZ", "PATH", "HOME", "USER"}
 """The variables of the runtime that a command's own are chosen from, besides those that a person listed."""
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/sh")
-_LONGEST = 8192
+_MAX_VALUE_CHARS = 8192
 """Characters of one value; with more, programs may not start at all."""
 
 
-def environment_for(confinement: Confinement, host: Host, shown: Shown) -> dict[str, str]:
+def build_environment(profile: SandboxProfile, host: SandboxHost, shown: Shown) -> dict[str, str]:
     """The variables of a command; `shown` says whether it will see an absolute path."""
-    usable = usable_places(confinement, shown)
+    usable = build_usable_check(profile, shown)
     return {
         **_ALWAYS,
-        "PATH": search_path(host.environ.get("PATH", ""), usable),
+        "PATH": build_search_path(host.environ.get("PATH", ""), usable),
         "HOME": host.home,
         "SHELL": next(filter(os.path.exists, _SHELLS), _SHELLS[-1]),
         **_language(host.environ),
-        **({} if confinement.only_looks else _BUILDING | _account(host.environ)),
+        **({} if profile.is_read_only else _BUILDING | _account(host.environ)),
         **dict(_toolchains(host.environ, usable)),
         **dict(_listed(host)),
-        **(git_only_looks(confinement.git_settings) if confinement.only_looks else {}),
-        **(_proxy(confinement) if confinement.proxy else {}),
+        **(build_git_variables(profile.git_settings) if profile.is_read_only else {}),
+        **(_proxy(profile) if profile.proxy else {}),
     }
 
 
-def kept_back(host: Host) -> dict[str, str]:
+def find_withheld_variables(host: SandboxHost) -> dict[str, str]:
     """The variables that a person listed, are there, and are not passed on: for each, why, in words."""
     reasons = {name: _why_not(name, host.environ[name]) for name in host.variables if name in host.environ}
     return {name: reason for name, reason in reasons.items() if reason}
 
 
-def _proxy(confinement: Confinement) -> dict[str, str]:
-    from handrail.sandbox.variables.proxy import proxy_variables  # noqa: PLC0415  few commands have one
+def _proxy(profile: SandboxProfile) -> dict[str, str]:
+    from handrail.sandbox.variables.proxy import build_proxy_variables  # noqa: PLC0415  few commands have one
 
-    return proxy_variables(confinement.listed)
+    return build_proxy_variables(profile.listed)
 
 
-def _listed(host: Host) -> Iterator[tuple[str, str]]:
+def _listed(host: SandboxHost) -> Iterator[tuple[str, str]]:
     for name in host.variables:
         if name in host.environ and not _why_not(name, host.environ[name]):
             yield name, host.environ[name]
 
 
 def _why_not(name: str, value: str) -> str | None:
-    if reason := why_kept_back(name):
+    if reason := find_withheld_reason(name):
         return reason
     if not _is_plain(value):
         return "is longer than a variable should be, or holds what is no text"
-    return "holds what looks like a secret" if looks_secret(value) or looks_random(value) else None
+    return "holds what looks like a secret" if is_secret_value(value) or is_random_value(value) else None
 
 
 def _is_plain(value: str) -> bool:
     """No line breaks, nothing unseen, no function for a shell."""
-    return value.isprintable() and len(value) <= _LONGEST and not value.lstrip().startswith("()")
+    return value.isprintable() and len(value) <= _MAX_VALUE_CHARS and not value.lstrip().startswith("()")
 
 
 def _language(environ: Mapping[str, str]) -> dict[str, str]:
@@ -99,7 +99,7 @@ def _account(environ: Mapping[str, str]) -> dict[str, str]:
     """Who runs it, since some builds fail without. It tells no more than the home folder's name does; but what only
     looks needs it for nothing."""
     name = _name_on_record() or environ.get("USER", "")
-    return {"USER": name, "LOGNAME": name} if _ACCOUNT.fullmatch(name) and not looks_secret(name) else {}
+    return {"USER": name, "LOGNAME": name} if _ACCOUNT.fullmatch(name) and not is_secret_value(name) else {}
 
 
 def _name_on_record() -> str:
@@ -121,4 +121,4 @@ def _toolchains(environ: Mapping[str, str], usable: Usable) -> Iterator[tuple[st
 
 
 def _is_place(value: str, usable: Callable[[str], bool]) -> bool:
-    return _is_plain(value) and not looks_secret(value) and usable(value)
+    return _is_plain(value) and not is_secret_value(value) and usable(value)

@@ -21,7 +21,7 @@ _SETTINGS = (
 )
 
 
-def git_only_looks(settings: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
+def build_git_variables(settings: Iterable[tuple[str, str]] = ()) -> dict[str, str]:
     """The variables for git. `settings`: more of them, name and value, as they disable what the workspace defines."""
     return {
         "GIT_OPTIONAL_LOCKS": "0",

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable
 
-from handrail.policy.network.listed import Listed
+from handrail.policy.network.listed import Allowlist
 from handrail.sandbox.proxy.inside import ADDRESS
 
 
-def proxy_variables(listed: Iterable[str]) -> dict[str, str]:
+def build_proxy_variables(listed: Iterable[str]) -> dict[str, str]:
     """Variables of a command that has a proxy. What it starts on its own loopback addresses is reached without; where
     one of these is listed, it means this machine's, and only by `localhost` is its own reached."""
-    without = ",".join(Listed.from_entries(listed).own_loopback())
+    without = ",".join(Allowlist.from_entries(listed).private_loopback())
     names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
     return {
         **dict.fromkeys(names, ADDRESS),

@@ -4,10 +4,10 @@ import os
 import stat
 from collections.abc import Callable
 
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.view.mounts import within
-from handrail.settings.location import lies_in
-from handrail.workspace.root import path_of
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.view.mounts import is_within
+from handrail.settings.location import is_located_in
+from handrail.workspace.root import find_descriptor_path
 
 Shown = Callable[[str], bool]
 """Whether the command will see an absolute path."""
@@ -19,10 +19,10 @@ _SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin",
 _LAST_RESORT = "/usr/bin:/bin"
 
 
-def usable_places(confinement: Confinement, shown: Shown) -> Usable:
+def build_usable_check(profile: SandboxProfile, shown: Shown) -> Usable:
     """The places that are there, are shown, and that not everybody writes to. To a command that only looks, none that
     leads through a root either: who writes there would choose the program."""
-    roots = (*confinement.read_only, *confinement.writable) if confinement.only_looks else ()
+    roots = (*profile.read_only, *profile.writable) if profile.is_read_only else ()
 
     def usable(path: str) -> bool:
         if not _is_normal(path) or not shown(path):
@@ -33,7 +33,7 @@ def usable_places(confinement: Confinement, shown: Shown) -> Usable:
     return usable
 
 
-def search_path(path: str, usable: Usable) -> str:
+def build_search_path(path: str, usable: Usable) -> str:
     """The usable folders of a PATH, in their order, then the system's own."""
     entries = [entry.rstrip("/") for entry in path.split(":")]
     folders = [entry for entry in dict.fromkeys((*entries, *_SYSTEM)) if usable(entry) and os.path.isdir(entry)]
@@ -51,12 +51,12 @@ def _place(path: str) -> str | None:
     except OSError:
         return None
     try:
-        return None if os.fstat(descriptor).st_mode & stat.S_IWOTH else path_of(descriptor)
+        return None if os.fstat(descriptor).st_mode & stat.S_IWOTH else find_descriptor_path(descriptor)
     finally:
         os.close(descriptor)
 
 
 def _leads_through(root: str, path: str, place: str) -> bool:
     if path == place:  # no link is on the way
-        return within(path, root)
-    return lies_in(path, root)
+        return is_within(path, root)
+    return is_located_in(path, root)

@@ -5,18 +5,18 @@ from collections.abc import Iterator
 
 from handrail.sandbox.view.mounts import Mount
 
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 
 
-def found(path: str) -> tuple[Mount, ...]:
+def find_mounts(path: str) -> tuple[Mount, ...]:
     """What shows a file or folder in a view: the links on the way to it, and itself. Nothing where it is not there."""
-    links, real = followed(path)
+    links, real = follow_links(path)
     if real == "/" or not os.path.lexists(real):
         return ()
     return (*links, Mount("shown", real))
 
 
-def followed(path: str) -> tuple[tuple[Mount, ...], str]:
+def follow_links(path: str) -> tuple[tuple[Mount, ...], str]:
     """The links on the way to a path, each at its own real place, and where it leads to."""
     links: list[Mount] = []
     at, left = "", path.split("/")[::-1]
@@ -25,7 +25,7 @@ def followed(path: str) -> tuple[tuple[Mount, ...], str]:
         if name in {"", ".", ".."}:
             at = os.path.dirname(at) if name == ".." else at
             continue
-        target = _target(f"{at}/{name}") if len(links) < _MOST_LINKS else ""
+        target = _target(f"{at}/{name}") if len(links) < _MAX_LINKS else ""
         if target:
             links.append(Mount("link", f"{at}/{name}", target))
             left += target.split("/")[::-1]
@@ -35,12 +35,12 @@ def followed(path: str) -> tuple[tuple[Mount, ...], str]:
     return tuple(links), at or "/"
 
 
-def cover(path: str) -> Mount:
+def build_empty_mount(path: str) -> Mount:
     """Something empty that lies over a file or folder."""
     return Mount("no-folder" if os.path.isdir(path) else "no-file", path)
 
 
-def names_in(folder: str) -> Iterator[str]:
+def list_folder(folder: str) -> Iterator[str]:
     """The paths in a folder; none where it cannot be listed."""
     try:
         names = os.listdir(folder)
@@ -49,7 +49,7 @@ def names_in(folder: str) -> Iterator[str]:
     yield from (f"{folder}/{name}" for name in sorted(names))
 
 
-def holds_something(folder: str) -> bool:
+def has_content(folder: str) -> bool:
     """Whether there is anything in a folder; one that cannot be listed may well hold something."""
     try:
         with os.scandir(folder) as entries:

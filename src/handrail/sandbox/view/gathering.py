@@ -4,28 +4,28 @@ from collections import Counter
 
 import msgspec
 
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.view.mounts import within
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.view.mounts import is_within
 
-_MOST_FILES = 50
+_MAX_HIDDEN_FILES = 50
 
 
-def gathered(confinement: Confinement, most: int = _MOST_FILES) -> Confinement:
+def collapse_hidden(profile: SandboxProfile, most: int = _MAX_HIDDEN_FILES) -> SandboxProfile:
     """The same where there are few. Else those folders are hidden that hold most of them, until few are left; never one
     that holds a root, the folder the command starts in, or something that it is to see."""
-    files = confinement.hidden_files
+    files = profile.hidden_files
     if len(files) <= most:
-        return confinement
-    needed = (*confinement.roots, *confinement.sealed, confinement.cwd)
+        return profile
+    needed = (*profile.roots, *profile.read_only_paths, profile.cwd)
     folders: list[str] = []
     for folder, _ in Counter(_folder_of(path) for path in files).most_common():
         if len(files) <= most:
             break
-        if not any(within(path, folder) for path in needed):
+        if not any(is_within(path, folder) for path in needed):
             folders.append(folder)
-            files = tuple(path for path in files if not within(path, folder))
-    hidden = (*(path for path in confinement.hidden_folders if not _is_in_any(path, folders)), *folders)
-    return msgspec.structs.replace(confinement, hidden_files=files, hidden_folders=hidden)
+            files = tuple(path for path in files if not is_within(path, folder))
+    hidden = (*(path for path in profile.hidden_folders if not _is_in_any(path, folders)), *folders)
+    return msgspec.structs.replace(profile, hidden_files=files, hidden_folders=hidden)
 
 
 def _folder_of(path: str) -> str:
@@ -33,4 +33,4 @@ def _folder_of(path: str) -> str:
 
 
 def _is_in_any(path: str, folders: list[str]) -> bool:
-    return any(within(path, folder) for folder in folders)
+    return any(is_within(path, folder) for folder in folders)

@@ -2,14 +2,14 @@
 
 import os
 
-from handrail.policy.network.git_config import settings_in
-from handrail.sandbox.host import Host
+from handrail.policy.network.git_config import parse_git_config
+from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.view.mounts import Mount
 
-_LARGEST = 1 << 20
+_MAX_FILE_BYTES = 1 << 20
 
 
-def git_person(host: Host, home: str) -> list[Mount]:
+def build_git_identity(host: SandboxHost, home: str) -> list[Mount]:
     """The file that git finds in the home in the place of the person's own; none where that tells nobody."""
     told = _told(_settings(host, home))
     if not told:
@@ -20,7 +20,7 @@ def git_person(host: Host, home: str) -> list[Mount]:
         return []
 
 
-def _settings(host: Host, home: str) -> str:
+def _settings(host: SandboxHost, home: str) -> str:
     other = host.environ.get("XDG_CONFIG_HOME") or f"{home}/.config"
     return "\n".join(_text(path) for path in (f"{other}/git/config", f"{home}/.gitconfig"))
 
@@ -29,7 +29,7 @@ def _told(settings: str) -> str:
     """The last of each counts, as for git itself; what is included from elsewhere is not looked at."""
     found = {
         one.key: one.value.replace("\\", "\\\\").replace('"', '\\"')
-        for one in settings_in(settings)
+        for one in parse_git_config(settings)
         if (one.section, one.part) == ("user", "") and one.key in {"name", "email"} and _is_plain(one.value)
     }
     return "".join(f'\t{name} = "{value}"\n' for name, value in sorted(found.items()))
@@ -54,6 +54,6 @@ def _written(state: str, told: str) -> str:
 def _text(path: str) -> str:
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read(_LARGEST)
+            return file.read(_MAX_FILE_BYTES)
     except OSError:
         return ""

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Iterator
 
 from handrail.protocol.error import ToolError
-from handrail.sandbox.view.finding import cover, found
-from handrail.sandbox.view.mounts import Mount, shows
+from handrail.sandbox.view.finding import build_empty_mount, find_mounts
+from handrail.sandbox.view.mounts import Mount, is_shown
 
 _WITHHELD = ("site-packages", "dist-packages")
 
 
-def interpreter() -> str:
+def find_interpreter() -> str:
     """Where it is, past environments and links; ToolError where it cannot be told."""
     program = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable or "")
     if "python" not in os.path.basename(program) or not os.path.isfile(program) or not os.path.isfile(os.__file__):
@@ -25,14 +25,14 @@ def interpreter() -> str:
     return program
 
 
-def interpreter_mounts(around: tuple[Mount, ...]) -> Iterator[Mount]:
+def list_interpreter_mounts(around: tuple[Mount, ...]) -> Iterator[Mount]:
     """What shows it where it lies in a folder that is not shown: the program and its library, without packages."""
     library = os.path.dirname(os.path.realpath(os.__file__))
-    if not shows(around, library):
+    if not is_shown(around, library):
         yield Mount("shown", library)
-        yield from (cover(path) for name in _WITHHELD if os.path.isdir(path := f"{library}/{name}"))
-    for path in (interpreter(), *_shared_libraries(), *_folder_of_extensions()):
-        yield from found(path)
+        yield from (build_empty_mount(path) for name in _WITHHELD if os.path.isdir(path := f"{library}/{name}"))
+    for path in (find_interpreter(), *_shared_libraries(), *_folder_of_extensions()):
+        yield from find_mounts(path)
 
 
 def _shared_libraries() -> Iterator[str]:

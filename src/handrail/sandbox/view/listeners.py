@@ -8,7 +8,7 @@ from handrail.sandbox.view.mounts import Mount
 _TABLE = "/proc/net/unix"
 
 
-def listener_mounts() -> Iterator[Mount]:
+def list_listener_mounts() -> Iterator[Mount]:
     """Something empty over each of them; those that lie where nothing is shown need none."""
     try:
         with open(_TABLE, encoding="utf-8", errors="surrogateescape") as table:

@@ -38,19 +38,19 @@ class Mount(NamedTuple):
     """Where a link leads to; where a file of our own, or the proxy's socket, is."""
 
 
-def within(path: str, folder: str) -> bool:
+def is_within(path: str, folder: str) -> bool:
     """Whether a path is a folder or lies in it; both are absolute and plain."""
     return folder in {path, "/"} or path.startswith(f"{folder}/")
 
 
-def arranged(wanted: Iterable[Mount]) -> tuple[Mount, ...]:
+def order_mounts(wanted: Iterable[Mount]) -> tuple[Mount, ...]:
     """The mounts in the order to be made in: what holds others comes before them. Of two at one place the later counts;
     what is there anyway, or would lie over nothing, is left out."""
     by_place = {mount.place: mount for mount in wanted}
     kept: list[Mount] = []
     around: list[Mount] = []
     for mount in sorted(by_place.values(), key=_names):
-        while around and not within(mount.place, around[-1].place):
+        while around and not is_within(mount.place, around[-1].place):
             around.pop()
         if _has_a_point(mount, around[-1].kind if around else None):
             kept.append(mount)
@@ -58,25 +58,25 @@ def arranged(wanted: Iterable[Mount]) -> tuple[Mount, ...]:
     return tuple(kept)
 
 
-def shows(mounts: Iterable[Mount], path: str) -> bool:
+def is_shown(mounts: Iterable[Mount], path: str) -> bool:
     """Whether something of the disk can be seen at a path or below it."""
     around: Mount | None = None
     for mount in mounts:
-        if within(path, mount.place):
+        if is_within(path, mount.place):
             around = mount  # the inner ones come later
-        elif mount.kind in _REAL and within(mount.place, path):
+        elif mount.kind in _REAL and is_within(mount.place, path):
             return True
     if around and around.kind == "link":
-        return shows(mounts, _led_to(around, path))
+        return is_shown(mounts, _led_to(around, path))
     return bool(around and around.kind in _REAL)
 
 
-def pins(sealed: Iterable[str], roots: Iterable[str]) -> Iterator[Mount]:
+def list_pins(sealed: Iterable[str], roots: Iterable[str]) -> Iterator[Mount]:
     """The folders between a root and what is sealed in it: who could rename one would put another in its place."""
     writable = tuple(roots)
     for path in sealed:
         folder = path.rpartition("/")[0]
-        while any(folder != root and within(folder, root) for root in writable):
+        while any(folder != root and is_within(folder, root) for root in writable):
             yield Mount("pinned", folder)
             folder = folder.rpartition("/")[0]
 

@@ -6,28 +6,28 @@ from collections.abc import Iterator
 
 import msgspec
 
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.view.mounts import within
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.view.mounts import is_within
 
 
-def as_it_is(confinement: Confinement) -> Confinement:
-    """The same confinement where everything is as it says; else one without what is gone, each thing as what it is."""
-    if all(_as_expected(confinement)):
-        return confinement
-    sealed = tuple(path for path in confinement.sealed if _mode(path) and not stat.S_ISLNK(_mode(path)))
-    hidden = {_past_links(path) for path in (*confinement.hidden_files, *confinement.hidden_folders)}
-    inside = sorted(path for path in hidden if _mode(path) and _is_in_root(path, confinement))
+def drop_missing(profile: SandboxProfile) -> SandboxProfile:
+    """The same profile if everything is as it says; else one without what is gone, each thing as what it is."""
+    if all(_as_expected(profile)):
+        return profile
+    sealed = tuple(path for path in profile.read_only_paths if _mode(path) and not stat.S_ISLNK(_mode(path)))
+    hidden = {_past_links(path) for path in (*profile.hidden_files, *profile.hidden_folders)}
+    inside = sorted(path for path in hidden if _mode(path) and _is_in_root(path, profile))
     folders = tuple(path for path in inside if stat.S_ISDIR(_mode(path)))
     files = tuple(path for path in inside if path not in folders)
-    return msgspec.structs.replace(confinement, sealed=sealed, hidden_files=files, hidden_folders=folders)
+    return msgspec.structs.replace(profile, read_only_paths=sealed, hidden_files=files, hidden_folders=folders)
 
 
-def _as_expected(confinement: Confinement) -> Iterator[bool]:
-    for path in confinement.sealed:
+def _as_expected(profile: SandboxProfile) -> Iterator[bool]:
+    for path in profile.read_only_paths:
         yield stat.S_IFMT(_mode(path)) not in {0, stat.S_IFLNK}
-    for path in confinement.hidden_files:
+    for path in profile.hidden_files:
         yield stat.S_IFMT(_mode(path)) not in {0, stat.S_IFLNK, stat.S_IFDIR}
-    for path in confinement.hidden_folders:
+    for path in profile.hidden_folders:
         yield stat.S_ISDIR(_mode(path))
 
 
@@ -42,5 +42,5 @@ def _past_links(path: str) -> str:
     return os.path.realpath(path) if stat.S_ISLNK(_mode(path)) else path
 
 
-def _is_in_root(path: str, confinement: Confinement) -> bool:
-    return any(within(path, root) for root in (*confinement.read_only, *confinement.writable))
+def _is_in_root(path: str, profile: SandboxProfile) -> bool:
+    return any(is_within(path, root) for root in (*profile.read_only, *profile.writable))

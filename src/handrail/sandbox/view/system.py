@@ -8,7 +8,7 @@ from functools import cache
 from itertools import groupby
 
 from handrail.policy.names import is_credential
-from handrail.sandbox.view.finding import cover, found, holds_something, names_in
+from handrail.sandbox.view.finding import build_empty_mount, find_mounts, has_content, list_folder
 from handrail.sandbox.view.mounts import Mount
 
 SHOWN = (
@@ -46,21 +46,21 @@ SECRETS = (
 """Files and folders with keys and passwords, as globs whose folder is fixed."""
 
 
-def system_mounts() -> Iterator[Mount]:
+def list_system_mounts() -> Iterator[Mount]:
     """The machine's folders; one that is empty is not worth a mount."""
     for folder in SHOWN:
-        for mount in found(folder):
-            if mount.kind == "link" or holds_something(mount.place):
+        for mount in find_mounts(folder):
+            if mount.kind == "link" or has_content(mount.place):
                 yield mount
 
 
-def secret_mounts() -> Iterator[Mount]:
+def list_secret_mounts() -> Iterator[Mount]:
     """What lies over the machine's credentials: those that this user can open. The rest is guarded anyway."""
     paths = [path for path in SECRETS if "*" not in path]
     for folder, names in _patterns().items():
-        paths += (path for path in names_in(folder) if names.fullmatch(path))
-    paths += (path for path in names_in("/etc") if is_credential(path))
-    yield from (cover(path) for path in paths if _is_open(path))
+        paths += (path for path in list_folder(folder) if names.fullmatch(path))
+    paths += (path for path in list_folder("/etc") if is_credential(path))
+    yield from (build_empty_mount(path) for path in paths if _is_open(path))
 
 
 @cache
@@ -78,5 +78,5 @@ def _is_open(path: str) -> bool:
     if os.path.islink(path):
         return False  # what it leads to has its own name
     if os.path.isdir(path):
-        return os.access(path, os.X_OK) and holds_something(path)
+        return os.access(path, os.X_OK) and has_content(path)
     return os.access(path, os.R_OK) and os.path.getsize(path) > 0

@@ -4,10 +4,10 @@ import os
 from collections.abc import Iterable, Iterator
 from glob import escape, glob
 
-from handrail.policy.names import holds_credentials, is_credential, protection
-from handrail.sandbox.host import Host
-from handrail.sandbox.view.finding import cover, followed, found, names_in
-from handrail.sandbox.view.mounts import Mount, within
+from handrail.policy.names import can_hold_credentials, find_protection, is_credential
+from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.view.finding import build_empty_mount, find_mounts, follow_links, list_folder
+from handrail.sandbox.view.mounts import Mount, is_within
 from handrail.sandbox.view.toolchain_table import ENVIRONMENTS, TOOLCHAINS, WITHHELD_IN_ENVIRONMENTS, Toolchain
 
 _TOO_WIDE = frozenset(
@@ -15,31 +15,31 @@ _TOO_WIDE = frozenset(
 )
 
 
-def toolchain_mounts(host: Host, roots: tuple[str, ...] = ()) -> Iterator[Mount]:
+def list_toolchain_mounts(host: SandboxHost, roots: tuple[str, ...] = ()) -> Iterator[Mount]:
     """Every toolchain's folders that are there, with something empty over the credentials in them; none that lies in a
     root, which is seen anyway, or that a link in a root leads to."""
     for toolchain in TOOLCHAINS:
         for folder in sorted(_folders(toolchain, host)):
             parts = toolchain.parts or ("",)
-            yield from shown_mounts((os.path.join(folder, part) for part in parts), host, roots)
+            yield from list_shown_mounts((os.path.join(folder, part) for part in parts), host, roots)
             yield from _withheld(folder, toolchain.withheld)
-    for folder in environments(host):
-        yield from shown_mounts((folder, *_interpreter_of(folder)), host, roots)
+    for folder in list_environments(host):
+        yield from list_shown_mounts((folder, *_interpreter_of(folder)), host, roots)
         yield from _withheld(folder, WITHHELD_IN_ENVIRONMENTS)
-    yield from shown_mounts(host.toolchains, host, roots)
+    yield from list_shown_mounts(host.toolchains, host, roots)
 
 
-def shown_mounts(paths: Iterable[str], host: Host, roots: tuple[str, ...]) -> Iterator[Mount]:
+def list_shown_mounts(paths: Iterable[str], host: SandboxHost, roots: tuple[str, ...]) -> Iterator[Mount]:
     """What shows these files and folders; something empty lies over the credentials in them."""
     for path in paths:
-        if os.path.lexists(path) and objection(path, host) is None and not _is_chosen_in(roots, path):
-            for mount in found(path):
+        if os.path.lexists(path) and find_objection(path, host) is None and not _is_chosen_in(roots, path):
+            for mount in find_mounts(path):
                 yield mount
                 if mount.kind == "shown":
                     yield from _credentials(mount.place)
 
 
-def environments(host: Host) -> Iterator[str]:
+def list_environments(host: SandboxHost) -> Iterator[str]:
     """The environments that are activated: by the variables that say so, or by standing in PATH."""
     for variable in ENVIRONMENTS:
         if (folder := host.environ.get(variable, "")).startswith("/"):
@@ -50,27 +50,27 @@ def environments(host: Host) -> Iterator[str]:
             yield folder
 
 
-def refused(host: Host) -> tuple[tuple[str, str], ...]:
+def list_refused_toolchains(host: SandboxHost) -> tuple[tuple[str, str], ...]:
     """The toolchains of the settings that cannot be shown, each with the reason."""
     there = {path: "it does not exist" for path in host.toolchains if not os.path.lexists(path)}
-    return tuple((path, why) for path in host.toolchains if (why := objection(path, host) or there.get(path)))
+    return tuple((path, why) for path in host.toolchains if (why := find_objection(path, host) or there.get(path)))
 
 
-def objection(path: str, host: Host) -> str | None:
+def find_objection(path: str, host: SandboxHost) -> str | None:
     """Why a path cannot be shown as a toolchain; None where it can."""
     if not path.startswith("/"):
         return "it is not an absolute path"
-    real = followed(path)[1]
-    if real in _TOO_WIDE or any(within(os.path.realpath(own), real) for own in (host.home, host.state)):
+    real = follow_links(path)[1]
+    if real in _TOO_WIDE or any(is_within(os.path.realpath(own), real) for own in (host.home, host.state)):
         return "it holds the home folder, the state folder or a good part of the machine"
-    if within(real, os.path.realpath(host.state)):
+    if is_within(real, os.path.realpath(host.state)):
         return "it lies in the state folder"
-    if protection(path) == "credential" or protection(real) == "credential":
+    if find_protection(path) == "credential" or find_protection(real) == "credential":
         return "its name is one of credentials"
     return None
 
 
-def _folders(toolchain: Toolchain, host: Host) -> set[str]:
+def _folders(toolchain: Toolchain, host: SandboxHost) -> set[str]:
     moved = host.environ.get(toolchain.variable, "") if toolchain.variable else ""
     places = {place.rstrip("/") for place in moved.split(os.pathsep)}  # GOPATH may name several
     if toolchain.folder:
@@ -89,21 +89,21 @@ def _interpreter_of(environment: str) -> Iterator[str]:
 
 def _is_chosen_in(roots: tuple[str, ...], path: str) -> bool:
     """Whether who writes in a root decides what is seen by this path."""
-    links, real = followed(path)
-    return any(within(place, root) for root in roots for place in (real, *(link.place for link in links)))
+    links, real = follow_links(path)
+    return any(is_within(place, root) for root in roots for place in (real, *(link.place for link in links)))
 
 
 def _withheld(folder: str, names: Iterable[str]) -> Iterator[Mount]:
     for name in names:
-        real = followed(os.path.join(folder, name))[1]
+        real = follow_links(os.path.join(folder, name))[1]
         if os.path.lexists(real):
-            yield cover(real)
+            yield build_empty_mount(real)
 
 
 def _credentials(folder: str) -> Iterator[Mount]:
     """What lies over credentials, by their names: at the top of a folder and where tools keep them further down."""
-    for path in names_in(folder):
+    for path in list_folder(folder):
         if is_credential(path):
-            yield from () if os.path.islink(path) else (cover(path),)
-        elif holds_credentials(path):
+            yield from () if os.path.islink(path) else (build_empty_mount(path),)
+        elif can_hold_credentials(path):
             yield from _credentials(path)

@@ -5,25 +5,25 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from handrail.sandbox.confinement import Confinement
-from handrail.sandbox.host import Host
-from handrail.sandbox.view.finding import followed
-from handrail.sandbox.view.git_person import git_person
-from handrail.sandbox.view.listeners import listener_mounts
-from handrail.sandbox.view.mounts import Mount, arranged, pins, shows, within
-from handrail.sandbox.view.system import secret_mounts, system_mounts
-from handrail.sandbox.view.toolchains import shown_mounts, toolchain_mounts
-from handrail.workspace.search.binary import ripgrep_program
+from handrail.sandbox.confinement import SandboxProfile
+from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.view.finding import follow_links
+from handrail.sandbox.view.git_person import build_git_identity
+from handrail.sandbox.view.listeners import list_listener_mounts
+from handrail.sandbox.view.mounts import Mount, is_shown, is_within, list_pins, order_mounts
+from handrail.sandbox.view.system import list_secret_mounts, list_system_mounts
+from handrail.sandbox.view.toolchains import list_shown_mounts, list_toolchain_mounts
+from handrail.workspace.search.binary import find_ripgrep
 
 _SECONDS_TO_KEEP = 5.0
 """How long a toolchain that somebody installs meanwhile stays unseen."""
-_MOST_KEPT = 32
+_MAX_KEPT_VIEWS = 32
 _ALSO_TEMPORARY = "/var/tmp"  # noqa: S108  of the command alone
 _NEEDED = ("/usr", "/etc", "/proc", "/dev", "/tmp")  # noqa: S108  of the command alone
 """What a home cannot take the place of."""
 
 
-class Surroundings(NamedTuple):
+class BaseView(NamedTuple):
     """What is the same for all commands for a while: everything but the roots and what is in them."""
 
     wanted: tuple[Mount, ...]
@@ -41,83 +41,83 @@ class Surroundings(NamedTuple):
 
     def shows(self, path: str) -> bool:
         """Whether a command sees something of the disk at this path, whatever its roots are."""
-        return shows(self.mounts, path)
+        return is_shown(self.mounts, path)
 
 
-class _Look(NamedTuple):
-    host: Host
+class _CachedView(NamedTuple):
+    host: SandboxHost
     roots: tuple[str, ...]
     until: float
-    found: Surroundings
+    found: BaseView
 
 
-_latest: list[_Look] = []
+_latest: list[_CachedView] = []
 
 
-def surroundings(host: Host, roots: tuple[str, ...] = ()) -> Surroundings:
+def build_base_view(host: SandboxHost, roots: tuple[str, ...] = ()) -> BaseView:
     """Which of the machine's folders, toolchains and credentials there are; looked at anew every few seconds. What lies
     in the roots, and what links in them lead to, is not among them: who writes there would choose it."""
     now = time.monotonic()
     for look in _latest:
         if look.host is host and look.roots == roots and now < look.until:
             return look.found
-    ripgrep = ripgrep_program(roots)
-    wanted = (*_around(host, roots), *shown_mounts((ripgrep,) if ripgrep else (), host, roots))
-    found = Surroundings(wanted, arranged(wanted), ripgrep)
+    ripgrep = find_ripgrep(roots)
+    wanted = (*_around(host, roots), *list_shown_mounts((ripgrep,) if ripgrep else (), host, roots))
+    found = BaseView(wanted, order_mounts(wanted), ripgrep)
     others = [look for look in _latest if now < look.until and (look.host is not host or look.roots != roots)]
-    _latest[:] = [*others[-_MOST_KEPT:], _Look(host, roots, now + _SECONDS_TO_KEEP, found)]
+    _latest[:] = [*others[-_MAX_KEPT_VIEWS:], _CachedView(host, roots, now + _SECONDS_TO_KEEP, found)]
     return found
 
 
-def view_of(confinement: Confinement, around: Surroundings) -> tuple[Mount, ...]:
+def build_view(profile: SandboxProfile, around: BaseView) -> tuple[Mount, ...]:
     """The whole view of one command, in the order to be made in."""
-    wanted = (*around.wanted, *_roots(confinement), *_parts_of_roots(confinement))
-    return arranged(wanted) if not confinement.proxy else _with_proxy(confinement.proxy, wanted)
+    wanted = (*around.wanted, *_roots(profile), *_parts_of_roots(profile))
+    return order_mounts(wanted) if not profile.proxy else _with_proxy(profile.proxy, wanted)
 
 
-def _around(host: Host, roots: tuple[str, ...]) -> Iterator[Mount]:
-    yield from system_mounts()
+def _around(host: SandboxHost, roots: tuple[str, ...]) -> Iterator[Mount]:
+    yield from list_system_mounts()
     yield Mount("processes", "/proc")
     yield Mount("devices", "/dev")
     yield Mount("private", "/dev/shm")  # noqa: S108  of the command alone
     yield Mount("private", "/tmp")  # noqa: S108  of the command alone
     yield Mount("link", _ALSO_TEMPORARY, "/tmp")  # noqa: S108  as above
     yield from _home(host)
-    yield from toolchain_mounts(host, roots)
-    yield from secret_mounts()
-    yield from listener_mounts()
+    yield from list_toolchain_mounts(host, roots)
+    yield from list_secret_mounts()
+    yield from list_listener_mounts()
     yield Mount("no-folder", os.path.realpath(host.state))
 
 
-def _home(host: Host) -> Iterator[Mount]:
-    links, home = followed(host.home)
+def _home(host: SandboxHost) -> Iterator[Mount]:
+    links, home = follow_links(host.home)
     yield from links
-    if not any(within(needed, home) for needed in _NEEDED):
+    if not any(is_within(needed, home) for needed in _NEEDED):
         yield Mount("home", home)
-        yield from git_person(host, home)
+        yield from build_git_identity(host, home)
 
 
 def _with_proxy(socket: str, wanted: tuple[Mount, ...]) -> tuple[Mount, ...]:
     from handrail.sandbox.proxy.inside import PLACE  # noqa: PLC0415  few commands have one
-    from handrail.sandbox.view.interpreter import interpreter_mounts  # noqa: PLC0415  as above
+    from handrail.sandbox.view.interpreter import list_interpreter_mounts  # noqa: PLC0415  as above
 
-    return arranged((*wanted, *interpreter_mounts(arranged(wanted)), Mount("proxy", PLACE, socket)))
+    return order_mounts((*wanted, *list_interpreter_mounts(order_mounts(wanted)), Mount("proxy", PLACE, socket)))
 
 
-def _roots(confinement: Confinement) -> Iterator[Mount]:
-    if any(within(root, _ALSO_TEMPORARY) for root in confinement.roots):
+def _roots(profile: SandboxProfile) -> Iterator[Mount]:
+    if any(is_within(root, _ALSO_TEMPORARY) for root in profile.roots):
         yield Mount("private", _ALSO_TEMPORARY)  # nothing can be put into a link
-    yield from pins(confinement.sealed, confinement.writable)
-    for root in confinement.read_only:
+    yield from list_pins(profile.read_only_paths, profile.writable)
+    for root in profile.read_only:
         yield Mount("read-only", root)
-    for root in confinement.writable:
+    for root in profile.writable:
         yield Mount("writable", root)
 
 
-def _parts_of_roots(confinement: Confinement) -> Iterator[Mount]:
-    for path in confinement.sealed:
+def _parts_of_roots(profile: SandboxProfile) -> Iterator[Mount]:
+    for path in profile.read_only_paths:
         yield Mount("sealed", path)
-    for path in confinement.hidden_files:
+    for path in profile.hidden_files:
         yield Mount("no-file", path)
-    for path in confinement.hidden_folders:
+    for path in profile.hidden_folders:
         yield Mount("no-folder", path)

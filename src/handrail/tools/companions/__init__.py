@@ -1,1 +1,1 @@
-"""The companions: tools that work on the talk with the person, and on no file. Each is off until it is switched on."""
+"""Companions: tools that work on the conversation with the person, and on no file. Each is off until switched on."""

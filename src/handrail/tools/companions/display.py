@@ -4,8 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from handrail.protocol.event import Display
-from handrail.protocol.event.display import Level
+from handrail.protocol.event import Display, Level
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Tool
@@ -56,7 +55,7 @@ DISPLAY = ToolSpec(
 )
 
 
-def display_tool() -> Tool:
+def build_display_tool() -> Tool:
     """The tool display."""
     return Tool(DISPLAY, _show)
 

@@ -9,7 +9,7 @@ from handrail.protocol.permission import Preview
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.store.memories import Memories
-from handrail.tools.contract import Context, MemoryUse, Output, Tool, Touched
+from handrail.tools.contract import Context, MemoryUse, Output, Tool, Touches
 
 Title = Annotated[str, Meta(min_length=1, max_length=120)]
 Content = Annotated[str, Meta(min_length=1, max_length=2_000)]
@@ -75,21 +75,21 @@ MEMORY = ToolSpec(
 )
 
 
-def memory_tool(memories: Memories) -> Tool:
+def build_memory_tool(memories: Memories) -> Tool:
     """The tool memory over the notes of a workspace. What it is done with is loaded on first use."""
 
     def run(context: Context, arguments: MemoryArguments) -> Output:
-        from handrail.tools.companions.remembering import remember  # noqa: PLC0415  as said
+        from handrail.tools.companions.remembering import run_memory_action  # noqa: PLC0415  as said
 
-        return remember(memories, context.session_id, arguments)
+        return run_memory_action(memories, context.session_id, arguments)
 
     def preview(_: Context, arguments: MemoryArguments) -> Preview:
-        from handrail.tools.companions.remembering import preview_of  # noqa: PLC0415  as said
+        from handrail.tools.companions.remembering import preview_note  # noqa: PLC0415  as said
 
-        return preview_of(memories, arguments)
+        return preview_note(memories, arguments)
 
     return Tool(MEMORY, run, _touches, preview)
 
 
-def _touches(arguments: MemoryArguments) -> Touched:
-    return Touched(memory=MemoryUse(arguments.action, arguments.id or arguments.title or ""))
+def _touches(arguments: MemoryArguments) -> Touches:
+    return Touches(memory=MemoryUse(arguments.action, arguments.id or arguments.title or ""))

@@ -61,7 +61,7 @@ QUESTION = ToolSpec(
 )
 
 
-def question_tool(*, unattended: bool) -> Tool:
+def build_question_tool(*, unattended: bool) -> Tool:
     """The tool question. The runtime puts it to the person; what is run here is what cannot be put."""
 
     def run(_: Context, __: QuestionArguments) -> Output:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
-from handrail.edit.diff import unified_diff
+from handrail.edit.diff import build_unified_diff
 from handrail.protocol.error import ToolError
 from handrail.protocol.memory import Memory
 from handrail.protocol.permission import Preview
@@ -16,7 +16,7 @@ _UNCHANGED = "The note says that already. Nothing was changed."
 _DONE = {"create": "noted", "update": "changed", "delete": "deleted"}
 
 
-def remember(memories: Memories, session_id: str, arguments: MemoryArguments) -> Output:
+def run_memory_action(memories: Memories, session_id: str, arguments: MemoryArguments) -> Output:
     """Does what a call asks for."""
     if arguments.action == "list":
         return _listed(memories.listed())
@@ -34,10 +34,10 @@ def remember(memories: Memories, session_id: str, arguments: MemoryArguments) ->
     return Output(summary=summary, content=f"{summary[0].upper()}{summary[1:]}: {note.title}\n", data=data)
 
 
-def preview_of(memories: Memories, arguments: MemoryArguments) -> Preview:
+def preview_note(memories: Memories, arguments: MemoryArguments) -> Preview:
     """What the note would become, for the person who is asked."""
     before, after = _planned(memories, "", arguments)
-    diff = unified_diff(_text(before), _text(after), "note")
+    diff = build_unified_diff(_text(before), _text(after), "note")
     return Preview(kind="diff", text=diff.text, truncated=diff.truncated)
 
 

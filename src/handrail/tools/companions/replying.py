@@ -1,45 +1,49 @@
 """What a reply to a question may be, and what the model is told of it."""
 
 from handrail.protocol.error import ToolError, UsageError
-from handrail.protocol.plain import readable
+from handrail.protocol.plain import escape_surrogates
 from handrail.protocol.question import Question, Reply
-from handrail.protocol.wording import shown
+from handrail.protocol.wording import render_value
 from handrail.tools.companions.question import QuestionData
 from handrail.tools.contract import Output
 
-_LONGEST = 20_000
+_MAX_REPLY_CHARS = 20_000
 _NO_REPLY = "The person did not answer. Do not ask it again: decide yourself and say what you assumed, or stop here."
 
 
-def reply_to(question: Question, said: Reply | str) -> Reply:
+def normalize_reply(question: Question, said: Reply | str) -> Reply:
     """The reply as it counts: options in their order, own words without white space around them. UsageError where the
     question cannot be answered so; it says what is possible."""
     given = said if isinstance(said, Reply) else _in_words(question, said)
-    text = readable(given.text).strip() if given.text else ""
+    text = escape_surrogates(given.text).strip() if given.text else ""
     unknown = [one for one in given.chosen if one not in question.options]
     if unknown:
-        raise UsageError(f"{shown(unknown[0])} is no option of the question. {possible(question)}")
+        raise UsageError(
+            f"{render_value(unknown[0])} is no option of the question. {describe_possible_replies(question)}"
+        )
     if text and not question.custom:
-        raise UsageError(f"the question takes no reply in other words: {shown(text)}. {possible(question)}")
+        raise UsageError(
+            f"the question takes no reply in other words: {render_value(text)}. {describe_possible_replies(question)}"
+        )
     chosen = tuple(option for option in question.options if option in given.chosen)
     if len(chosen) > 1 and not question.multiple:
-        raise UsageError(f"only one option may be chosen, not {len(chosen)}. {possible(question)}")
+        raise UsageError(f"only one option may be chosen, not {len(chosen)}. {describe_possible_replies(question)}")
     if not chosen and not text:
-        raise UsageError(f"the reply says nothing. {possible(question)}")
-    if len(text) > _LONGEST:
-        raise UsageError(f"a reply has at most {_LONGEST:,} characters; this one has {len(text):,}")
+        raise UsageError(f"the reply says nothing. {describe_possible_replies(question)}")
+    if len(text) > _MAX_REPLY_CHARS:
+        raise UsageError(f"a reply has at most {_MAX_REPLY_CHARS:,} characters; this one has {len(text):,}")
     return Reply(chosen=chosen, text=text or None)
 
 
-def possible(question: Question) -> str:
+def describe_possible_replies(question: Question) -> str:
     """What may be replied, in words."""
-    options = ", ".join(shown(option) for option in question.options)
+    options = ", ".join(render_value(option) for option in question.options)
     many = "one or more of" if question.multiple else "one of"
     own = "your own words" if question.custom else ""
     return f"Reply with {' or '.join(filter(None, (f'{many} {options}' if options else '', own)))}."
 
 
-def output_of(question: Question, reply: Reply) -> Output:
+def build_reply_output(question: Question, reply: Reply) -> Output:
     """What the model gets of a reply."""
     chosen = "; ".join(reply.chosen)
     told = [f"The person chose: {chosen}"] if chosen else []
@@ -51,7 +55,7 @@ def output_of(question: Question, reply: Reply) -> Output:
     return Output(title=question.question[:200], summary=summary, content="\n".join(told), data=data)
 
 
-def no_reply() -> ToolError:
+def build_no_reply_error() -> ToolError:
     """The error of a question that the person put aside."""
     return ToolError("CANCELLED", _NO_REPLY)
 

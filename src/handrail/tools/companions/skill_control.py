@@ -7,10 +7,10 @@ from msgspec import Meta
 from handrail.protocol.skill import SkillEntry
 from handrail.protocol.tool import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Tool, Touched
+from handrail.tools.contract import Context, Output, Tool, Touches
 
 if TYPE_CHECKING:
-    from handrail.skills.finding import Found
+    from handrail.skills.finding import SkillCatalog
     from handrail.skills.skill import Skill
 
 Action = Literal["activate", "deactivate"]
@@ -44,7 +44,7 @@ class SkillControlData(Wire, frozen=True, omit_defaults=False):
 class SkillBook(Protocol):
     """The skills of a session."""
 
-    def found(self) -> "Found":
+    def found(self) -> "SkillCatalog":
         """All that there are."""
         ...
 
@@ -92,7 +92,7 @@ SKILL_CONTROL = ToolSpec(
 )
 
 
-def skill_control_tool(book: SkillBook) -> Tool:
+def build_skill_control_tool(book: SkillBook) -> Tool:
     """The tool skill_control for one session."""
 
     def run(_: Context, arguments: SkillControlArguments) -> Output:
@@ -100,10 +100,10 @@ def skill_control_tool(book: SkillBook) -> Tool:
 
         return (activate if arguments.action == "activate" else deactivate)(book, arguments.name)
 
-    def touches(arguments: SkillControlArguments) -> Touched:
+    def touches(arguments: SkillControlArguments) -> Touches:
         """What a project says is a file of the workspace, and judged as one."""
         skill = book.found().get(arguments.name) if arguments.action == "activate" else None
         is_read = skill is not None and skill.origin == "project" and not skill.problem
-        return Touched(reads=(f"{skill.folder}/SKILL.md",)) if skill is not None and is_read else Touched()
+        return Touches(reads=(f"{skill.folder}/SKILL.md",)) if skill is not None and is_read else Touches()
 
     return Tool(SKILL_CONTROL, run, touches)

@@ -1,8 +1,8 @@
 """Activates a skill and tells its text, or ends it."""
 
 from handrail.protocol.error import ToolError
-from handrail.protocol.wording import shown
-from handrail.skills.allowed import spelled
+from handrail.protocol.wording import render_value
+from handrail.skills.allowed import format_allowed_tools
 from handrail.skills.skill import Skill
 from handrail.tools.companions.skill_control import SkillBook, SkillControlData
 from handrail.tools.contract import Output
@@ -12,7 +12,7 @@ def activate(book: SkillBook, name: str) -> Output:
     """Makes a skill count, and tells what it says."""
     skill = _usable(book, name)
     book.activate(skill)
-    return _told(book, skill, spelled(skill.tools, skill.patterns))
+    return _told(book, skill, format_allowed_tools(skill.tools, skill.patterns))
 
 
 def deactivate(book: SkillBook, name: str) -> Output:
@@ -21,7 +21,7 @@ def deactivate(book: SkillBook, name: str) -> Output:
     active = book.active_names()
     if not ended and book.found().get(name) is None:
         there = f"Active: {', '.join(active)}." if active else "None is active."
-        raise ToolError("NOT_FOUND", f"No skill {shown(name)}. {there}", details={"skills": list(active)})
+        raise ToolError("NOT_FOUND", f"No skill {render_value(name)}. {there}", details={"skills": list(active)})
     data = SkillControlData(
         name=name, action="deactivate", active=active, allowed_tools=None, folder=None, files=(), warnings=()
     )
@@ -34,7 +34,7 @@ def _usable(book: SkillBook, name: str) -> Skill:
     if skill is None:
         names = [one.name for one in book.found().skills if not one.problem and not one.by_name_only]
         there = f"There are: {', '.join(names[:20])}." if names else "There are none here."
-        raise ToolError("NOT_FOUND", f"No skill {shown(name)}. {there}", details={"skills": names})
+        raise ToolError("NOT_FOUND", f"No skill {render_value(name)}. {there}", details={"skills": names})
     if skill.problem:
         raise ToolError("UNAVAILABLE", f"The skill {name} cannot be used: {skill.problem}. Go on without it.")
     return skill

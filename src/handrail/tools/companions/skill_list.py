@@ -37,7 +37,7 @@ SKILL_LIST = ToolSpec(
 )
 
 
-def skill_list_tool(entries: Callable[[], tuple[SkillEntry, ...]]) -> Tool:
+def build_skill_list_tool(entries: Callable[[], tuple[SkillEntry, ...]]) -> Tool:
     """The tool skill_list for one session."""
 
     def run(_: Context, __: SkillListArguments) -> Output:

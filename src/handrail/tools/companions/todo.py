@@ -50,7 +50,7 @@ TODO = ToolSpec(
 )
 
 
-def todo_tool() -> Tool:
+def build_todo_tool() -> Tool:
     """The tool todo. The list is the result of its last call: nothing else keeps it."""
     return Tool(TODO, _replace)
 

@@ -7,29 +7,29 @@ import stat
 from collections.abc import Iterator
 
 from handrail.workspace.ignore_files import FILES, STRONG
-from handrail.workspace.search.engine import Where
+from handrail.workspace.search.engine import SearchScope
 
-_LARGEST = 1 << 16
+_MAX_IGNORE_FILE_BYTES = 1 << 16
 _HERE = (*STRONG, ".gitignore")
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def has_rules_above(where: Where) -> bool:
+def has_rules_above(where: SearchScope) -> bool:
     """Whether there are such files."""
     return any(_is_there(where.root, f"{way}{name}") for way in _ways(where) for name in FILES)
 
 
-def takes_back_above(where: Where) -> bool:
+def has_exceptions_above(where: SearchScope) -> bool:
     """Whether they may take back what files below the folder pass over: then ripgrep must not go by those either."""
     return any(_has_exception(where.root, f"{way}{name}") for way in _ways(where) for name in STRONG)
 
 
-def has_odd_rules(where: Where) -> bool:
+def has_odd_rules(where: SearchScope) -> bool:
     """Whether an ignore file of the folder is no regular file: then ripgrep must read none."""
     return any(_kind(where.folder, name) not in {None, stat.S_IFREG} for name in _HERE)
 
 
-def has_odd_repository(where: Where) -> bool:
+def has_odd_repository(where: SearchScope) -> bool:
     """Whether git's own list would be looked for elsewhere than in the folder's `.git`, as in a linked work tree."""
     for name in (".git", ".git/info"):
         kind = _kind(where.folder, name)
@@ -38,7 +38,7 @@ def has_odd_repository(where: Where) -> bool:
     return _kind(where.folder, ".git/info/exclude") not in {None, stat.S_IFREG}
 
 
-def _ways(where: Where) -> Iterator[str]:
+def _ways(where: SearchScope) -> Iterator[str]:
     """The folders above the one that is searched, each as the way from the root to it."""
     way = "" if where.relative == "." else where.relative
     while way:
@@ -63,7 +63,7 @@ def _has_exception(root: int, path: str) -> bool:
     except OSError:
         return False
     try:
-        return any(line.lstrip().startswith(b"!") for line in os.read(descriptor, _LARGEST).split(b"\n"))
+        return any(line.lstrip().startswith(b"!") for line in os.read(descriptor, _MAX_IGNORE_FILE_BYTES).split(b"\n"))
     except OSError:
         return False
     finally:

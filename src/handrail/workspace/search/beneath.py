@@ -3,12 +3,12 @@
 import os
 
 from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
-from handrail.workspace.search.engine import Where
+from handrail.workspace.search.engine import SearchScope
 
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 
 
-def open_beneath(where: Where, path: str, flags: int) -> int:
+def open_beneath(where: SearchScope, path: str, flags: int) -> int:
     """A descriptor of what is at `path` now; OSError when that is a link, is reached by one, or is gone."""
     if where.kernel:
         return openat2(where.folder, path, flags, resolve=RESOLVE_NO_SYMLINKS)

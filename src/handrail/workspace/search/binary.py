@@ -5,11 +5,11 @@ import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-_MOST_LINKS = 40
+_MAX_LINKS = 40
 """Links after which the system gives up."""
 
 
-def ripgrep_program(roots: Iterable[str]) -> str | None:
+def find_ripgrep(roots: Iterable[str]) -> str | None:
     """The path of rg itself, past all links, or None. One that lies in a root, or that a link in one leads to, is never
     run: the agent could have written it."""
     inside = tuple(os.path.realpath(root) for root in roots)
@@ -20,7 +20,7 @@ def ripgrep_program(roots: Iterable[str]) -> str | None:
     return None
 
 
-def program_version(program: str) -> str | None:
+def read_program_version(program: str) -> str | None:
     """What the program says of itself; None where it does not run."""
     import subprocess  # noqa: PLC0415  only doctor asks
 
@@ -74,7 +74,7 @@ def _names(path: str) -> Iterator[str]:
     while left:
         name = left.pop()
         at = os.path.normpath(os.path.join(at, name))
-        if os.path.islink(at) and links < _MOST_LINKS:
+        if os.path.islink(at) and links < _MAX_LINKS:
             yield at
             links += 1
             target = os.readlink(at)

@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterator
 from typing import Self
 
 from handrail.protocol.error import ToolError
-from handrail.workspace.root import path_of
+from handrail.workspace.root import find_descriptor_path
 from handrail.workspace.search.engine import Stop
 
-_PIECE = 1 << 18
+_PIECE_BYTES = 1 << 18
 _PAUSE_MILLISECONDS = 2
 """How long to wait for output before asking whether to stop."""
 _KEPT = ("HOME", "XDG_CONFIG_HOME")
 """What ripgrep needs to find the user's own git ignore file."""
 
 
-class Child:
+class RipgrepProcess:
     """One run. Leaving the `with` block ends the process, whatever it was doing."""
 
     def __init__(
@@ -66,7 +66,7 @@ class Child:
                 self.stopped = True
                 return
             for descriptor, _ in ready:
-                piece = os.read(descriptor, _PIECE)
+                piece = os.read(descriptor, _PIECE_BYTES)
                 if not piece:
                     waiting.unregister(descriptor)
                     open_ones.discard(descriptor)
@@ -87,4 +87,4 @@ class Child:
 
 def _place(folder: int) -> str:
     """A name for an open folder: itself where the system has one, else where it is now."""
-    return f"/proc/self/fd/{folder}" if sys.platform == "linux" else path_of(folder)
+    return f"/proc/self/fd/{folder}" if sys.platform == "linux" else find_descriptor_path(folder)

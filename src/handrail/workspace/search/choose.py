@@ -2,17 +2,17 @@
 
 from handrail.protocol.error import ToolError
 from handrail.settings.model import SearchEngine
-from handrail.workspace.search.binary import ripgrep_program
+from handrail.workspace.search.binary import find_ripgrep
 from handrail.workspace.search.engine import Without
-from handrail.workspace.search.run import SECONDS
+from handrail.workspace.search.run import MAX_SECONDS
 from handrail.workspace.search.search import Engines
 from handrail.workspace.workspace import Workspace
 
-_PATIENCE = 10.0
+_PYTHON_SECONDS = 10.0
 """Seconds for what takes ripgrep one: Python is slower, and its answer is to be the same."""
 
 
-def engines(workspace: Workspace, choice: SearchEngine) -> Engines:
+def choose_engines(workspace: Workspace, choice: SearchEngine) -> Engines:
     """The engines for a workspace; ToolError UNAVAILABLE where the chosen one is not here."""
     found = None if choice == "python" else _ripgrep(workspace)
     if found is None and choice == "ripgrep":
@@ -22,15 +22,15 @@ def engines(workspace: Workspace, choice: SearchEngine) -> Engines:
 
 
 def _ripgrep(workspace: Workspace) -> Engines | None:
-    program = ripgrep_program(root.path for root in workspace.roots)
+    program = find_ripgrep(root.path for root in workspace.roots)
     if program is None:
         return None
     from handrail.workspace.search.ripgrep import Ripgrep  # noqa: PLC0415  only where there is one
 
-    return Engines(Ripgrep(program), Ripgrep(program, ordered=True), SECONDS)
+    return Engines(Ripgrep(program), Ripgrep(program, ordered=True), MAX_SECONDS)
 
 
 def _python(without: Without) -> Engines:
     from handrail.workspace.search.python import PythonEngine  # noqa: PLC0415  only where there is no ripgrep
 
-    return Engines(PythonEngine(ordered=False, without=without), PythonEngine(without=without), _PATIENCE)
+    return Engines(PythonEngine(ordered=False, without=without), PythonEngine(without=without), _PYTHON_SECONDS)

@@ -2,23 +2,23 @@
 
 from collections.abc import Sequence
 
-from handrail.workspace.search.engine import Line
+from handrail.workspace.search.engine import HitLine
 
-SHOWN = 500
+MAX_SHOWN_BYTES = 500
 """About so many characters of a line are shown."""
-_LEAD = 100
+_LEAD_BYTES = 100
 """Of them so many before the first match."""
 
 
-def clip(number: int, offset: int, data: bytes, spans: Sequence[tuple[int, int]]) -> Line:
+def clip(number: int, offset: int, data: bytes, spans: Sequence[tuple[int, int]]) -> HitLine:
     """The line, or its part around the first match. Bytes are cut, never a character of UTF-8 in two."""
-    if len(data) <= SHOWN:
-        return Line(number, offset, data, tuple(spans))
+    if len(data) <= MAX_SHOWN_BYTES:
+        return HitLine(number, offset, data, tuple(spans))
     first = spans[0][0] if spans else 0
-    start = _between_characters(data, max(0, min(first - _LEAD, len(data) - SHOWN)))
-    end = _between_characters(data, min(len(data), start + SHOWN))
+    start = _between_characters(data, max(0, min(first - _LEAD_BYTES, len(data) - MAX_SHOWN_BYTES)))
+    end = _between_characters(data, min(len(data), start + MAX_SHOWN_BYTES))
     inside = tuple((max(a, start) - start, min(b, end) - start) for a, b in spans if a <= end and b >= start)
-    return Line(number, offset + start, data[start:end], inside, start > 0, end < len(data))
+    return HitLine(number, offset + start, data[start:end], inside, start > 0, end < len(data))
 
 
 def _between_characters(data: bytes, at: int) -> int:

@@ -3,7 +3,7 @@
 import re
 
 from handrail.protocol.error import ToolError
-from handrail.protocol.wording import visible
+from handrail.protocol.wording import clip_text
 
 _LOG = re.compile(rb"(?:rg: )?DEBUG\|")
 """ripgrep puts its name before each line since version 14."""
@@ -13,11 +13,11 @@ _LOST = "\N{REPLACEMENT CHARACTER}".encode()
 _PASSED_OVER = re.compile(rb".*?\|ignore::walk\|[^|]*?: ignoring (?:\./)?(.*): Ignore\(IgnoreMatch\(Override")
 _MISHAP = re.compile(rb".*\(os error (\d+)\)")
 _REFUSED = {b"1", b"13"}
-_KEPT = 8192
-_LONGEST_LINE = 1 << 16
+_MAX_KEPT_BYTES = 8192
+_MAX_LINE_BYTES = 1 << 16
 
 
-class Complaints:
+class RipgrepStderr:
     """The lines of one run, sorted by what they mean."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Complaints:
     def add(self, piece: bytes) -> None:
         """Takes in some output; only what is known to be of use is kept."""
         *lines, rest = (self._rest + piece).split(b"\n")
-        self._rest = rest[:_LONGEST_LINE]
+        self._rest = rest[:_MAX_LINE_BYTES]
         for line in lines:
             self._sort(line)
 
@@ -50,7 +50,7 @@ class Complaints:
             return ToolError("IO_ERROR", f"ripgrep was ended by signal {-status}; try again.")
         if "regex" in words or "literal" in words:
             return _refused(words)
-        return ToolError("UNAVAILABLE", f"ripgrep failed (status {status}): {visible(words.strip(), 300)}")
+        return ToolError("UNAVAILABLE", f"ripgrep failed (status {status}): {clip_text(words.strip(), 300)}")
 
     def _sort(self, line: bytes) -> None:
         if _LOG.match(line):
@@ -61,7 +61,7 @@ class Complaints:
         elif mishap := _MISHAP.match(line):
             self.mishaps += 1
             self.unreadable += mishap[1] in _REFUSED
-        elif len(self._words) < _KEPT:
+        elif len(self._words) < _MAX_KEPT_BYTES:
             self._words += line + b"\n"
 
     def _passed(self, line: bytes) -> None:
@@ -79,19 +79,19 @@ def _is_below(path: bytes) -> bool:
 def _refused(words: str) -> ToolError:
     """ripgrep shows the expression and points at the place; the model has the expression and needs the reason."""
     if "is not allowed in a regex" in words and r"\n" in words:
-        return lines_only()
+        return build_line_break_error()
     reasons: list[str] = re.findall(r"^error: (.*)$", words, re.MULTILINE)
-    reason = visible(reasons[-1] if reasons else words.strip().removeprefix("rg: "), 300).rstrip(".")
-    return broken_expression(reason)
+    reason = clip_text(reasons[-1] if reasons else words.strip().removeprefix("rg: "), 300).rstrip(".")
+    return build_pattern_error(reason)
 
 
-def broken_expression(reason: str) -> ToolError:
+def build_pattern_error(reason: str) -> ToolError:
     """The refusal of an expression, and what may help."""
     hint = r"Put a backslash before what is meant literally, as in \( \[ \{ \. \*; look-around is not supported."
     return ToolError("INVALID_ARGUMENT", f"pattern is no valid regular expression: {reason}. {hint}")
 
 
-def lines_only() -> ToolError:
+def build_line_break_error() -> ToolError:
     """An expression cannot reach over the end of a line."""
     message = (
         "pattern is searched for in each line by itself and cannot hold a line break; search for one of its lines."

@@ -4,9 +4,9 @@ import codecs
 import os
 from collections.abc import Iterator
 
-from handrail.workspace.search.engine import LONGEST
+from handrail.workspace.search.engine import MAX_LINE_BYTES
 
-BLOCK = 4 << 20
+BLOCK_BYTES = 4 << 20
 UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -14,11 +14,11 @@ class BinaryError(Exception):
     """The file is not text."""
 
 
-def pieces_of(descriptor: int) -> Iterator[bytes]:
+def read_utf8_pieces(descriptor: int) -> Iterator[bytes]:
     """The bytes of a file as UTF-8, without its mark."""
-    first = os.read(descriptor, BLOCK)
+    first = os.read(descriptor, BLOCK_BYTES)
     encoding = UTF16.get(first[:2])
-    rest = iter(lambda: os.read(descriptor, BLOCK), b"")
+    rest = iter(lambda: os.read(descriptor, BLOCK_BYTES), b"")
     if encoding is None:
         yield first.removeprefix(codecs.BOM_UTF8)
         yield from rest
@@ -30,7 +30,7 @@ def pieces_of(descriptor: int) -> Iterator[bytes]:
     yield decoder.decode(b"", final=True).encode()
 
 
-def text_only(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def check_text_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """The same; BinaryError at the first NUL."""
     for piece in pieces:
         if b"\0" in piece:
@@ -38,7 +38,7 @@ def text_only(pieces: Iterator[bytes]) -> Iterator[bytes]:
         yield piece
 
 
-class Blocks:
+class LineBlocks:
     """Whole lines, as many at once as a block holds."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
@@ -53,7 +53,7 @@ class Blocks:
             cut = piece.rfind(b"\n") + 1
             if not cut:
                 size += len(piece)
-                held = [*held, piece] if size <= LONGEST else []
+                held = [*held, piece] if size <= MAX_LINE_BYTES else []
                 continue
             yield from self._block(held, piece[:cut], size)
             held, size = [piece[cut:]], len(piece) - cut
@@ -61,7 +61,7 @@ class Blocks:
             yield from self._block(held, b"", size)
 
     def _block(self, held: list[bytes], piece: bytes, size: int) -> Iterator[bytes]:
-        if size <= LONGEST:
+        if size <= MAX_LINE_BYTES:
             yield b"".join((*held, piece))
             return
         end = piece.find(b"\n") + 1

@@ -5,19 +5,19 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from handrail.workspace.other_names import File
-from handrail.workspace.search.run import LINE_BYTES, MOST
+from handrail.workspace.other_names import FileId
+from handrail.workspace.search.run import LINE_BYTES, MAX_HITS
 
 EngineName = Literal["ripgrep", "python"]
 Without = Literal["not installed", "switched off"]
 """Why it is not ripgrep that searches."""
 Stop = Callable[[], bool]
 """Asked between candidates: True ends the search early."""
-LONGEST = 1 << 24
+MAX_LINE_BYTES = 1 << 24
 """Bytes of a line, and of ripgrep's message about it, from which on it is passed over: nothing that anybody reads."""
 
 
-class Notes(msgspec.Struct):
+class SearchStats(msgspec.Struct):
     """What an engine saw on its way and did not search."""
 
     protected: set[bytes] = msgspec.field(default_factory=set[bytes])
@@ -30,7 +30,7 @@ class Notes(msgspec.Struct):
     """Lines too long to be taken in."""
 
 
-class Where(msgspec.Struct, frozen=True):
+class SearchScope(msgspec.Struct, frozen=True):
     """The folder that is searched, and what is passed over in it."""
 
     folder: int
@@ -47,8 +47,8 @@ class Where(msgspec.Struct, frozen=True):
     """Globs of files and folders that are passed over."""
     ignore: tuple[str, ...] = ()
     """Patterns of the settings, written as in a .gitignore."""
-    notes: Notes = msgspec.field(default_factory=Notes)
-    credential_files: Callable[[], frozenset[File]] = frozenset[File]
+    notes: SearchStats = msgspec.field(default_factory=SearchStats)
+    credential_files: Callable[[], frozenset[FileId]] = frozenset[FileId]
     """Those that are credentials by any of their names; asked about files with several names (hard links) alone."""
 
 
@@ -59,11 +59,11 @@ class Pattern(msgspec.Struct, frozen=True):
     case_sensitive: bool = True
     context: int = 0
     """Lines shown before and after each hit."""
-    per_file: int = MOST + 1
+    per_file: int = MAX_HITS + 1
     """Hits of one file after which the rest of it is of no interest: enough to know that there are too many."""
 
 
-class Line(msgspec.Struct, frozen=True):
+class HitLine(msgspec.Struct, frozen=True):
     """A line that matched, or one of its neighbours."""
 
     number: int
@@ -84,7 +84,7 @@ class FileHits(msgspec.Struct, frozen=True):
 
     path: bytes
     """Below the folder."""
-    lines: tuple[Line, ...]
+    lines: tuple[HitLine, ...]
     oversized: int = 0
     """Lines of it that were too long to be taken in."""
     unfinished: bool = False
@@ -103,15 +103,15 @@ class Engine(Protocol):
     ordered: bool
     """Whether candidates come in the order of `in_order`."""
 
-    def files(self, where: Where, stop: Stop) -> Iterator[bytes]:
+    def files(self, where: SearchScope, stop: Stop) -> Iterator[bytes]:
         """The files below a folder, by their paths below it."""
         ...
 
-    def hits(self, where: Where, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
+    def hits(self, where: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
         """The files with lines that match."""
         ...
 
-    def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
+    def withheld(self, where: SearchScope, last: bytes | None, stop: Stop) -> set[bytes]:
         """The names that policy withheld from the search that was just made of a place, in order up to `last` if
         that is given; never by what is in them."""
         ...
@@ -122,6 +122,6 @@ class Engine(Protocol):
         ...
 
 
-def in_order(path: bytes) -> bytes:
+def to_sort_key(path: bytes) -> bytes:
     """The key that sorts paths as a walk does that takes the names of each folder in the order of their bytes."""
     return path.replace(b"/", b"\0")

@@ -8,17 +8,17 @@ import msgspec
 
 from handrail.workspace.search import run
 from handrail.workspace.search.clip import clip
-from handrail.workspace.search.content import Blocks
-from handrail.workspace.search.engine import LONGEST, Line
+from handrail.workspace.search.content import LineBlocks
+from handrail.workspace.search.engine import MAX_LINE_BYTES, HitLine
 from handrail.workspace.search.expression import Expression
-from handrail.workspace.search.regex.searcher import Matched, Spans
+from handrail.workspace.search.regex.searcher import MatchedLine, Spans
 
 
-class Gathering:
+class HitCollector:
     """Goes through a file block by block; holds what is shown and no more."""
 
     def __init__(self, expression: Expression, context: int, most: int) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[HitLine] = []
         self.oversized = 0
         self.hits = 0
         self._expression = expression
@@ -32,9 +32,9 @@ class Gathering:
     @property
     def full(self) -> bool:
         """Whether there are as many hits as were asked for, or more text than can be held."""
-        return self.hits >= self._most or self._bytes > run.MOST_BYTES
+        return self.hits >= self._most or self._bytes > run.MAX_RESULT_BYTES
 
-    def take(self, blocks: Blocks, stop: Callable[[], bool]) -> None:
+    def take(self, blocks: LineBlocks, stop: Callable[[], bool]) -> None:
         """Gathers from all blocks, until it is told to stop or has enough."""
         for block in blocks:
             if blocks.passed_over:
@@ -47,7 +47,7 @@ class Gathering:
             if stop() or self.full:
                 return
 
-    def _hits(self, text: "_Text", matched: Iterable[Matched]) -> None:
+    def _hits(self, text: "_Text", matched: Iterable[MatchedLine]) -> None:
         """Only the lines that match: what lies between them is counted, not looked at."""
         at = 0
         for line in matched:
@@ -62,7 +62,7 @@ class Gathering:
         self._number += text.text.count("\n", start, end)
         self._offset += text.size(start, end)
 
-    def _all(self, block: bytes, text: str, matched: Iterable[Matched]) -> None:
+    def _all(self, block: bytes, text: str, matched: Iterable[MatchedLine]) -> None:
         """Line after line: each may be a neighbour."""
         whole = _Text(text)
         hits: dict[int, Spans] = {}
@@ -94,7 +94,7 @@ class Gathering:
 
     def _keep(self, number: int, offset: int, data: bytes, spans: Spans | None) -> None:
         self.hits += spans is not None
-        if _message_length(data, spans or []) > LONGEST:
+        if _message_length(data, spans or []) > MAX_LINE_BYTES:
             self.oversized += 1
             return
         line = clip(number, offset, data.removesuffix(b"\r"), spans or [])
@@ -117,7 +117,7 @@ class _Text:
     def size(self, start: int, end: int) -> int:
         return end - start if self._is_ascii else len(self.bytes(start, end))
 
-    def in_bytes(self, line: Matched) -> Spans:
+    def in_bytes(self, line: MatchedLine) -> Spans:
         if self._is_ascii:
             return line.spans
         spans: Spans = []
@@ -132,7 +132,7 @@ class _Text:
 
 def _message_length(data: bytes, spans: Spans) -> int:
     """How long ripgrep's message about a line is, if that may matter: there the message is what is bounded."""
-    if 8 * len(data) + 100 * len(spans) < LONGEST:
+    if 8 * len(data) + 100 * len(spans) < MAX_LINE_BYTES:
         return 0
     matches = sum(_length(data[first:last]) for first, last in spans)
     return _length(data) + matches + 40 * len(spans) + 200

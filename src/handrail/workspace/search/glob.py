@@ -6,9 +6,9 @@ from functools import lru_cache
 from itertools import groupby
 
 from handrail.protocol.error import ToolError
-from handrail.workspace.errors import clipped
+from handrail.workspace.errors import clip_path
 from handrail.workspace.search.glob_tokens import GlobError
-from handrail.workspace.search.glob_ways import FOLDERS, STAR, Piece, Pieces, TooLargeError, parsed
+from handrail.workspace.search.glob_ways import FOLDERS, STAR, GlobTooLargeError, Piece, Pieces, parse_glob
 
 Matches = Callable[[bytes], bool]
 """Whether a path is meant."""
@@ -17,16 +17,16 @@ _EVERY_BYTE = frozenset(range(256))
 _OFTEN = 4
 
 
-def matcher(glob: str) -> Matches:
+def build_matcher(glob: str) -> Matches:
     """Whether a path below the searched folder matches: by its name without a slash in the glob, else as a whole."""
-    found = compiled(glob)
+    found = compile_glob(glob)
     return lambda path: found(path) is not None
 
 
-def excluder(globs: tuple[str, ...]) -> Callable[[bytes, bool], bool]:
+def build_excluder(globs: tuple[str, ...]) -> Callable[[bytes, bool], bool]:
     """Whether a path (True: of a folder), or a folder on its way, is left out; a glob that ends in / means folders."""
-    everything = [matcher(glob) for glob in globs if not glob.endswith("/")]
-    folders = everything + [matcher(glob.rstrip("/")) for glob in globs if glob.endswith("/")]
+    everything = [build_matcher(glob) for glob in globs if not glob.endswith("/")]
+    folders = everything + [build_matcher(glob.rstrip("/")) for glob in globs if glob.endswith("/")]
     known: dict[bytes, bool] = {b"": False}
 
     def is_out(path: bytes, is_folder: bool) -> bool:
@@ -38,7 +38,7 @@ def excluder(globs: tuple[str, ...]) -> Callable[[bytes, bool], bool]:
     return is_out
 
 
-def anchored(glob: str) -> str:
+def anchor_glob(glob: str) -> str:
     """The glob for whole paths that a glob stands for: without a slash it matches at any depth."""
     if glob.startswith("/"):
         glob = glob[1:]
@@ -48,22 +48,24 @@ def anchored(glob: str) -> str:
     return f"{glob}/*" if glob.endswith("/**") else glob
 
 
-def expression(ways: tuple[Pieces, ...]) -> bytes:
+def build_expression(ways: tuple[Pieces, ...]) -> bytes:
     """An expression that matches the same paths, to be tried at their beginning."""
     return b"(?:%b)" % b"|".join(map(_way, ways)) if ways else b"(?!)"
 
 
 @lru_cache(maxsize=64)
-def compiled(glob: str) -> Callable[[bytes], re.Match[bytes] | None]:
+def compile_glob(glob: str) -> Callable[[bytes], re.Match[bytes] | None]:
     """What a glob matches, ready to be asked; INVALID_ARGUMENT where it is broken or too much."""
     try:
-        ways = parsed(anchored(glob))
+        ways = parse_glob(anchor_glob(glob))
     except GlobError as error:
-        raise ToolError("INVALID_ARGUMENT", f"The glob {clipped(glob)!r} is broken: {error}.") from None
-    except TooLargeError:
-        message = f"The glob {clipped(glob)!r} is too long or has too many alternatives; use several narrower searches."
+        raise ToolError("INVALID_ARGUMENT", f"The glob {clip_path(glob)!r} is broken: {error}.") from None
+    except GlobTooLargeError:
+        message = (
+            f"The glob {clip_path(glob)!r} is too long or has too many alternatives; use several narrower searches."
+        )
         raise ToolError("INVALID_ARGUMENT", message) from None
-    return re.compile(expression(ways), re.DOTALL).match
+    return re.compile(build_expression(ways), re.DOTALL).match
 
 
 def _way(pieces: Pieces) -> bytes:

@@ -18,12 +18,12 @@ class GlobError(Exception):
     """The glob is broken; the text says how."""
 
 
-def tokens_of(glob: str) -> Tokens:
+def parse_tokens(glob: str) -> Tokens:
     """A glob taken apart; GlobError when it is broken."""
-    return _Reader(glob).tokens()
+    return _GlobReader(glob).tokens()
 
 
-class _Reader:
+class _GlobReader:
     """One pass over a glob."""
 
     def __init__(self, glob: str) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from handrail.workspace.search.glob_tokens import Kind, Token, Tokens, tokens_of
+from handrail.workspace.search.glob_tokens import Kind, Token, Tokens, parse_tokens
 
 STAR: Literal["star"] = "star"
 """Any bytes but a slash."""
@@ -13,11 +13,11 @@ Piece = frozenset[int] | Literal["star", "folders"]
 """One byte out of a set, or one of the wildcards."""
 Pieces = tuple[Piece, ...]
 
-_LONGEST = 1 << 14
+_MAX_GLOB_CHARS = 1 << 14
 """Characters of a glob."""
-_MOST_WAYS = 1_024
+_MAX_WAYS = 1_024
 """Ways to spell out a glob's alternatives; no glob that a person writes has as many."""
-_MOST_PIECES = 50_000
+_MAX_PIECES = 50_000
 """Pieces of all its ways together: each costs memory and time, however few ways there are."""
 _SLASH = frozenset(b"/")
 _WILDCARDS: dict[Kind, Pieces] = {
@@ -28,21 +28,21 @@ _WILDCARDS: dict[Kind, Pieces] = {
 }
 
 
-class TooLargeError(Exception):
+class GlobTooLargeError(Exception):
     """The glob is longer, or has more alternatives, than is spelled out."""
 
 
-def parsed(glob: str) -> tuple[Pieces, ...]:
+def parse_glob(glob: str) -> tuple[Pieces, ...]:
     """The ways to match a glob: a path matches when it matches one of them."""
-    if len(glob) > _LONGEST:
-        raise TooLargeError
-    tokens = tokens_of(glob)
+    if len(glob) > _MAX_GLOB_CHARS:
+        raise GlobTooLargeError
+    tokens = parse_tokens(glob)
     if tokens == ("prefix",):
         return ((FOLDERS, STAR),)
     return () if _never_found(tokens) else tuple(_spelled_out(tokens))
 
 
-def literal(pieces: Pieces) -> bytes | None:
+def find_literal(pieces: Pieces) -> bytes | None:
     """The one text that pieces match; None when there are others."""
     if all(isinstance(piece, frozenset) and len(piece) == 1 for piece in pieces):
         return bytes(byte for piece in pieces for byte in piece if isinstance(byte, int))
@@ -83,8 +83,8 @@ def _size(ways: list[Pieces]) -> int:
 
 
 def _check(ways: int, pieces: int) -> None:
-    if ways > _MOST_WAYS or pieces > _MOST_PIECES:
-        raise TooLargeError
+    if ways > _MAX_WAYS or pieces > _MAX_PIECES:
+        raise GlobTooLargeError
 
 
 def _choices(token: Token, *, first: bool) -> list[Pieces]:

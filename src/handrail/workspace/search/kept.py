@@ -4,23 +4,23 @@ import os
 import stat
 from collections.abc import Container
 
-from handrail.policy.names import is_credential, protection
-from handrail.workspace.ignore import Ignore, rules_at
+from handrail.policy.names import find_protection, is_credential
+from handrail.workspace.ignore import IgnoreStack, read_ignore_rules
 from handrail.workspace.search.above import has_odd_rules, has_rules_above
 from handrail.workspace.search.beneath import open_beneath
-from handrail.workspace.search.engine import Where
-from handrail.workspace.search.glob import excluder, matcher
+from handrail.workspace.search.engine import SearchScope
+from handrail.workspace.search.glob import build_excluder, build_matcher
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
-class Kept:
+class PathFilter:
     """Says of each path below a folder whether it is wanted. Protected ones are noted, by the name that protects."""
 
-    def __init__(self, where: Where) -> None:
+    def __init__(self, where: SearchScope) -> None:
         self._notes = where.notes
-        self._chosen = Chosen(where, ignored=_has_more_rules(where))
-        self._protector = Protector()
+        self._chosen = GlobFilter(where, ignored=_has_more_rules(where))
+        self._protector = CredentialFilter()
 
     def __call__(self, path: bytes) -> bool:
         """Whether the path is wanted."""
@@ -32,14 +32,14 @@ class Kept:
         return withheld is None
 
 
-class Chosen:
+class GlobFilter:
     """What globs and ignore rules leave over, apart from policy."""
 
-    def __init__(self, where: Where, *, ignored: bool = True) -> None:
-        self._include = matcher(where.include) if where.include is not None else None
-        self._excluded = excluder(where.exclude) if where.exclude else None
+    def __init__(self, where: SearchScope, *, ignored: bool = True) -> None:
+        self._include = build_matcher(where.include) if where.include is not None else None
+        self._excluded = build_excluder(where.exclude) if where.exclude else None
         self._asked: set[bytes] = {b""}
-        self._ignored = Ignored(where) if ignored else None
+        self._ignored = IgnoreFilter(where) if ignored else None
         """None where whoever walks goes by the rules."""
 
     def __call__(self, path: bytes, *, folder: bool = False) -> bool:
@@ -60,7 +60,7 @@ class Chosen:
         return self._excluded(path, folder)
 
 
-class Protector:
+class CredentialFilter:
     """The part of a path up to the first name that is a credential's; None where there is none."""
 
     def __init__(self) -> None:
@@ -77,12 +77,14 @@ class Protector:
         return self._folders[folder] or (path if is_credential(os.fsdecode(path)) else None)
 
 
-class Ignored:
+class IgnoreFilter:
     """Whether ignore rules pass a path over: those of the settings, of the folder, of what is above and below it."""
 
-    def __init__(self, where: Where) -> None:
+    def __init__(self, where: SearchScope) -> None:
         self._where = where
-        self._rules: dict[bytes, Ignore | None] = {b"": rules_at(where.root, where.relative, where.ignore)}
+        self._rules: dict[bytes, IgnoreStack | None] = {
+            b"": read_ignore_rules(where.root, where.relative, where.ignore)
+        }
 
     def __call__(self, path: bytes, *, folder: bool = False) -> bool:
         """Whether a name is passed over, or a folder that it lies in."""
@@ -92,14 +94,14 @@ class Ignored:
         rules = self._rules[outer]
         return rules is None or rules.matches(name, folder=folder)
 
-    def _inside(self, folder: bytes) -> Ignore | None:
+    def _inside(self, folder: bytes) -> IgnoreStack | None:
         """The rules of a folder in one whose rules are known; None where it is passed over itself."""
         outer, _, name = folder.rpartition(b"/")
         rules = self._rules[outer]
         passed_over = rules is None or rules.matches(name, folder=True)
         return None if rules is None or passed_over else self._own(rules, folder, name)
 
-    def _own(self, rules: Ignore, folder: bytes, name: bytes) -> Ignore | None:
+    def _own(self, rules: IgnoreStack, folder: bytes, name: bytes) -> IgnoreStack | None:
         try:
             descriptor = open_beneath(self._where, os.fsdecode(folder), _FOLDER)
         except OSError:
@@ -120,17 +122,17 @@ def _unknown(path: bytes, known: Container[bytes]) -> list[bytes]:
     return found[::-1]
 
 
-def withheld(names: list[bytes], where: Where) -> set[bytes]:
+def list_withheld_names(names: list[bytes], where: SearchScope) -> set[bytes]:
     """Of names that were passed over, those that policy withholds and that nothing else passes over."""
-    secret = [name for name in names if protection(os.fsdecode(name)) == "credential"]
+    secret = [name for name in names if find_protection(os.fsdecode(name)) == "credential"]
     if not secret:
         return set()
-    chosen = Chosen(where)
+    chosen = GlobFilter(where)
     kinds = ((name, _is_folder(where, name)) for name in secret)
     return {name for name, folder in kinds if folder is not None and chosen(name, folder=folder)}
 
 
-def _is_folder(where: Where, path: bytes) -> bool | None:
+def _is_folder(where: SearchScope, path: bytes) -> bool | None:
     """Whether a name is a folder's or a file's; None for links and the like, which nobody would have searched."""
     outer, _, name = os.fsdecode(path).rpartition("/")
     try:
@@ -146,6 +148,6 @@ def _is_folder(where: Where, path: bytes) -> bool | None:
     return True if stat.S_ISDIR(mode) else False if stat.S_ISREG(mode) else None
 
 
-def _has_more_rules(where: Where) -> bool:
+def _has_more_rules(where: SearchScope) -> bool:
     """Whether there are rules that ripgrep does not know: it looks only below the folder, and not at what is odd."""
     return bool(where.ignore) or has_rules_above(where) or has_odd_rules(where)

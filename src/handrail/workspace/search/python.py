@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 from handrail.policy.names import is_credential
 from handrail.protocol.error import ToolError
-from handrail.workspace.ignore import rules_at
-from handrail.workspace.search.content import BinaryError, Blocks, pieces_of, text_only
-from handrail.workspace.search.engine import EngineName, FileHits, Pattern, Stop, Where, Without, in_order
-from handrail.workspace.search.expression import Expression, needs_ripgrep
-from handrail.workspace.search.gathering import Gathering
-from handrail.workspace.search.kept import Chosen, Protector
-from handrail.workspace.search.walk import Found, Walk
-from handrail.workspace.search.withheld import withheld_until
+from handrail.workspace.ignore import read_ignore_rules
+from handrail.workspace.search.content import BinaryError, LineBlocks, check_text_pieces, read_utf8_pieces
+from handrail.workspace.search.engine import EngineName, FileHits, Pattern, SearchScope, Stop, Without, to_sort_key
+from handrail.workspace.search.expression import Expression, build_ripgrep_error
+from handrail.workspace.search.gathering import HitCollector
+from handrail.workspace.search.kept import CredentialFilter, GlobFilter
+from handrail.workspace.search.walk import SearchWalk, WalkedFile
+from handrail.workspace.search.withheld import collect_withheld_names
 
 
 class PythonEngine:
@@ -25,10 +25,10 @@ class PythonEngine:
         """Whether to be asked for the first results; they come in order in any case."""
         self._without: Without = without
 
-    def files(self, where: Where, stop: Stop) -> Iterator[bytes]:
+    def files(self, where: SearchScope, stop: Stop) -> Iterator[bytes]:
         """The files below a folder, by their paths below it."""
         where.notes.counted = True
-        protector = Protector()
+        protector = CredentialFilter()
         for found in self._candidates(where, stop):
             withheld = protector(found.path)
             if withheld is None:
@@ -36,28 +36,28 @@ class PythonEngine:
             else:
                 where.notes.protected.add(withheld)
 
-    def hits(self, where: Where, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
+    def hits(self, where: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
         """The files with lines that match."""
         expression = self._expression(pattern)
         for found in self._candidates(where, stop, into_withheld=False):
-            gathering = Gathering(expression, pattern.context, pattern.per_file)
+            gathering = HitCollector(expression, pattern.context, pattern.per_file)
             self._gather(found, gathering, where, stop)
             if gathering.lines:
                 yield FileHits(found.path, tuple(gathering.lines))
 
-    def withheld(self, where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
+    def withheld(self, where: SearchScope, last: bytes | None, stop: Stop) -> set[bytes]:
         """The names that policy withheld from the search that was just made of a place."""
         if not where.notes.counted:
-            return withheld_until(where, last, stop)
+            return collect_withheld_names(where, last, stop)
         names = where.notes.protected
-        return names if last is None else {name for name in names if in_order(name) <= in_order(last)}
+        return names if last is None else {name for name in names if to_sort_key(name) <= to_sort_key(last)}
 
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
         """The hits in an open file, which is read from where it stands; None where there are none."""
         expression = self._expression(pattern)
-        gathering = Gathering(expression, pattern.context, pattern.per_file)
-        pieces = _Pieces(pieces_of(descriptor))
-        gathering.take(Blocks(iter(pieces)), stop)
+        gathering = HitCollector(expression, pattern.context, pattern.per_file)
+        pieces = _Pieces(read_utf8_pieces(descriptor))
+        gathering.take(LineBlocks(iter(pieces)), stop)
         if gathering.hits and pieces.binary:
             raise ToolError("BINARY_FILE", "The file is not text. Use a program that knows its format.")
         found = FileHits(b"", tuple(gathering.lines), gathering.oversized)
@@ -66,24 +66,24 @@ class PythonEngine:
     def _expression(self, pattern: Pattern) -> Expression:
         return Expression(pattern.text, case_sensitive=pattern.case_sensitive, without=self._without)
 
-    def _candidates(self, where: Where, stop: Stop, *, into_withheld: bool = True) -> Iterator[Found]:
-        chosen = Chosen(where, ignored=False)
+    def _candidates(self, where: SearchScope, stop: Stop, *, into_withheld: bool = True) -> Iterator[WalkedFile]:
+        chosen = GlobFilter(where, ignored=False)
 
         def skip(path: bytes, folder: bool) -> bool:
             if not into_withheld and is_credential(os.fsdecode(path)):
                 return True
             return not chosen(path, folder=folder)
 
-        walk = Walk(where.folder, rules_at(where.root, where.relative, where.ignore), skip)
+        walk = SearchWalk(where.folder, read_ignore_rules(where.root, where.relative, where.ignore), skip)
         for found in walk.files():
             if walk.gap:
-                raise needs_ripgrep(walk.gap, self._without)
+                raise build_ripgrep_error(walk.gap, self._without)
             if stop():
                 return
             yield found
         where.notes.unreadable += walk.unreadable
 
-    def _gather(self, found: Found, gathering: Gathering, where: Where, stop: Stop) -> None:
+    def _gather(self, found: WalkedFile, gathering: HitCollector, where: SearchScope, stop: Stop) -> None:
         """The hits of a file; none where it is no text."""
         try:
             descriptor = found.open()
@@ -91,7 +91,7 @@ class PythonEngine:
             where.notes.unreadable += 1
             return
         try:
-            gathering.take(Blocks(text_only(pieces_of(descriptor))), stop)
+            gathering.take(LineBlocks(check_text_pieces(read_utf8_pieces(descriptor))), stop)
         except BinaryError:
             gathering.lines.clear()
         except OSError:

@@ -8,10 +8,10 @@ Item = TypeVar("Item")
 End = Literal["complete", "enough", "time", "slow", "size"]
 """Why a run ended: it was through, had more than was asked for, took too long, or could not be in time."""
 
-MOST = 100_000
+MAX_HITS = 100_000
 """Hits that are counted."""
-SECONDS = 1.0
-MOST_BYTES = 64 * 1024 * 1024
+MAX_SECONDS = 1.0
+MAX_RESULT_BYTES = 64 * 1024 * 1024
 """Of lines that are held."""
 LINE_BYTES = 200
 """What a line that is held takes besides its text."""
@@ -70,5 +70,5 @@ class Run(Generic[Item]):
             self.end = "slow"
         elif self.count > self._most:
             self.end = "enough"
-        elif self._bytes > MOST_BYTES:
+        elif self._bytes > MAX_RESULT_BYTES:
             self.end = "size"

@@ -12,9 +12,9 @@ import msgspec
 
 from handrail.protocol.error import ToolError
 from handrail.workspace.search import run as limits
-from handrail.workspace.search.engine import Engine, FileHits, Notes, Pattern, Stop, Where, in_order
-from handrail.workspace.search.run import MOST, SECONDS, Run
-from handrail.workspace.search.verify import true_hits, true_names
+from handrail.workspace.search.engine import Engine, FileHits, Pattern, SearchScope, SearchStats, Stop, to_sort_key
+from handrail.workspace.search.run import MAX_HITS, MAX_SECONDS, Run
+from handrail.workspace.search.verify import verify_hits, verify_names
 
 Item = TypeVar("Item")
 Limit = Literal["time", "hits", "size"]
@@ -23,12 +23,12 @@ _WHOLE, _ORDERED, _COUNT = 0.75, 0.95, 0.05
 for counting protected names in any case."""
 STREAM_SECONDS = 20
 """How long a file that was named may take."""
-_ATTEMPT = 0.025
-_GLANCE = 0.008
+_ATTEMPT_SECONDS = 0.025
+_GLANCE_SECONDS = 0.008
 """After so long it shows whether an attempt will be in time."""
-_SOON = 0.02
+_SOON_SECONDS = 0.02
 """Names that are too many after so long are sooner shown in order than counted and looked at again, all of them."""
-_AT_ONCE = 1_000
+_MAX_BATCH_RESULTS = 1_000
 """Results that are looked at again before the clock is."""
 
 
@@ -37,11 +37,11 @@ class Engines(msgspec.Struct, frozen=True):
 
     whole: Engine
     ordered: Engine
-    seconds: float = SECONDS
+    seconds: float = MAX_SECONDS
     """How long a search may take, all its runs together."""
 
 
-class Found(msgspec.Struct, Generic[Item], frozen=True):
+class SearchResult(msgspec.Struct, Generic[Item], frozen=True):
     """Verified results in order."""
 
     items: list[Item]
@@ -51,27 +51,27 @@ class Found(msgspec.Struct, Generic[Item], frozen=True):
     limits: tuple[Limit, ...]
     protected: int | None
     """How many names policy withheld; None where counting them would have taken too long."""
-    notes: Notes
+    notes: SearchStats
 
 
-class Task(msgspec.Struct, Generic[Item], frozen=True):
+class SearchTask(msgspec.Struct, Generic[Item], frozen=True):
     """What is searched for, apart from how."""
 
-    candidates: Callable[[Engine, Where, Stop], Iterator[Item]]
+    candidates: Callable[[Engine, SearchScope, Stop], Iterator[Item]]
     weigh: Callable[[Item], tuple[int, int]]
     """How many results an item holds, and how many bytes."""
     path: Callable[[Item], bytes]
-    verified: Callable[[Where, list[Item]], list[Item]]
+    verified: Callable[[SearchScope, list[Item]], list[Item]]
     """What of it is true; what else there is to say of that is noted at the place."""
 
 
-def find_files(engines: Engines, where: Where, most: int, cancelled: Stop) -> Found[bytes]:
+def find_files(engines: Engines, where: SearchScope, most: int, cancelled: Stop) -> SearchResult[bytes]:
     """The files below a folder. Names come fast: the whole is tried first, and given up where it is far too much."""
 
-    def verified(place: Where, paths: list[bytes]) -> list[bytes]:
-        return list(true_names(place, paths))
+    def verified(place: SearchScope, paths: list[bytes]) -> list[bytes]:
+        return list(verify_names(place, paths))
 
-    task = Task[bytes](
+    task = SearchTask[bytes](
         candidates=lambda engine, place, stop: engine.files(place, stop),
         weigh=lambda path: (1, len(path)),
         path=lambda path: path,
@@ -79,22 +79,24 @@ def find_files(engines: Engines, where: Where, most: int, cancelled: Stop) -> Fo
     )
     search = _Search(engines, where, task, most, cancelled)
     return (
-        search.attempt(judge=lambda seconds, count: count > most and seconds < _SOON)
-        or search.ordered(seconds=4 * _SOON)
+        search.attempt(judge=lambda seconds, count: count > most and seconds < _SOON_SECONDS)
+        or search.ordered(seconds=4 * _SOON_SECONDS)
         or search.whole()
     )
 
 
-def find_hits(engines: Engines, where: Where, pattern: Pattern, most: int, cancelled: Stop) -> Found[FileHits]:
+def find_hits(
+    engines: Engines, where: SearchScope, pattern: Pattern, most: int, cancelled: Stop
+) -> SearchResult[FileHits]:
     """The lines that match. Reading takes its time: the beginning is tried first, and given up where hits are rare."""
 
-    def verified(place: Where, found: list[FileHits]) -> list[FileHits]:
-        checked = [hits for hits in (true_hits(place, hits, most) for hits in found) if hits is not None]
+    def verified(place: SearchScope, found: list[FileHits]) -> list[FileHits]:
+        checked = [hits for hits in (verify_hits(place, hits, most) for hits in found) if hits is not None]
         place.notes.oversized += sum(hits.oversized for hits in checked)
         return [hits for hits in checked if hits.lines]
 
     first = msgspec.structs.replace(pattern, per_file=most + 1)
-    task = Task[FileHits](
+    task = SearchTask[FileHits](
         candidates=lambda engine, place, stop: engine.hits(place, first if engine.ordered else pattern, stop),
         weigh=FileHits.weight,
         path=lambda hits: hits.path,
@@ -103,12 +105,12 @@ def find_hits(engines: Engines, where: Where, pattern: Pattern, most: int, cance
     search = _Search(engines, where, task, most, cancelled)
 
     def too_slow(seconds: float, count: int) -> bool:
-        return seconds > _GLANCE and count < most * seconds / _ATTEMPT
+        return seconds > _GLANCE_SECONDS and count < most * seconds / _ATTEMPT_SECONDS
 
-    return search.ordered(seconds=_ATTEMPT, judge=too_slow) or search.whole()
+    return search.ordered(seconds=_ATTEMPT_SECONDS, judge=too_slow) or search.whole()
 
 
-def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelled: Stop) -> Found[FileHits]:
+def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelled: Stop) -> SearchResult[FileHits]:
     """The lines of one open file that match; a file that was named may take longer than a folder."""
     end = time.monotonic() + STREAM_SECONDS
     late = False
@@ -123,19 +125,23 @@ def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelle
     if late and not total:
         raise ToolError("TIMEOUT", f"The file could not be searched in {STREAM_SECONDS} s; search another way.")
     limit: Limit | None = (
-        "hits" if total >= pattern.per_file else "size" if size > limits.MOST_BYTES else "time" if late else None
+        "hits" if total >= pattern.per_file else "size" if size > limits.MAX_RESULT_BYTES else "time" if late else None
     )
     items = [hits] if total else []
-    return Found(items, total, limit is None, (limit,) if limit else (), 0, Notes(oversized=hits.oversized))
+    return SearchResult(
+        items, total, limit is None, (limit,) if limit else (), 0, SearchStats(oversized=hits.oversized)
+    )
 
 
-def hit_count(found: FileHits) -> int:
+def count_hits(found: FileHits) -> int:
     """How many lines matched, neighbours left out."""
     return found.weight()[0]
 
 
 class _Search(Generic[Item]):
-    def __init__(self, engines: Engines, where: Where, task: Task[Item], most: int, cancelled: Stop) -> None:
+    def __init__(
+        self, engines: Engines, where: SearchScope, task: SearchTask[Item], most: int, cancelled: Stop
+    ) -> None:
         self._engines = engines
         self._where = where
         self._task = task
@@ -145,7 +151,7 @@ class _Search(Generic[Item]):
 
     def ordered(
         self, seconds: float, judge: Callable[[float, int], bool] = lambda _seconds, _count: False
-    ) -> Found[Item] | None:
+    ) -> SearchResult[Item] | None:
         """The first results; None where it took too long to see them, or too few of them were true."""
         run, where = self._run(self._engines.ordered, self._most, seconds, judge)
         if run.end in {"time", "slow"}:
@@ -153,16 +159,16 @@ class _Search(Generic[Item]):
         found = self._found(run, where, self._engines.ordered)
         return found if found.exact or found.total >= self._most else None
 
-    def attempt(self, judge: Callable[[float, int], bool]) -> Found[Item] | None:
+    def attempt(self, judge: Callable[[float, int], bool]) -> SearchResult[Item] | None:
         """Everything; None where the judge gave it up."""
-        run, where = self._run(self._engines.whole, MOST, self._left(_WHOLE), judge)
+        run, where = self._run(self._engines.whole, MAX_HITS, self._left(_WHOLE), judge)
         return None if run.end == "slow" else self._ended(run, where)
 
-    def whole(self) -> Found[Item]:
+    def whole(self) -> SearchResult[Item]:
         """Everything; where that is too much, the first results, or at the worst some, and which limit it was."""
-        return self._ended(*self._run(self._engines.whole, MOST, self._left(_WHOLE)))
+        return self._ended(*self._run(self._engines.whole, MAX_HITS, self._left(_WHOLE)))
 
-    def _ended(self, run: Run[Item], where: Where) -> Found[Item]:
+    def _ended(self, run: Run[Item], where: SearchScope) -> SearchResult[Item]:
         if run.end == "complete":
             return self._found(run, where, self._engines.whole)
         limit: Limit = "hits" if run.end == "enough" else "size" if run.end == "size" else "time"
@@ -178,14 +184,14 @@ class _Search(Generic[Item]):
         found = self._told(first, place, self._engines.ordered, complete=False)
         return msgspec.structs.replace(found, total=max(found.total, self._true(run, where)), limits=(limit,))
 
-    def _true(self, run: Run[Item], where: Where) -> int:
+    def _true(self, run: Run[Item], where: SearchScope) -> int:
         """How many of a run's results are true, so far as there is time to look at them again."""
-        place = msgspec.structs.replace(where, notes=Notes())
+        place = msgspec.structs.replace(where, notes=SearchStats())
         count = 0
-        for start in range(0, len(run.items), _AT_ONCE):
+        for start in range(0, len(run.items), _MAX_BATCH_RESULTS):
             if self._cancelled() or self._left(1) < 0:
                 break
-            count += self._count(self._task.verified(place, run.items[start : start + _AT_ONCE]))
+            count += self._count(self._task.verified(place, run.items[start : start + _MAX_BATCH_RESULTS]))
         return count
 
     def _left(self, share: float) -> float:
@@ -198,13 +204,13 @@ class _Search(Generic[Item]):
         most: int,
         seconds: float,
         judge: Callable[[float, int], bool] = lambda _seconds, _count: False,
-    ) -> tuple[Run[Item], Where]:
-        where = msgspec.structs.replace(self._where, notes=Notes())
+    ) -> tuple[Run[Item], SearchScope]:
+        where = msgspec.structs.replace(self._where, notes=SearchStats())
         run = Run(self._task.weigh, most=most, seconds=seconds, cancelled=self._cancelled, judge=judge)
         run.take(self._task.candidates(engine, where, run.stop))
         return run, where
 
-    def _withheld(self, engine: Engine, where: Where, last: bytes | None) -> int | None:
+    def _withheld(self, engine: Engine, where: SearchScope, last: bytes | None) -> int | None:
         end = time.monotonic() + max(self._left(1), _COUNT * self._engines.seconds)
         names = engine.withheld(where, last, lambda: self._cancelled() or time.monotonic() > end)
         return len(names) if time.monotonic() <= end else None
@@ -220,18 +226,18 @@ class _Search(Generic[Item]):
                 return self._task.path(item)
         return self._task.path(items[-1]) if items else None
 
-    def _found(self, run: Run[Item], where: Where, engine: Engine) -> Found[Item]:
+    def _found(self, run: Run[Item], where: SearchScope, engine: Engine) -> SearchResult[Item]:
         return self._told(self._verified(run, where), where, engine, complete=run.end == "complete")
 
-    def _verified(self, run: Run[Item], where: Where) -> list[Item]:
+    def _verified(self, run: Run[Item], where: SearchScope) -> list[Item]:
         path = self._task.path
-        run.items.sort(key=lambda item: in_order(path(item)))
+        run.items.sort(key=lambda item: to_sort_key(path(item)))
         return self._task.verified(where, run.items)
 
     def _count(self, items: list[Item]) -> int:
         return sum(self._task.weigh(item)[0] for item in items)
 
-    def _told(self, items: list[Item], where: Where, engine: Engine, *, complete: bool) -> Found[Item]:
+    def _told(self, items: list[Item], where: SearchScope, engine: Engine, *, complete: bool) -> SearchResult[Item]:
         total = self._count(items)
         withheld = self._withheld(engine, where, self._last(items, total, complete=complete))
-        return Found(items, total, complete, (), withheld, where.notes)
+        return SearchResult(items, total, complete, (), withheld, where.notes)

@@ -8,17 +8,17 @@ from itertools import groupby
 
 from handrail.workspace.search.beneath import open_beneath
 from handrail.workspace.search.content import UTF16
-from handrail.workspace.search.engine import FileHits, Line, Where
+from handrail.workspace.search.engine import FileHits, HitLine, SearchScope
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
-_FEW = 8
+_MAX_SINGLE_LOOKUPS = 8
 """So many names of a folder are looked up one by one; for more, the folder is listed."""
-_NEAR = 1 << 16
+_MAX_SPAN_BYTES = 1 << 16
 """Lines that lie together in so many bytes are read at once."""
 
 
-def true_names(where: Where, paths: Sequence[bytes]) -> Iterator[bytes]:
+def verify_names(where: SearchScope, paths: Sequence[bytes]) -> Iterator[bytes]:
     """Of paths below an open folder, in order, those that are regular files; each folder is opened once."""
     for parent, group in groupby(paths, key=lambda path: path.rpartition(b"/")[0]):
         names = {path.rpartition(b"/")[2]: path for path in group}
@@ -32,7 +32,7 @@ def true_names(where: Where, paths: Sequence[bytes]) -> Iterator[bytes]:
             os.close(descriptor)
 
 
-def true_hits(where: Where, found: FileHits, most: int) -> FileHits | None:
+def verify_hits(where: SearchScope, found: FileHits, most: int) -> FileHits | None:
     """The lines that the file really holds at their places; None where there are none, or no such file inside.
 
     An engine need not have read on after more hits than `most`, so whether such a file is text is looked up. A file
@@ -60,7 +60,7 @@ def true_hits(where: Where, found: FileHits, most: int) -> FileHits | None:
 
 
 def _files_among(folder: int, names: dict[bytes, bytes]) -> Iterator[bytes]:
-    if len(names) <= _FEW:
+    if len(names) <= _MAX_SINGLE_LOOKUPS:
         there = {name for name in names if _is_file(folder, name)}
     else:
         with os.scandir(folder) as entries:
@@ -75,12 +75,12 @@ def _is_file(folder: int, name: bytes) -> bool:
         return False
 
 
-def _is_credential(where: Where, status: os.stat_result) -> bool:
+def _is_credential(where: SearchScope, status: os.stat_result) -> bool:
     """Whether a file is a credential under another name."""
     return status.st_nlink > 1 and (status.st_dev, status.st_ino) in where.credential_files()
 
 
-def _true_lines(descriptor: int, lines: tuple[Line, ...]) -> tuple[Line, ...]:
+def _true_lines(descriptor: int, lines: tuple[HitLine, ...]) -> tuple[HitLine, ...]:
     mark = os.pread(descriptor, 3, 0)
     if mark[:2] in UTF16:
         return tuple(_true_decoded(descriptor, UTF16[mark[:2]], lines))
@@ -88,7 +88,7 @@ def _true_lines(descriptor: int, lines: tuple[Line, ...]) -> tuple[Line, ...]:
         return ()
     start, end = lines[0].offset, lines[-1].offset + len(lines[-1].data)
     shift = len(codecs.BOM_UTF8) if mark == codecs.BOM_UTF8 else 0
-    if end - start <= _NEAR:
+    if end - start <= _MAX_SPAN_BYTES:
         near = os.pread(descriptor, end - start, start + shift)
         return tuple(line for line in lines if near.startswith(line.data, line.offset - start))
     return tuple(line for line in lines if os.pread(descriptor, len(line.data), line.offset + shift) == line.data)
@@ -106,7 +106,7 @@ def _has_nul(descriptor: int) -> bool:
     return False
 
 
-def _true_decoded(descriptor: int, encoding: str, lines: Sequence[Line]) -> Iterator[Line]:
+def _true_decoded(descriptor: int, encoding: str, lines: Sequence[HitLine]) -> Iterator[HitLine]:
     """Of lines in the file's order, those that are in the text as ripgrep saw it: without its mark, in UTF-8."""
     pieces = _decoded(descriptor, encoding)
     text, start = b"", 0

@@ -10,22 +10,22 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from handrail.workspace.ignore import Ignore
+from handrail.workspace.ignore import IgnoreStack
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-_PAGE = 1 << 16
+_MAX_PAGE_NAMES = 1 << 16
 """Names of one folder that are sorted at a time."""
-_KEPT_OPEN = 64
+_MAX_OPEN_LEVELS = 64
 """Levels whose descriptors are kept; those below are entered anew each time, so that any depth can be walked."""
-_LONGEST = 4095
+_MAX_PATH_BYTES = 4095
 """Bytes of a path that the system opens."""
 
 Skip = Callable[[bytes, bool], bool]
 """Whether a path below the searched folder is left out; True for a folder."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class WalkedFile(msgspec.Struct, frozen=True):
     """A regular file, by the nearest folder that is open."""
 
     path: bytes
@@ -55,14 +55,14 @@ class _Level(msgspec.Struct):
     path: bytes
     near: int
     way: tuple[bytes, ...]
-    ignore: Ignore
+    ignore: IgnoreStack
     names: Iterator[tuple[bytes, bool]]
 
 
-class Walk:
+class SearchWalk:
     """One pass over a folder; `unreadable` counts the folders that could not be entered."""
 
-    def __init__(self, folder: int, ignore: Ignore, skip: Skip) -> None:
+    def __init__(self, folder: int, ignore: IgnoreStack, skip: Skip) -> None:
         self._folder = folder
         self._ignore = ignore
         self._skip = skip
@@ -74,7 +74,7 @@ class Walk:
         """Why what is ignored is not fully known, if so."""
         return self._ignore.gap
 
-    def files(self) -> Iterator[Found]:
+    def files(self) -> Iterator[WalkedFile]:
         """The regular files that nothing passes over."""
         try:
             self._enter(b"", self._folder, (), self._ignore)
@@ -84,7 +84,7 @@ class Walk:
             while self._levels:
                 self._leave()
 
-    def _next(self) -> Iterator[Found]:
+    def _next(self) -> Iterator[WalkedFile]:
         level = self._levels[-1]
         try:
             entry = next(level.names, None)
@@ -96,14 +96,14 @@ class Walk:
             return
         name, folder = entry
         path = level.path + name
-        if level.ignore.matches(name, folder=folder) or self._skip(path, folder) or len(path) > _LONGEST:
+        if level.ignore.matches(name, folder=folder) or self._skip(path, folder) or len(path) > _MAX_PATH_BYTES:
             return
         if folder:
             self._enter(path, level.near, (*level.way, name), level.ignore)
         else:
-            yield Found(path, level.near, level.way)
+            yield WalkedFile(path, level.near, level.way)
 
-    def _enter(self, path: bytes, near: int, way: tuple[bytes, ...], ignore: Ignore) -> None:
+    def _enter(self, path: bytes, near: int, way: tuple[bytes, ...], ignore: IgnoreStack) -> None:
         try:
             descriptor = _entered(near, way)
         except OSError:
@@ -111,7 +111,7 @@ class Walk:
             return
         if path:
             ignore, path = ignore.inside(descriptor, way[-1]), b"%b/" % path
-        if len(self._levels) < _KEPT_OPEN:
+        if len(self._levels) < _MAX_OPEN_LEVELS:
             near, way = descriptor, ()
         else:
             os.close(descriptor)
@@ -142,11 +142,11 @@ def _names(near: int, way: tuple[bytes, ...]) -> Iterator[tuple[bytes, bool]]:
     while True:
         folder = _entered(near, way)
         try:
-            page = heapq.nsmallest(_PAGE, _entries(folder, last))
+            page = heapq.nsmallest(_MAX_PAGE_NAMES, _entries(folder, last))
         finally:
             os.close(folder)
         yield from page
-        if len(page) < _PAGE:
+        if len(page) < _MAX_PAGE_NAMES:
             return
         last = page[-1][0]
 

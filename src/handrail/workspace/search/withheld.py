@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from handrail.policy.names import is_credential
-from handrail.policy.secret_globs import secret_globs
+from handrail.policy.secret_globs import list_secret_globs
 from handrail.workspace.search.beneath import open_beneath
-from handrail.workspace.search.engine import Stop, Where, in_order
-from handrail.workspace.search.glob import Matches, matcher
-from handrail.workspace.search.kept import Chosen
+from handrail.workspace.search.engine import SearchScope, Stop, to_sort_key
+from handrail.workspace.search.glob import Matches, build_matcher
+from handrail.workspace.search.kept import GlobFilter
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
-def withheld_until(where: Where, last: bytes | None, stop: Stop) -> set[bytes]:
+def collect_withheld_names(where: SearchScope, last: bytes | None, stop: Stop) -> set[bytes]:
     """The withheld names that an ordered search passes on its way to `last`; None for all of them."""
-    chosen = Chosen(where)
-    end = None if last is None else in_order(last)
+    chosen = GlobFilter(where)
+    end = None if last is None else to_sort_key(last)
     found: set[bytes] = set()
     for path, is_folder in _walk(where, chosen):
-        if stop() or (end is not None and in_order(path) > end):
+        if stop() or (end is not None and to_sort_key(path) > end):
             break
         if is_covered(path) and chosen(path, folder=is_folder):
             found.add(path)
@@ -39,10 +39,10 @@ def is_covered(path: bytes) -> bool:
 
 @lru_cache(maxsize=1)
 def _secrets() -> tuple[Matches, ...]:
-    return tuple(map(matcher, secret_globs()))
+    return tuple(map(build_matcher, list_secret_globs()))
 
 
-def _walk(where: Where, chosen: Chosen) -> Iterator[tuple[bytes, bool]]:
+def _walk(where: SearchScope, chosen: GlobFilter) -> Iterator[tuple[bytes, bool]]:
     """Names in order, each folder before what is in it. What is withheld or passed over is not entered."""
     levels = [(b"", iter(_names(where, b"")))]
     while levels:
@@ -59,7 +59,7 @@ def _walk(where: Where, chosen: Chosen) -> Iterator[tuple[bytes, bool]]:
             levels.append((inside, iter(_names(where, inside))))
 
 
-def _names(where: Where, folder: bytes) -> list[tuple[bytes, bool]]:
+def _names(where: SearchScope, folder: bytes) -> list[tuple[bytes, bool]]:
     try:
         descriptor = open_beneath(where, os.fsdecode(folder) or ".", _FOLDER)
     except OSError:

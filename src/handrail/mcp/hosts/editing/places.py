@@ -6,19 +6,19 @@ from typing import Any
 
 import msgspec
 
-_DEEPEST = 100
+_MAX_LEVELS = 100
 # What may stand between two tokens; a byte order mark only stands at the beginning.
 _BETWEEN = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\r\n]*|/\*[\s\S]*?\*/)*")
 _SCALAR = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?[0-9][0-9eE.+-]*|true|false|null')
 
 
-class Place(msgspec.Struct, frozen=True, kw_only=True):
+class JsoncNode(msgspec.Struct, frozen=True, kw_only=True):
     """A value and where it stands."""
 
     start: int
     end: int
     value: Any
-    children: "tuple[Place, ...]" = ()
+    children: "tuple[JsoncNode, ...]" = ()
     """The items of a list, the values of an object."""
     keys: tuple[str, ...] = ()
     begins: tuple[int, ...] = ()
@@ -32,18 +32,18 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
         kinds = {"dict": "an object", "list": "a list", "str": "a text", "bool": "true or false", "NoneType": "null"}
         return kinds.get(type(self.value).__name__, "a number")
 
-    def members(self, key: str) -> "list[Place]":
+    def members(self, key: str) -> "list[JsoncNode]":
         """The values under a key: more than one where the text has it twice."""
         return [child for name, child in zip(self.keys, self.children, strict=True) if name == key]
 
 
-class Broken(Exception):  # noqa: N818  a fact about somebody's file
+class ConfigSyntaxError(Exception):
     """The text is not JSON, whatever is forgiven; it says where and why."""
 
 
-def read_places(text: str) -> Place | None:
+def parse_jsonc(text: str) -> JsoncNode | None:
     """The value of a text; None where there is none in it."""
-    reader = _Reader(text)
+    reader = _JsoncReader(text)
     start = reader.skip(0)
     if start == len(text):
         return None
@@ -53,7 +53,7 @@ def read_places(text: str) -> Place | None:
     return place
 
 
-class _Reader:
+class _JsoncReader:
     def __init__(self, text: str) -> None:
         self._text = text
 
@@ -62,22 +62,22 @@ class _Reader:
         found = _BETWEEN.match(self._text, at)
         return found.end() if found else at
 
-    def broken(self, at: int, why: str) -> Broken:
+    def broken(self, at: int, why: str) -> ConfigSyntaxError:
         """What is wrong, with the line and the column."""
         line = self._text.count("\n", 0, at) + 1
-        return Broken(f"line {line}, column {at - self._text.rfind(chr(10), 0, at)}: {why}")
+        return ConfigSyntaxError(f"line {line}, column {at - self._text.rfind(chr(10), 0, at)}: {why}")
 
-    def value(self, at: int, depth: int) -> Place:
+    def value(self, at: int, depth: int) -> JsoncNode:
         """The value that begins here."""
-        if depth > _DEEPEST:
-            raise self.broken(at, f"more than {_DEEPEST} levels deep")
+        if depth > _MAX_LEVELS:
+            raise self.broken(at, f"more than {_MAX_LEVELS} levels deep")
         first = self._text[at : at + 1]
         if first in {"{", "["}:
             return self._container(at, depth, is_object=first == "{")
         found = _SCALAR.match(self._text, at)
         if not found:
             raise self.broken(at, f"a value was expected, not {first!r}" if first else "a value is missing")
-        return Place(start=at, end=found.end(), value=self._decoded(found))
+        return JsoncNode(start=at, end=found.end(), value=self._decoded(found))
 
     def _decoded(self, found: re.Match[str]) -> Any:
         try:
@@ -85,8 +85,8 @@ class _Reader:
         except ValueError:
             raise self.broken(found.start(), f"{found[0][:40]!r} is no value") from None
 
-    def _container(self, start: int, depth: int, *, is_object: bool) -> Place:
-        keys, begins, children = list[str](), list[int](), list[Place]()
+    def _container(self, start: int, depth: int, *, is_object: bool) -> JsoncNode:
+        keys, begins, children = list[str](), list[int](), list[JsoncNode]()
         at, comma = self.skip(start + 1), -1
         while self._text[at : at + 1] != ("}" if is_object else "]"):
             if children and comma < 0:
@@ -101,7 +101,7 @@ class _Reader:
                 comma = at + 1
                 at = self.skip(comma)
         values: Any = [child.value for child in children]
-        return Place(
+        return JsoncNode(
             start=start,
             end=at + 1,
             value=dict(zip(keys, values, strict=True)) if is_object else values,

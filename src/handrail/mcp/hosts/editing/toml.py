@@ -7,46 +7,46 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
-from handrail.mcp.hosts.editing.layout import on_one_line
-from handrail.mcp.hosts.editing.places import Broken
-from handrail.mcp.hosts.editing.wanted import Misfit, Server, merged, same
+from handrail.mcp.hosts.editing.layout import render_inline
+from handrail.mcp.hosts.editing.places import ConfigSyntaxError
+from handrail.mcp.hosts.editing.wanted import CannotMerge, ServerEntry, is_same_json, merge_value
 
 _HEADER = re.compile(r"[ \t]*\[\[?[ \t]*([A-Za-z0-9_.\"' -]+?)[ \t]*\]\]?[ \t]*(?:#.*)?")
 _ASSIGNMENT = re.compile(r"[ \t]*([A-Za-z0-9_-]+)[ \t]*=[ \t]*")
 # tomllib takes minutes for one key of 100,000 parts; no setting has more than a few.
 _DEEP_KEY = re.compile(r"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){32}""")
-_MOST_LINES = 100
+_MAX_VALUE_LINES = 100
 """Lines that one value may take."""
-_TRIES = 20
+_MAX_TRIED_LINES = 20
 """Lines that look like assignments and may be the text of a value instead."""
 
 Table = tuple[str, ...]
 
 
-def with_wanted_toml(text: str, wanted: dict[str, Any]) -> str:
+def merge_toml(text: str, wanted: dict[str, Any]) -> str:
     """The text with what is wanted in it. Broken where it is no TOML; Misfit where no way is found."""
-    intended = merged(parsed(text), wanted)
+    intended = merge_value(parse_toml(text), wanted)
     for table, values in _tables(wanted):
         text = _with_table(text, table, values)
-    if not same(parsed(text), intended):
-        raise Misfit("it cannot be changed without touching what else is in it")
+    if not is_same_json(parse_toml(text), intended):
+        raise CannotMerge("it cannot be changed without touching what else is in it")
     return text
 
 
-def parsed(text: str) -> dict[str, Any]:
+def parse_toml(text: str) -> dict[str, Any]:
     """What a text says; Broken where it is no TOML."""
     if _DEEP_KEY.search(text):
-        raise Broken("a name of more than 32 parts")
+        raise ConfigSyntaxError("a name of more than 32 parts")
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Broken(f"not TOML: {str(error)[:200]}") from None
+        raise ConfigSyntaxError(f"not TOML: {str(error)[:200]}") from None
 
 
 def _tables(wanted: Any, path: Table = ()) -> Iterator[tuple[Table, dict[str, Any]]]:
     """The tables that have values, each with its own."""
-    values: dict[str, Any] = wanted.entry if isinstance(wanted, Server) else wanted
-    own = {key: value for key, value in values.items() if not isinstance(value, dict | Server)}
+    values: dict[str, Any] = wanted.entry if isinstance(wanted, ServerEntry) else wanted
+    own = {key: value for key, value in values.items() if not isinstance(value, dict | ServerEntry)}
     if own:
         yield path, own
     for key, value in values.items():
@@ -55,19 +55,19 @@ def _tables(wanted: Any, path: Table = ()) -> Iterator[tuple[Table, dict[str, An
 
 
 def _with_table(text: str, table: Table, values: dict[str, Any]) -> str:
-    before = parsed(text)
-    intended = merged(before, _nested(table, values))
-    if same(before, intended):
+    before = parse_toml(text)
+    intended = merge_value(before, _nested(table, values))
+    if is_same_json(before, intended):
         return text
     there = reduce(lambda inside, name: inside[name], table, intended)
     for candidate in _candidates(text, table, {key: there[key] for key in values}):
         try:
-            if same(tomllib.loads(candidate), intended):
+            if is_same_json(tomllib.loads(candidate), intended):
                 return candidate
         except (ValueError, RecursionError):
             continue
     name = ".".join((*table, *values)) if len(values) == 1 else ".".join(table)
-    raise Misfit(f"its {name} is written in a way that cannot be changed in place")
+    raise CannotMerge(f"its {name} is written in a way that cannot be changed in place")
 
 
 def _candidates(text: str, table: Table, values: dict[str, Any]) -> Iterator[str]:
@@ -79,11 +79,11 @@ def _candidates(text: str, table: Table, values: dict[str, Any]) -> Iterator[str
     if not left:
         yield exchanged
         return
-    lines = "".join(f"{key} = {on_one_line(value)}\n" for key, value in left.items())
+    lines = "".join(f"{key} = {render_inline(value)}\n" for key, value in left.items())
     if table:
         yield _under_header(exchanged, table, lines)
         yield _at_the_end(exchanged, table, lines)
-    dotted = "".join(f"{'.'.join((*table, key))} = {on_one_line(value)}\n" for key, value in left.items())
+    dotted = "".join(f"{'.'.join((*table, key))} = {render_inline(value)}\n" for key, value in left.items())
     yield _before_tables(exchanged, dotted)
 
 
@@ -92,7 +92,7 @@ def _exchanged(text: str, table: Table, key: str, value: Any) -> str | None:
     for at, here, name in _assignments(text):
         if (*here, name) == (*table, key):
             end = _end_of_value(text, at)
-            return None if end is None else f"{text[:at]}{on_one_line(value)}{text[end:]}"
+            return None if end is None else f"{text[:at]}{render_inline(value)}{text[end:]}"
     return None
 
 
@@ -110,7 +110,7 @@ def _assignments(text: str) -> Iterator[tuple[int, Table, str]]:
 def _end_of_value(text: str, start: int) -> int | None:
     """Where the value ends that begins here: with the first line that makes it one, without the comment there."""
     end = start
-    for _ in range(_MOST_LINES):
+    for _ in range(_MAX_VALUE_LINES):
         end = text.find("\n", end + 1)
         end = len(text) if end < 0 else end
         whole = text[start:end]
@@ -128,7 +128,7 @@ def _without_comment(whole: str, value: dict[str, Any]) -> int:
     """How long the value is without what follows it on its last line."""
     for mark in re.finditer(r"[ \t]*#|[ \t\r]*\Z", whole):
         try:
-            if same(tomllib.loads(f"x = {whole[: mark.start()]}\n"), value):
+            if is_same_json(tomllib.loads(f"x = {whole[: mark.start()]}\n"), value):
                 return mark.start()
         except ValueError:
             continue
@@ -156,7 +156,7 @@ def _before_tables(text: str, lines: str) -> str:
     """Behind the last value that is in no table; where there is none, before the first table and what is said of it."""
     at = 0
     starts = [start for start, table, _ in _assignments(text) if not table]
-    for start in reversed(starts[-_TRIES:]):
+    for start in reversed(starts[-_MAX_TRIED_LINES:]):
         if (end := _end_of_value(text, start)) is not None:
             newline = text.find("\n", end)
             at = len(text) if newline < 0 else newline + 1

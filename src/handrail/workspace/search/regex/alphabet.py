@@ -7,7 +7,7 @@ import re
 from itertools import groupby
 
 from handrail.workspace.search.regex.characters import Test, is_word
-from handrail.workspace.search.regex.reader import BeyondError
+from handrail.workspace.search.regex.reader import UnsupportedPatternError
 from handrail.workspace.search.regex.tree import Characters
 
 _ASCII = frozenset(map(chr, range(128))) - {"\r", "\n"}
@@ -15,7 +15,7 @@ NO_CHARACTER = "\udc80-\udcff"
 """What stands for a byte that is no UTF-8."""
 _NEVER = "\r\n\udc80\udcff"
 """What no set has: the ends of lines, and either end of what is no character."""
-_MOST_MEMBERS = 1_000_000
+_MAX_MEMBERS = 1_000_000
 """Of all sets together: some tens of megabytes."""
 
 
@@ -50,8 +50,8 @@ class Alphabet:
         if known is None:
             known = self._same[members] = members
             self.held += len(members)
-            if self.held > _MOST_MEMBERS:
-                raise BeyondError("so many sets over so many characters")
+            if self.held > _MAX_MEMBERS:
+                raise UnsupportedPatternError("so many sets over so many characters")
         return known
 
     def spelled(self, members: frozenset[str]) -> str:

@@ -40,7 +40,7 @@ _CATEGORIES = frozenset(
 )  # fmt: skip
 
 
-def everything(_: str) -> bool:
+def is_any(_: str) -> bool:
     """Any character; what is no character is never asked about."""
     return True
 
@@ -62,15 +62,15 @@ def is_space(character: str) -> bool:
     return character in _SPACE
 
 
-def posix(name: str) -> Test | None:
+def find_posix_class(name: str) -> Test | None:
     """`[:name:]`, which is about ASCII only."""
     ends = _POSIX.get(name)
     if ends is None:
         return None
-    return union([span(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True)])
+    return join_tests([build_range(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True)])
 
 
-def category(name: str) -> Test | None:
+def find_category(name: str) -> Test | None:
     """`\\p{Lu}` and its like; None for properties that Python has no tables of."""
     if name not in _CATEGORIES:
         return None
@@ -85,28 +85,28 @@ def is_doubtful(character: str) -> bool:
     return version > _TABLES and _within(ord(character), _NEWER)
 
 
-def negated(test: Test) -> Test:
+def negate(test: Test) -> Test:
     """All others."""
     return lambda character: not test(character)
 
 
-def span(low: str, high: str) -> Test:
+def build_range(low: str, high: str) -> Test:
     """From one to another."""
     return lambda character: low <= character <= high
 
 
-def union(tests: list[Test]) -> Test:
+def join_tests(tests: list[Test]) -> Test:
     """Those in any of them."""
     return lambda character: any(test(character) for test in tests)
 
 
-def in_any_case(test: Test) -> Test:
+def ignore_case(test: Test) -> Test:
     """Those of which some other case is in a set."""
-    return lambda character: any(map(test, cases(character)))
+    return lambda character: any(map(test, list_cases(character)))
 
 
 @lru_cache(maxsize=4096)
-def cases(character: str) -> tuple[str, ...]:
+def list_cases(character: str) -> tuple[str, ...]:
     """A character and those that differ from it by case only, as one character each."""
     if character in "kK":
         return ("k", "K", "\u212a")

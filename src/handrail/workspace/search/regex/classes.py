@@ -2,10 +2,10 @@
 
 from handrail.workspace.search.regex import characters
 from handrail.workspace.search.regex.characters import Test
-from handrail.workspace.search.regex.reader import BeyondError, BrokenError, LineBreakError, Reader
+from handrail.workspace.search.regex.reader import LineBreakError, PatternSyntaxError, Reader, UnsupportedPatternError
 
 _OPERATIONS = ("&&", "--", "~~")
-_DEEPEST = 50
+_MAX_LEVELS = 50
 
 
 def read_class(reader: Reader, *, any_case: bool) -> Test:
@@ -18,8 +18,8 @@ def read_class(reader: Reader, *, any_case: bool) -> Test:
 
 def _class(reader: Reader, any_case: bool, depth: int) -> Test:
     start = reader.place - 1
-    if depth > _DEEPEST:
-        raise BeyondError("so many sets inside each other")
+    if depth > _MAX_LEVELS:
+        raise UnsupportedPatternError("so many sets inside each other")
     negated = reader.takes("^")
     items: list[Test] = []
     while reader.takes("-"):
@@ -27,7 +27,7 @@ def _class(reader: Reader, any_case: bool, depth: int) -> Test:
     if not items and reader.takes("]"):
         items.append(_one("]"))
     test = _operations(reader, items, any_case, depth, start)
-    return characters.negated(test) if negated else test
+    return characters.negate(test) if negated else test
 
 
 def _operations(reader: Reader, items: list[Test], any_case: bool, depth: int, start: int) -> Test:
@@ -36,13 +36,13 @@ def _operations(reader: Reader, items: list[Test], any_case: bool, depth: int, s
     operation = ""
     while True:
         if reader.ended:
-            raise BrokenError("a [ is not closed by a ]", start)
+            raise PatternSyntaxError("a [ is not closed by a ]", start)
         found = next((mark for mark in _OPERATIONS if reader.takes(mark)), None)
         if found is None and not reader.takes("]"):
             items.append(_item(reader, any_case, depth, start))
             continue
-        right = characters.union(items)
-        right = characters.in_any_case(right) if any_case else right
+        right = characters.join_tests(items)
+        right = characters.ignore_case(right) if any_case else right
         left = right if left is None else _combined(operation, left, right)
         if found is None:
             return left
@@ -62,16 +62,16 @@ def _item(reader: Reader, any_case: bool, depth: int, start: int) -> Test:
         return _posix(reader, any_case) or _class(reader, any_case, depth + 1)
     first = _single(reader, any_case)
     if reader.ended:
-        raise BrokenError("a [ is not closed by a ]", start)
+        raise PatternSyntaxError("a [ is not closed by a ]", start)
     if reader.peek() != "-" or reader.peek(1) in {"]", "-"}:
         return _one(first) if isinstance(first, str) else first
     reader.skip(1)
     last = _single(reader, any_case)
     if not isinstance(first, str) or not isinstance(last, str):
-        raise BrokenError("a range in [ ] needs a character at either end", reader.place)
+        raise PatternSyntaxError("a range in [ ] needs a character at either end", reader.place)
     if last < first:
-        raise BrokenError("a range in [ ] is the wrong way round", reader.place)
-    return characters.span(first, last)
+        raise PatternSyntaxError("a range in [ ] is the wrong way round", reader.place)
+    return characters.build_range(first, last)
 
 
 def _single(reader: Reader, any_case: bool) -> str | Test:
@@ -80,7 +80,7 @@ def _single(reader: Reader, any_case: bool) -> str | Test:
         reader.asks_tables |= any_case and not character.isascii()
         return character
     if reader.peek() in {"b", "B", "A", "z", "<", ">"}:
-        raise BrokenError("a place between characters cannot stand in [ ]", reader.place)
+        raise PatternSyntaxError("a place between characters cannot stand in [ ]", reader.place)
     found = reader.escape(any_case=any_case)
     reader.asks_tables |= any_case and isinstance(found, str) and not found.isascii()
     return found
@@ -89,12 +89,12 @@ def _single(reader: Reader, any_case: bool) -> str | Test:
 def _posix(reader: Reader, any_case: bool) -> Test | None:
     """`[:alpha:]`; without a name that is known it is a set inside the set."""
     name = reader.ahead(":", ":]")
-    test = characters.posix((name or "").removeprefix("^"))
+    test = characters.find_posix_class((name or "").removeprefix("^"))
     if name is None or test is None:
         return None
     reader.skip(len(name) + 3)
-    test = characters.in_any_case(test) if any_case else test
-    return characters.negated(test) if name.startswith("^") else test
+    test = characters.ignore_case(test) if any_case else test
+    return characters.negate(test) if name.startswith("^") else test
 
 
 def _one(character: str) -> Test:

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 import msgspec
 
 from handrail.workspace.search.regex.alphabet import Alphabet
-from handrail.workspace.search.regex.tree import At, Characters, Choice, Node, Repeat, Sequence
+from handrail.workspace.search.regex.tree import Alternation, Characters, Concatenation, Node, PositionTest, Repeat
 
-_BUDGET = 10**7
+_MAX_STEPS = 10**7
 """Steps that Python may take before it is asked whether to stop: some ten milliseconds."""
-_PLAIN_BUDGET = 2 * 10**9
+_MAX_PLAIN_STEPS = 2 * 10**9
 """The same for one line and an expression without endless repetitions, over which `re` is at its fastest."""
-_MOST_WAYS = 64
-_LONG = 32
+_MAX_WAYS = 64
+_MAX_FINITE_COPIES = 32
 """Copies from which on a repetition counts as endless."""
-_SHORT = 64
+_SHORT_PART_CHARS = 64
 """Characters of the parts that are not endless that go without saying."""
 _MANY = 8
 """So many times the longest line are looked at together, to see whether all are short."""
-_STRETCH = 1 << 16
+_MAX_STRETCH_CHARS = 1 << 16
 """Characters that are searched at once at most: each may be a match, and those are held."""
 
 
@@ -29,11 +29,11 @@ class Limit:
 
     def __init__(self, node: Node, alphabet: Alphabet) -> None:
         effort = _effort(node, frozenset(), alphabet)
-        self.never = effort.ways > _MOST_WAYS
+        self.never = effort.ways > _MAX_WAYS
         self._power = effort.degree + 1 if effort.endless else 0
         depth = _depth(node)
         self._each = effort.ways * max(1, depth)
-        self._budget = _BUDGET // (effort.ways * max(1, depth // _SHORT))
+        self._budget = _MAX_STEPS // (effort.ways * max(1, depth // _SHORT_PART_CHARS))
         self._longest = int(self._budget ** (1 / (self._power + 1)))
         """Characters up to which any line will do."""
         reach = frozenset[str]().union(*_endless(node, alphabet))
@@ -44,7 +44,7 @@ class Limit:
         if self.never or end - start <= self._longest:
             return not self.never
         if not self._power:
-            return (end - start) * self._each <= _PLAIN_BUDGET
+            return (end - start) * self._each <= _MAX_PLAIN_STEPS
         reach = max((match.end() - match.start() for match in self._runs.finditer(text, start, end)), default=1)
         return (end - start) * reach**self._power <= self._budget
 
@@ -62,7 +62,7 @@ class Limit:
 
     def _end(self, text: str, start: int) -> int:
         """Where a stretch ends for which the budget is enough; its start where there is none."""
-        end = _whole_lines(text, start, min(_MANY * self._longest, _STRETCH))
+        end = _whole_lines(text, start, min(_MANY * self._longest, _MAX_STRETCH_CHARS))
         if end - start <= self._longest:
             return end
         longest_line = max(map(len, text[start:end].split("\n")))
@@ -81,11 +81,11 @@ def _depth(node: Node) -> int:
     match node:
         case Characters():
             return 1
-        case At():
+        case PositionTest():
             return 0
-        case Sequence(parts):
+        case Concatenation(parts):
             return sum(map(_depth, parts))
-        case Choice(ways):
+        case Alternation(ways):
             return max(map(_depth, ways))
         case Repeat(body, least, most, _):
             return _depth(body) * max(1, least if most is None else most)
@@ -94,13 +94,13 @@ def _depth(node: Node) -> int:
 def _endless(node: Node, alphabet: Alphabet) -> Iterator[frozenset[str]]:
     """The characters that repetitions without an end may take in."""
     match node:
-        case Characters() | At():
+        case Characters() | PositionTest():
             return
-        case Sequence(parts) | Choice(parts):
+        case Concatenation(parts) | Alternation(parts):
             for part in parts:
                 yield from _endless(part, alphabet)
         case Repeat(body, least, most, _):
-            if most is None or most - least > _LONG:
+            if most is None or most - least > _MAX_FINITE_COPIES:
                 yield from _all(body, alphabet)
             else:
                 yield from _endless(body, alphabet)
@@ -110,9 +110,9 @@ def _all(node: Node, alphabet: Alphabet) -> Iterator[frozenset[str]]:
     match node:
         case Characters():
             yield alphabet.members(node)
-        case At():
+        case PositionTest():
             return
-        case Sequence(parts) | Choice(parts):
+        case Concatenation(parts) | Alternation(parts):
             for part in parts:
                 yield from _all(part, alphabet)
         case Repeat(body, _, _, _):
@@ -130,17 +130,17 @@ class _Effort(msgspec.Struct, frozen=True):
         return _Effort(self.ways * other.ways, self.degree + other.degree, self.endless or other.endless)
 
 
-_TOO_MUCH = _Effort(_MOST_WAYS + 1, 0, True)
+_TOO_MUCH = _Effort(_MAX_WAYS + 1, 0, True)
 
 
 def _effort(node: Node, following: frozenset[str], alphabet: Alphabet) -> _Effort:
     """`following`: the characters that may come after it; if there are none, nothing has to come."""
     match node:
-        case Characters() | At():
+        case Characters() | PositionTest():
             return _Effort()
-        case Sequence(parts):
+        case Concatenation(parts):
             return _of_sequence(parts, following, alphabet)
-        case Choice(ways):
+        case Alternation(ways):
             return _of_choice(ways, following, alphabet)
         case Repeat():
             return _of_repeat(node, following, alphabet)
@@ -177,7 +177,7 @@ def _of_repeat(node: Repeat, following: frozenset[str], alphabet: Alphabet) -> _
     # More than one way through the body, many times over, is what takes forever.
     if inner.degree or inner.ways > 1:
         return _TOO_MUCH
-    endless = node.most is None or node.most - node.least > _LONG
+    endless = node.most is None or node.most - node.least > _MAX_FINITE_COPIES
     if endless:
         return _Effort(1, 0 if clear else 1, True)
     return _Effort(1 if clear else 1 + (node.most or 0) - node.least, 0, inner.endless)
@@ -188,15 +188,15 @@ def _first(node: Node, alphabet: Alphabet) -> tuple[frozenset[str], bool]:
     match node:
         case Characters():
             return alphabet.members(node), False
-        case At():
+        case PositionTest():
             return frozenset(), True
-        case Choice(ways):
+        case Alternation(ways):
             found = [_first(way, alphabet) for way in ways]
             return frozenset[str]().union(*(starts for starts, _ in found)), any(skippable for _, skippable in found)
         case Repeat(body, least, _, _):
             starts, skippable = _first(body, alphabet)
             return starts, skippable or least == 0
-        case Sequence(parts):
+        case Concatenation(parts):
             starts: frozenset[str] = frozenset()
             for part in parts:
                 more, skippable = _first(part, alphabet)

@@ -1,10 +1,10 @@
 """Text that every match of an expression holds: where it is missing, nothing has to be tried."""
 
 from handrail.workspace.search.regex.alphabet import Alphabet
-from handrail.workspace.search.regex.tree import At, Characters, Node, Repeat, Sequence
+from handrail.workspace.search.regex.tree import Characters, Concatenation, Node, PositionTest, Repeat
 
 
-def required(node: Node, alphabet: Alphabet) -> str:
+def find_required_text(node: Node, alphabet: Alphabet) -> str:
     """The longest text that stands in every match; empty when there is none."""
     runs: list[str] = []
     last = ""
@@ -23,9 +23,9 @@ def _spelled(node: Node, alphabet: Alphabet) -> list[str | None]:
         case Characters():
             members = alphabet.members(node)
             return [next(iter(members)) if len(members) == 1 else None]
-        case At():
+        case PositionTest():
             return []
-        case Sequence(parts):
+        case Concatenation(parts):
             return [character for part in parts for character in _spelled(part, alphabet)]
         case Repeat(body, least, most, _) if least > 0:
             once = _spelled(body, alphabet)

@@ -3,18 +3,18 @@
 import time
 from collections.abc import Callable
 
-_GRACE = 0.05
+_GRACE_SECONDS = 0.05
 """Seconds."""
 _A_CHARACTER = 3e-6
 """Seconds: about as long as following all ways at once takes."""
 
 
-class Patience:
+class TimeBudget:
     """Lasts while `re` is faster than following all ways at once would be."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
-        self._left = _GRACE
+        self._left = _GRACE_SECONDS
         self._began = 0.0
 
     @property

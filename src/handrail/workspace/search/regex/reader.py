@@ -9,7 +9,7 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 _LENGTHS = {"x": 2, "u": 4, "U": 8}
 
 
-class BrokenError(Exception):
+class PatternSyntaxError(Exception):
     """Rust refuses the expression too: what is wrong, and at which of its characters."""
 
     def __init__(self, reason: str, place: int) -> None:
@@ -17,7 +17,7 @@ class BrokenError(Exception):
         self.reason, self.place = reason, place
 
 
-class BeyondError(Exception):
+class UnsupportedPatternError(Exception):
     """Rust may know what it means, we do not: which construct it is."""
 
 
@@ -53,7 +53,7 @@ class Reader:
     def next(self) -> str:
         """The next character."""
         if self.ended:
-            raise BrokenError("it ends too early", self.place)
+            raise PatternSyntaxError("it ends too early", self.place)
         self._at += 1
         return self._text[self._at - 1]
 
@@ -95,7 +95,7 @@ class Reader:
             digits += self.next()
         self.spaces()
         if not digits or len(digits) > 9:
-            raise BrokenError("a repetition { needs a number", self.place)
+            raise PatternSyntaxError("a repetition { needs a number", self.place)
         return int(digits)
 
     def group_name(self) -> None:
@@ -104,14 +104,14 @@ class Reader:
         while (character := self.next()) != ">":
             name += character
         if not name:
-            raise BrokenError("a group's name is empty", start)
+            raise PatternSyntaxError("a group's name is empty", start)
         if not name.isascii() or name[0].isdigit() or not all(c.isalnum() or c in "_.[]" for c in name):
-            raise BrokenError("a group's name is not valid", start)
+            raise PatternSyntaxError("a group's name is not valid", start)
         self._named(name, start)
 
     def _named(self, name: str, start: int) -> None:
         if self._text.count(f"<{name}>", 0, self._at) > 1:
-            raise BrokenError("two groups have one name", start)
+            raise PatternSyntaxError("two groups have one name", start)
 
     def escape(self, *, any_case: bool) -> str | Test:
         """What a backslash and the characters behind it mean: one character, or a set."""
@@ -124,13 +124,13 @@ class Reader:
         if letter.lower() in _SETS:
             self.asks_tables |= letter not in "sS"
             test = _SETS[letter.lower()]
-            return test if letter.islower() else characters.negated(test)
+            return test if letter.islower() else characters.negate(test)
         if letter in "pP":
             return self._property(any_case=any_case, negated=letter == "P")
         if letter.isdigit():
-            raise BrokenError("back-references are not supported", start)
+            raise PatternSyntaxError("back-references are not supported", start)
         if not letter.isascii() or letter.isalnum() or letter in "<>":
-            raise BrokenError(f"\\{letter} is no escape", start)
+            raise PatternSyntaxError(f"\\{letter} is no escape", start)
         return letter
 
     def _code(self, length: int) -> str:
@@ -142,18 +142,18 @@ class Reader:
         else:
             digits = "".join(self.next() for _ in range(length))
         if not digits or set(digits) - _HEX:
-            raise BrokenError("a character's number has to be hexadecimal", start)
+            raise PatternSyntaxError("a character's number has to be hexadecimal", start)
         code = int(digits, 16)
         if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-            raise BrokenError("there is no character of that number", start)
+            raise PatternSyntaxError("there is no character of that number", start)
         return chr(code)
 
     def _property(self, *, any_case: bool, negated: bool) -> Test:
         name = self.ahead("{", "}")
         self.skip(1 if name is None else len(name) + 2)
-        test = characters.category(self._text[self._at - 1] if name is None else name)
+        test = characters.find_category(self._text[self._at - 1] if name is None else name)
         if test is None:
-            raise BeyondError("\\p with this property")
+            raise UnsupportedPatternError("\\p with this property")
         self.asks_tables = True
-        test = characters.in_any_case(test) if any_case else test
-        return characters.negated(test) if negated else test
+        test = characters.ignore_case(test) if any_case else test
+        return characters.negate(test) if negated else test

@@ -8,13 +8,21 @@ from typing import Literal
 
 from handrail.workspace.search.regex.alphabet import Alphabet
 from handrail.workspace.search.regex.places import is_at
-from handrail.workspace.search.regex.reader import BeyondError
-from handrail.workspace.search.regex.tree import At, Characters, Choice, Node, Position, Repeat, Sequence
+from handrail.workspace.search.regex.reader import UnsupportedPatternError
+from handrail.workspace.search.regex.tree import (
+    Alternation,
+    Characters,
+    Concatenation,
+    Node,
+    Position,
+    PositionTest,
+    Repeat,
+)
 
-_MOST_INSTRUCTIONS = 5_000
-_MOST_STEPS = 20_000_000
+_MAX_INSTRUCTIONS = 5_000
+_MAX_LINE_STEPS = 20_000_000
 """For one line: some seconds."""
-_BETWEEN_QUESTIONS = 20_000
+_STEPS_BETWEEN_QUESTIONS = 20_000
 """Steps after which it is asked whether to stop: some milliseconds."""
 
 _Step = tuple[Literal["one"], frozenset[str]] | tuple[Literal["at"], Position] | tuple[Literal["or"], int, int]
@@ -25,7 +33,7 @@ class StoppedError(Exception):
     """The search is to end."""
 
 
-class Work:
+class StepBudget:
     """The steps that were taken over one line: bounded, whatever the expression and the line are."""
 
     def __init__(self, stop: Callable[[], bool]) -> None:
@@ -36,13 +44,13 @@ class Work:
     def take(self, steps: int) -> None:
         """Counts steps; StoppedError when the search is to end, BeyondError when they are too many."""
         self.steps += steps
-        if self.steps - self._asked < _BETWEEN_QUESTIONS:
+        if self.steps - self._asked < _STEPS_BETWEEN_QUESTIONS:
             return
         self._asked = self.steps
         if self._stop():
             raise StoppedError
-        if self.steps > _MOST_STEPS:
-            raise BeyondError("an expression of so many ways on so long a line")
+        if self.steps > _MAX_LINE_STEPS:
+            raise UnsupportedPatternError("an expression of so many ways on so long a line")
 
 
 class _Ways:
@@ -56,7 +64,7 @@ class _Ways:
         """The other steps that were gone through on the way: whoever comes there next finds nothing new."""
 
 
-class Threads:
+class NfaProgram:
     """A program for the ways through an expression, the preferred ones first."""
 
     def __init__(self, node: Node, alphabet: Alphabet) -> None:
@@ -70,7 +78,7 @@ class Threads:
         """How many steps each character may take."""
         return len(self._program)
 
-    def search(self, text: str, position: int, end: int, work: Work) -> tuple[int, int] | None:
+    def search(self, text: str, position: int, end: int, work: StepBudget) -> tuple[int, int] | None:
         """The first match in a line from a position on; the line ends at `end`."""
         found: tuple[int, int] | None = None
         ways = _Ways()
@@ -116,17 +124,17 @@ class Threads:
                 waiting.append(place + 1)
 
     def _compile(self, node: Node) -> None:
-        if len(self._program) > _MOST_INSTRUCTIONS:
-            raise BeyondError("so large an expression")
+        if len(self._program) > _MAX_INSTRUCTIONS:
+            raise UnsupportedPatternError("so large an expression")
         match node:
             case Characters():
                 self._program.append(("one", self._alphabet.members(node)))
-            case At(position):
+            case PositionTest(position):
                 self._program.append(("at", position))
-            case Sequence(parts):
+            case Concatenation(parts):
                 for part in parts:
                     self._compile(part)
-            case Choice(ways):
+            case Alternation(ways):
                 self._choice(ways)
             case Repeat():
                 self._repeat(node)

@@ -5,26 +5,26 @@ one that comes first when alternatives are tried in order.
 """
 
 from handrail.workspace.search.regex.alphabet import NO_CHARACTER, Alphabet
-from handrail.workspace.search.regex.tree import At, Characters, Choice, Node, Repeat, Sequence
+from handrail.workspace.search.regex.tree import Alternation, Characters, Concatenation, Node, PositionTest, Repeat
 
 
-def translated(node: Node, alphabet: Alphabet) -> str:
+def translate_pattern(node: Node, alphabet: Alphabet) -> str:
     """The same expression for Python's `re`, for texts of many lines in this alphabet."""
     match node:
         case Characters():
             return alphabet.spelled(alphabet.members(node))
-        case At():
+        case PositionTest():
             return _place(node, alphabet)
-        case Sequence(parts):
-            return "".join(translated(part, alphabet) for part in parts)
-        case Choice(ways):
-            return f"(?:{'|'.join(translated(way, alphabet) for way in ways)})"
+        case Concatenation(parts):
+            return "".join(translate_pattern(part, alphabet) for part in parts)
+        case Alternation(ways):
+            return f"(?:{'|'.join(translate_pattern(way, alphabet) for way in ways)})"
         case Repeat(body, least, most, greedy):
             counts = f"{{{least},{'' if most is None else most}}}{'' if greedy else '?'}"
-            return f"(?:{translated(body, alphabet)}){counts}"
+            return f"(?:{translate_pattern(body, alphabet)}){counts}"
 
 
-def _place(node: At, alphabet: Alphabet) -> str:
+def _place(node: PositionTest, alphabet: Alphabet) -> str:
     """A carriage return ends a line as a newline does, and both together only once."""
     word = alphabet.words()
     match node.position:

@@ -17,19 +17,19 @@ class Characters(msgspec.Struct, frozen=True):
     """Whether it is every character."""
 
 
-class At(msgspec.Struct, frozen=True):
+class PositionTest(msgspec.Struct, frozen=True):
     """A place between characters."""
 
     position: Position
 
 
-class Sequence(msgspec.Struct, frozen=True):
+class Concatenation(msgspec.Struct, frozen=True):
     """One after the other; none is the empty text."""
 
     parts: tuple["Node", ...] = ()
 
 
-class Choice(msgspec.Struct, frozen=True):
+class Alternation(msgspec.Struct, frozen=True):
     """The first that leads to a match."""
 
     ways: tuple["Node", ...]
@@ -44,7 +44,7 @@ class Repeat(msgspec.Struct, frozen=True):
     greedy: bool
 
 
-Node = Characters | At | Sequence | Choice | Repeat
+Node = Characters | PositionTest | Concatenation | Alternation | Repeat
 
 
 def can_be_empty(node: Node, *, places: bool = True) -> bool:
@@ -52,39 +52,39 @@ def can_be_empty(node: Node, *, places: bool = True) -> bool:
     match node:
         case Characters():
             return False
-        case At():
+        case PositionTest():
             return places
-        case Sequence(parts):
+        case Concatenation(parts):
             return all(can_be_empty(part, places=places) for part in parts)
-        case Choice(ways):
+        case Alternation(ways):
             return any(can_be_empty(way, places=places) for way in ways)
         case Repeat(body, least, _, _):
             return least == 0 or can_be_empty(body, places=places)
 
 
-def sets_in(node: Node) -> int:
+def count_sets(node: Node) -> int:
     """How many sets of characters it has."""
     match node:
         case Characters():
             return 1
-        case At():
+        case PositionTest():
             return 0
-        case Sequence(parts) | Choice(parts):
-            return sum(map(sets_in, parts))
+        case Concatenation(parts) | Alternation(parts):
+            return sum(map(count_sets, parts))
         case Repeat(body, _, _, _):
-            return sets_in(body)
+            return count_sets(body)
 
 
-def asks_words(node: Node) -> bool:
+def has_word_edges(node: Node) -> bool:
     """Whether the edges of words matter."""
     match node:
         case Characters():
             return False
-        case At(position):
+        case PositionTest(position):
             return position not in {"line start", "line end"}
-        case Sequence(parts):
-            return any(map(asks_words, parts))
-        case Choice(ways):
-            return any(map(asks_words, ways))
+        case Concatenation(parts):
+            return any(map(has_word_edges, parts))
+        case Alternation(ways):
+            return any(map(has_word_edges, ways))
         case Repeat(body, _, _, _):
-            return asks_words(body)
+            return has_word_edges(body)

@@ -1,0 +1,169 @@
+"""Formats text for people and models: escapes, widths, truncation, durations."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+_MAX_MARKS_PER_LETTER = 4
+_WRAP_LOOKBACK_CHARACTERS = 20
+_AGE_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+_EMOJI = "([\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff]\ufe0f)"
+"""A sign and the selector that makes it an emoji. The selector has a visible effect only after such a sign."""
+_ODD_SPACES = "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""Not printable for Python. They are escaped only if every character counts."""
+_SELECTORS = "".join(map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))) + "\u180b\u180c\u180d\u180f"
+_INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800\U00016fe4\U0001d159" + _SELECTORS)
+"""Printable for Python, but a terminal shows nothing."""
+
+
+def truncate(text: str, most: int) -> str:
+    """The text, or its first `most - 1` characters and an ellipsis."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def quote_text(text: str, most: int = 80) -> str:
+    """The repr of a text, truncated before it is escaped."""
+    return repr(truncate(text, most))
+
+
+def escape_unprintable(text: str) -> str:
+    """The text on one line: unprintable characters become Python escapes, such as `\\x1b`."""
+    return text if text.isprintable() else "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def escape_control(text: str) -> str:
+    """The text with JSON escapes for every character that controls a terminal or is invisible."""
+    if "\ufe0f" not in text:
+        return _escape_piece(text)
+    pieces = re.split(_EMOJI, text)  # every second piece is an emoji
+    return "".join(piece if at % 2 else _escape_piece(piece) for at, piece in enumerate(pieces))
+
+
+def list_escaped_chars(text: str) -> tuple[str, ...]:
+    """The escapes that `escape_control` puts into the text, each once."""
+    pieces = zip(text, _escape_surplus_marks(text), strict=True)
+    return tuple(dict.fromkeys(shown for char, piece in pieces if (shown := escape_control(piece)) != char))
+
+
+def escape_exact(line: str) -> str:
+    """One line in which every character counts: also escapes tabs, unusual spaces and spaces at the end."""
+    end = line.rstrip(" ")
+    shown = "".join(escape_char(char) if char == "\t" or char in _ODD_SPACES else char for char in _escape_piece(end))
+    return shown + escape_char(" ") * (len(line) - len(end))
+
+
+def escape_exact_line(text: str) -> str:
+    """Several lines as one, each escaped by `escape_exact`."""
+    return "\\n".join(map(escape_exact, text.split("\n")))
+
+
+def to_one_line(text: str) -> str:
+    """The text on one line, escaped by `escape_control`. A tab becomes a space."""
+    return escape_control(text).replace("\n", "\\n").replace("\t", " ")
+
+
+def escape_char(char: str) -> str:
+    """The JSON escape of a character, such as `\\u001b`."""
+    pairs = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{pairs[at]:02x}{pairs[at + 1]:02x}" for at in range(0, len(pairs), 2))
+
+
+def measure_width(text: str) -> int:
+    """The number of columns that a text without tabs takes on a terminal."""
+    return len(text) if text.isascii() else sum(map(_measure_char, text))
+
+
+def wrap(text: str, width: int | None, indent: str = "") -> Iterator[str]:
+    """The whole text in rows of at most `width` columns. Rows after the first are indented."""
+    before, room = "", max(1, width or len(text) * 2)
+    while text:
+        end = _count_fitting(text, room)
+        if end < len(text):
+            blank = text.rfind(" ", max(1, end - _WRAP_LOOKBACK_CHARACTERS), end)
+            end = end if blank < 0 else blank + 1
+        yield before + text[:end]
+        text = text[end:]
+        if not before and width is not None and measure_width(indent) < width // 2:
+            before, room = indent, max(1, width - measure_width(indent))
+
+
+def truncate_to_width(text: str, width: int, end: str = "…") -> str:
+    """The text, or its beginning and `end`, in at most `width` columns."""
+    if measure_width(text) <= width:
+        return text
+    return text[: _count_fitting(text, max(1, width - measure_width(end)))] + end
+
+
+def pad(text: str, width: int) -> str:
+    """The text with spaces up to a width in columns."""
+    return text + " " * max(0, width - measure_width(text))
+
+
+def format_duration(milliseconds: float) -> str:
+    """A duration: `0.05 s`, `1.2 s`, `2 min 3 s`."""
+    seconds = milliseconds / 1000
+    if seconds < 0.1:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def format_age(age: "timedelta") -> str:
+    """An age in its largest unit: `7 s`, `5 min`, `2 h`, `3 d`. A negative age is `0 s`."""
+    seconds = max(0, int(age.total_seconds()))
+    for size, unit in _AGE_UNITS:
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def _escape_piece(text: str) -> str:
+    shown = text.translate(_ESCAPES)
+    return shown if shown.isascii() or not any(map(_is_mark, set(shown))) else "".join(_escape_surplus_marks(shown))
+
+
+def _escape_surplus_marks(text: str) -> Iterator[str]:
+    """Each character. Marks that no language piles onto one letter would cover other lines, so they are escaped."""
+    marks = 0
+    for char in text:
+        marks = marks + 1 if _is_mark(char) else 0
+        yield char if marks <= _MAX_MARKS_PER_LETTER else escape_char(char)
+
+
+def _count_fitting(text: str, width: int) -> int:
+    """The number of characters that fit into a width. At least one, so that `wrap` ends."""
+    if text.isascii():
+        return min(len(text), width)
+    used = 0
+    for count, char in enumerate(text):
+        used += _measure_char(char)
+        if used > width:
+            return max(1, count)
+    return len(text)
+
+
+def _measure_char(char: str) -> int:
+    if _is_mark(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def _is_mark(char: str) -> bool:
+    """Whether a terminal draws it onto the character before it."""
+    return bool(unicodedata.combining(char)) or unicodedata.category(char) in {"Mn", "Me"}
+
+
+class _EscapeTable(dict[int, str]):
+    """A table for `str.translate` that fills itself."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        harmless = (char.isprintable() and char not in _INVISIBLE) or char in "\n\t" or char in _ODD_SPACES
+        self[code] = shown = char if harmless else escape_char(char)
+        return shown
+
+
+_ESCAPES = _EscapeTable()
