@@ -36,7 +36,7 @@ class DiffBlock(msgspec.Struct, frozen=True):
 
 def build_whole_block(before: str, after: str) -> DiffBlock:
     """Two texts of which nothing is known."""
-    old, new = _lines(before), _lines(after)
+    old, new = _split_lines(before), _split_lines(after)
     return DiffBlock(old, new, 0, 0, [LineChange(0, len(old), 0, len(new))])
 
 
@@ -58,15 +58,15 @@ def _fill(block: DiffBlock, before: str, start: int, end: int, replacements: Seq
     """Takes the lines apart, those that nobody touches and those with what is replaced."""
     old, new = block.old, block.new
     for low, high, parts in _together(before, replacements):
-        same = _lines(before[start:low])
+        same = _split_lines(before[start:low])
         old += same
         new += same
         a, c = len(old), len(new)
-        old += _lines(before[low:high])
-        new += _lines(apply_replacements(before, parts, low, high))
+        old += _split_lines(before[low:high])
+        new += _split_lines(apply_replacements(before, parts, low, high))
         block.changed.append(LineChange(a, len(old), c, len(new)))
         start = high
-    same = _lines(before[start:end])
+    same = _split_lines(before[start:end])
     old += same
     new += same
 
@@ -97,7 +97,7 @@ def _together(
         first = last
 
 
-def _lines(text: str) -> list[str]:
+def _split_lines(text: str) -> list[str]:
     lines = text.split("\n")
     last = lines.pop()
     lines = [f"{line}\n" for line in lines]

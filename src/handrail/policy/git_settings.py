@@ -9,30 +9,30 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _HEADER = re.compile(r'\[([A-Za-z0-9-]+)(?: "([^"\\]*)")?\]')
-_SETTING = re.compile(r"[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*?)[ \t]*)?")
+_SETTING_LINE = re.compile(r"[ \t]*([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*?)[ \t]*)?")
 _EMPTY = re.compile(r"[ \t]*(?:[#;].*)?")
 _STRANGE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ufeff]|\\\n|\\\Z")
 _ANY = r".*"
-_BOOLEAN = r"true|false"
+_BOOLEAN_VALUE = r"true|false"
 _NAME = r"\w[\w.+@-]*"
 _BRANCH = rf"{_NAME}(?:/{_NAME})*"
-_HARMLESS = {
+_HARMLESS_SETTINGS = {
     name: re.compile(values)
     for name, values in {
         "core.repositoryformatversion": "0",  # from 1 on there are extensions
-        "core.filemode": _BOOLEAN,
+        "core.filemode": _BOOLEAN_VALUE,
         "core.bare": "false",
-        "core.logallrefupdates": _BOOLEAN,
-        "core.ignorecase": _BOOLEAN,
-        "core.precomposeunicode": _BOOLEAN,
-        "core.symlinks": _BOOLEAN,
+        "core.logallrefupdates": _BOOLEAN_VALUE,
+        "core.ignorecase": _BOOLEAN_VALUE,
+        "core.precomposeunicode": _BOOLEAN_VALUE,
+        "core.symlinks": _BOOLEAN_VALUE,
         "user.name": _ANY,
         "user.email": _ANY,
         "branch.*.remote": rf"{_NAME}|\.",  # a URL could stand there
         "branch.*.merge": rf"refs/heads/{_BRANCH}",
-        "branch.*.rebase": _BOOLEAN,
-        "pull.rebase": _BOOLEAN,
-        "pull.ff": rf"{_BOOLEAN}|only",
+        "branch.*.rebase": _BOOLEAN_VALUE,
+        "pull.rebase": _BOOLEAN_VALUE,
+        "pull.ff": rf"{_BOOLEAN_VALUE}|only",
     }.items()
 }
 _OF_A_CLONE = {
@@ -68,7 +68,7 @@ def find_unsafe_git_settings(text: str, *, clone: bool = False) -> tuple[UnsafeG
     found: list[UnsafeGitSetting] = []
     section = None
     for line in text.split("\n"):
-        header, setting = _HEADER.fullmatch(line), _SETTING.fullmatch(line)
+        header, setting = _HEADER.fullmatch(line), _SETTING_LINE.fullmatch(line)
         if header:
             section = header.groups()
         elif setting and section:
@@ -108,6 +108,6 @@ def disable_drivers(text: str) -> tuple[tuple[str, str], ...]:
 
 def _judged(section: str, part: str | None, key: str, value: str | None, *, clone: bool) -> Iterator[UnsafeGitSetting]:
     general = f"{section}.*.{key}" if part is not None else f"{section}.{key}"
-    allowed = _HARMLESS.get(general) or (_OF_A_CLONE.get(general) if clone else None)
+    allowed = _HARMLESS_SETTINGS.get(general) or (_OF_A_CLONE.get(general) if clone else None)
     if allowed is None or value is None or not allowed.fullmatch(value):
         yield UnsafeGitSetting(f"{section}.{part}.{key}" if part is not None else f"{section}.{key}", value or "")

@@ -15,7 +15,7 @@ _UNSEEN = (
     "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 """What Unicode calls default ignorable."""
-_SHORT = re.compile(r"(.{1,6})~[0-9]{1,6}(?:\.(.{0,3}))?")
+_SHORT_NAME = re.compile(r"(.{1,6})~[0-9]{1,6}(?:\.(.{0,3}))?")
 
 
 def normalize_name(name: str) -> str:
@@ -55,7 +55,7 @@ def remove_stream(name: str) -> str:
 
 def parse_short_name(name: str) -> tuple[str, str] | None:
     """The first six letters and the ending that a name made by Windows was made of; None for other names."""
-    found = _SHORT.fullmatch(name)
+    found = _SHORT_NAME.fullmatch(name)
     return (found[1], found[2] or "") if found else None
 
 

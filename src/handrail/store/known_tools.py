@@ -36,21 +36,21 @@ class KnownTools:
 
     def place(self, server: str) -> str:
         """The file about a server."""
-        return self._files.place(_name(server))
+        return self._files.place(_server_name(server))
 
     def of(self, server: str) -> dict[str, KnownTool]:
         """What is known of a server; nothing where that cannot be read."""
-        kept = self._files.read(_name(server))
+        kept = self._files.read(_server_name(server))
         return kept.tools if kept is not None and kept.server == server else {}
 
     def keep(self, server: str, tools: dict[str, KnownTool]) -> bool:
         """Adds tools to what is known, in the place of those of their names; whether that could be written down."""
         try:
-            self._files.write(_name(server), KnownServer(server=server, tools={**self.of(server), **tools}))
+            self._files.write(_server_name(server), KnownServer(server=server, tools={**self.of(server), **tools}))
         except StoreError:
             return False
         return True
 
 
-def _name(server: str) -> str:
+def _server_name(server: str) -> str:
     return hashlib.sha256(server.encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -8,24 +8,24 @@ from weakref import WeakSet
 
 from handrail.protocol.error import StoreError, UsageError
 
-_NAME = "loop.lock"
+_LEASE_NAME = "loop.lock"
 _held_here: "WeakSet[Lease]" = WeakSet()
 
 
-def _leave_to_parent() -> None:
+def _leave_lease_to_parent() -> None:
     """A forked child has a copy of the lock, and would hold it after its parent's end."""
     for lease in list(_held_here):
         lease.release()
 
 
-os.register_at_fork(after_in_child=_leave_to_parent)
+os.register_at_fork(after_in_child=_leave_lease_to_parent)
 
 
 class Lease:
     """`with Lease(folder, session_id):`; UsageError at once where somebody else has it, be it in this process."""
 
     def __init__(self, folder: str, session_id: str) -> None:
-        self._path = os.path.join(folder, _NAME)
+        self._path = os.path.join(folder, _LEASE_NAME)
         self._session_id = session_id
         self._descriptor = -1
 

@@ -123,7 +123,7 @@ class Packs:
         for path, groups in list(self._known.items()):
             if not any(digest.hex() in used for group in groups for digest, _ in group.members):
                 yield path
-        for name in _names(self._folder):
+        for name in _list_packs(self._folder):
             path = os.path.join(self._folder, name)
             if path not in self._known:
                 yield path
@@ -169,7 +169,7 @@ class Packs:
         if changed == self._seen and time.time_ns() - changed > 1_000_000_000:
             return  # nothing came or went since
         self._seen = changed
-        there = {os.path.join(self._folder, name) for name in _names(self._folder) if name.endswith(PACK)}
+        there = {os.path.join(self._folder, name) for name in _list_packs(self._folder) if name.endswith(PACK)}
         for path in self._known.keys() - there:
             self._forget(path)
         for path in there - self._known.keys():
@@ -218,7 +218,7 @@ def _read_group(place: _PackPosition) -> bytes:
         raise StoreError(f"a kept content cannot be unpacked: {error}") from error
 
 
-def _names(folder: str) -> list[str]:
+def _list_packs(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):

@@ -61,7 +61,7 @@ def list_files_below(workspace: Workspace, path: str, most: int, depth: int) -> 
         looks -= len(names)
         for name in names:
             below = f"{folder}/{name}" if folder else name
-            kind = _kind(workspace, f"{path}/{below}")
+            kind = _read_kind(workspace, f"{path}/{below}")
             if kind == "file":
                 found.append(below)
             elif kind == "directory" and level < depth:
@@ -69,7 +69,7 @@ def list_files_below(workspace: Workspace, path: str, most: int, depth: int) -> 
     return tuple(sorted(found[:most]))
 
 
-def _kind(workspace: Workspace, path: str) -> str:
+def _read_kind(workspace: Workspace, path: str) -> str:
     """Of the name itself: where a link leads is another file's business."""
     try:
         return workspace.fact_for_command(path, "delete").kind

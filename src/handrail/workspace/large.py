@@ -57,7 +57,7 @@ def read_large_page(
     if start is None:
         return None
     # What is added to the file meanwhile is not of this page: it is as long as it was when it was opened.
-    lines = _lines_from(descriptor, start, status.st_size)
+    lines = _large_lines(descriptor, start, status.st_size)
     found = _page(islice(lines, -first if first < 0 else None), start, first, limit, budget, encoding)
     newlines = indexes.total(status)
     if newlines is None:
@@ -112,7 +112,7 @@ def _line_ending(ends: set[str]) -> LineEnding:
     return "crlf" if "\r\n" in ends else "lf" if ends else "none"
 
 
-def _lines_from(descriptor: int, position: int, end: int) -> Iterator[_LargeLine]:
+def _large_lines(descriptor: int, position: int, end: int) -> Iterator[_LargeLine]:
     """The lines from a byte on; of each only as much as may be shown."""
     head, length, last = bytearray(), 0, b""
     while position < end and (block := os.pread(descriptor, min(_BLOCK_BYTES, end - position), position)):

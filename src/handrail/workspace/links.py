@@ -30,7 +30,7 @@ def put_link(
         _make(folder, name, target, path)
         return
     if hash_link(folder, ready) != old:
-        raise _taken_back(folder, ready, name, new, path)
+        raise _undo_link(folder, ready, name, new, path)
     os.unlink(ready, dir_fd=folder)
 
 
@@ -41,7 +41,7 @@ def _make(folder: int, name: str, target: bytes, path: str) -> None:
         raise build_conflict_error(path) from None
 
 
-def _taken_back(folder: int, ready: str, name: str, new: str, path: str) -> ToolError:
+def _undo_link(folder: int, ready: str, name: str, new: str, path: str) -> ToolError:
     with contextlib.suppress(OSError):
         exchange(folder, ready, name)
     if hash_link(folder, ready) == new:

@@ -2,7 +2,7 @@
 
 import contextlib
 
-_READ = 0o444
+_READ_BITS = 0o444
 _STATUS = "/proc/self/status"
 
 
@@ -10,7 +10,7 @@ def build_executable_mode(mode: int | None, *, on: bool = True) -> int:
     """The mode with the right to execute for everybody who may read, or for nobody; None is that of a new file."""
     if mode is None:
         return (0o777 if on else 0o666) & ~_umask()
-    return mode | (mode & _READ) >> 2 if on else mode & ~0o111
+    return mode | (mode & _READ_BITS) >> 2 if on else mode & ~0o111
 
 
 def _umask() -> int:

@@ -30,8 +30,8 @@ def parse_path(path: str, roots: tuple[Root, ...]) -> SpelledPath:
     """The place a path names; ToolError when it can be none, OSError EXDEV when it is in no root."""
     refuse_impossible(path)
     if not path.startswith("/"):
-        return _placed(roots[0], _parts(path), path, roots)
-    parts = _parts(path)
+        return _placed(roots[0], _split_path(path), path, roots)
+    parts = _split_path(path)
     found = find_innermost_root(parts, roots)
     if found is None:
         raise build_outside_error(path)
@@ -91,5 +91,5 @@ def _without_dots(parts: tuple[str, ...]) -> tuple[str, ...] | None:
     return tuple(kept)
 
 
-def _parts(path: str) -> tuple[str, ...]:
+def _split_path(path: str) -> tuple[str, ...]:
     return tuple([part for part in path.split("/") if part not in {"", "."}])

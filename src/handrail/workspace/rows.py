@@ -8,12 +8,12 @@ from itertools import islice
 
 from handrail.workspace.page import TextPage, split_rows
 
-_BLOCK_BYTES = 256 * 1024
+_ROW_BLOCK_BYTES = 256 * 1024
 
 
 def read_row_page(descriptor: int, offset: int, limit: int, budget: int) -> TextPage:
     """The page at a row, or at a row counted from the end; `returned` is 0 where there are fewer."""
-    total = _total(descriptor, _identity(descriptor))
+    total = _total(descriptor, _row_identity(descriptor))
     start = max(0, total + offset) if offset < 0 else offset - 1
     taken: list[str] = []
     used = 0
@@ -26,7 +26,7 @@ def read_row_page(descriptor: int, offset: int, limit: int, budget: int) -> Text
     return TextPage("".join(taken), start + 1, len(taken), total, end + 1 if end < total else None)
 
 
-def _identity(descriptor: int) -> tuple[int, ...]:
+def _row_identity(descriptor: int) -> tuple[int, ...]:
     status = os.fstat(descriptor)
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
@@ -45,7 +45,7 @@ def _rows(descriptor: int) -> Iterator[str]:
 def _blocks(descriptor: int) -> Iterator[list[str]]:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")  # what a command printed may be anything
     position, rest = 0, ""
-    while block := os.pread(descriptor, _BLOCK_BYTES, position):
+    while block := os.pread(descriptor, _ROW_BLOCK_BYTES, position):
         position += len(block)
         rows = split_rows(rest + decoder.decode(block))
         # The last row may go on in the next block. It begins where a row begins, so it can be split again from there.

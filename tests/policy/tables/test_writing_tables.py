@@ -9,7 +9,7 @@ from handrail.policy.tables.form import ProgramSpec
 from handrail.policy.tables.load import build_registry
 
 
-@pytest.mark.parametrize("table", [*writing.TABLES, *versions.TABLES], ids=lambda table: table.name)
+@pytest.mark.parametrize("table", [*writing.TABLES, *versions.VERSIONS], ids=lambda table: table.name)
 def test_every_table_has_examples_and_they_hold(table: ProgramSpec) -> None:
     assert table.match
     assert table.no_match

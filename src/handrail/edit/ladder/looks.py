@@ -10,14 +10,14 @@ from handrail.edit.ladder.typography import PLAIN_CHARACTERS, fold_typography
 
 _TOGETHER = ({"'", '"'}, {",", "(", ")", ":", ";"})
 """Who curled some quotes curled them all, and who typed one sign in full width typed all of them so."""
-_SPACES = [odd for odd, plain in PLAIN_CHARACTERS.items() if plain == " "]
+_ODD_SPACES = [odd for odd, plain in PLAIN_CHARACTERS.items() if plain == " "]
 _UNCLEAR = "the file has now one character, now another for U+{:04X} of {{old}}"
 
 
 def normalize_spaces(fit: Candidate) -> Candidate:
     """The fit with plain spaces for no-break ones and such that both texts have and the place does not."""
     sent, wanted, there = ("".join(lines) for lines in (fit.reading.old, fit.reading.new, fit.lines))
-    slips = [odd for odd in _SPACES if odd in wanted and sent.count(odd) not in {0, there.count(odd)}]
+    slips = [odd for odd in _ODD_SPACES if odd in wanted and sent.count(odd) not in {0, there.count(odd)}]
     for odd in slips:
         if odd in there:
             raise UnsafeError(_UNCLEAR.format(ord(odd)))

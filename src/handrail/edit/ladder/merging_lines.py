@@ -26,7 +26,7 @@ def merge_line(old: str, own: str, new: str) -> str | None:
     at = since = 0
     beside = False
     for change in (*ours, SequenceChange(len(one), len(one), len(other), len(other))):
-        parts += _kept(one, there, other, place, range(at, change.a), since - at, beside=beside)
+        parts += _keep_tokens(one, there, other, place, range(at, change.a), since - at, beside=beside)
         beside = change.a == change.b or change.c == change.d
         parts += _come(one, there, other, place, change)
         at, since = change.b, change.d
@@ -110,7 +110,7 @@ def _come(
         yield (there[place[a][0]].space if takes else other[k].space) + other[k].text
 
 
-def _kept(
+def _keep_tokens(
     one: Sequence[Token],
     there: Sequence[Token],
     other: Sequence[Token],

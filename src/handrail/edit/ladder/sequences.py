@@ -25,7 +25,7 @@ def diff_sequences(one: Sequence[str], other: Sequence[str], most: int = 1_000_0
     a, b, c, d = head, len(one) - tail, head, len(other) - tail
     if (a, c) == (b, d):
         return []
-    if a == b or c == d or _steps(one[a:b], other[c:d]) > most:
+    if a == b or c == d or _count_steps(one[a:b], other[c:d]) > most:
         return [SequenceChange(a, b, c, d)]
     codes = SequenceMatcher(None, one[a:b], other[c:d], autojunk=False).get_opcodes()
     return [SequenceChange(a + i, a + j, c + k, c + m) for tag, i, j, k, m in codes if tag != "equal"]
@@ -41,7 +41,7 @@ def pair_equal_items(one: Sequence[str], other: Sequence[str], most: int = 1_000
     return pairs
 
 
-def _steps(one: Sequence[str], other: Sequence[str]) -> int:
+def _count_steps(one: Sequence[str], other: Sequence[str]) -> int:
     """How long matching takes at worst: every equal pair is looked at once for each run of equal items."""
     counts = Counter(other)
     pairs = sum(counts[item] for item in one)

@@ -51,7 +51,7 @@ class TextLines:
         rarest = min(range(len(wanted)), key=lambda number: len(self._where.get(wanted[number], ())))
         known = self._where.get(wanted[rarest], [])
         few = len(known) <= _MAX_TRIED_PLACES
-        found = _between(known, low + rarest, high + rarest) if few else self._often(wanted, low, high)
+        found = _numbers_between(known, low + rarest, high + rarest) if few else self._often(wanted, low, high)
         return (at for at in ((each - rarest if few else each) for each in found) if self.are_at(at, wanted))
 
     def _often(self, wanted: Sequence[str], low: int, high: int) -> Iterator[int]:
@@ -123,7 +123,7 @@ class TextLines:
         return "".join(chr(self._kinds[line]) for line in self.lines)
 
 
-def _between(numbers: Sequence[int], low: int, high: int) -> Iterator[int]:
+def _numbers_between(numbers: Sequence[int], low: int, high: int) -> Iterator[int]:
     return (numbers[at] for at in range(bisect_left(numbers, low), bisect_left(numbers, high)))
 
 

@@ -86,8 +86,8 @@ def _overlap(line: str, wanted: str, *, opens: bool, closes: bool) -> str:
     if not words or line.endswith(wanted):
         return wanted if words and opens else line
     offset = _offset(line, words)
-    start = _start(line, wanted, words[0], offset) if opens else 0
-    end = len(line) - _start(line[::-1], wanted[::-1], _reversed(wanted), len(line) - len(wanted) - offset)
+    start = _find_start(line, wanted, words[0], offset) if opens else 0
+    end = len(line) - _find_start(line[::-1], wanted[::-1], _reversed(wanted), len(line) - len(wanted) - offset)
     return line[start:end] if closes else line[start:]
 
 
@@ -98,7 +98,7 @@ def _offset(line: str, words: list[re.Match[str]]) -> int:
     return min(known)[2] if known else 0
 
 
-def _start(line: str, wanted: str, first: re.Match[str], offset: int) -> int:
+def _find_start(line: str, wanted: str, first: re.Match[str], offset: int) -> int:
     """Where in the line `wanted` begins, by the place of its first word that fits best."""
     places = _places(line, first[0])
     if not places:

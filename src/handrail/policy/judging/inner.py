@@ -27,7 +27,7 @@ def judge_inner_command(
     if never is not None:
         return deny(shown, never.rule, never.reason)
     named = _secret(seen, shown) or _path(seen, folders, shown, case)
-    return named or _rule(seen, shown, case) or _path_rule(seen, folders, shown, case)
+    return named or _inner_rule(seen, shown, case) or _path_rule(seen, folders, shown, case)
 
 
 def _secret(seen: DisplayedCommand, shown: str) -> PartVerdict | None:
@@ -46,7 +46,7 @@ def _path(seen: DisplayedCommand, folders: Folders, shown: str, case: PolicyCont
     return None
 
 
-def _rule(seen: DisplayedCommand, shown: str, case: PolicyContext) -> PartVerdict | None:
+def _inner_rule(seen: DisplayedCommand, shown: str, case: PolicyContext) -> PartVerdict | None:
     rule = case.book.stricter(seen.words)
     return None if rule is None else judge_by_rule(shown, rule)
 

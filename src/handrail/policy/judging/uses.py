@@ -22,14 +22,14 @@ from handrail.protocol.decision import PathFact
 
 def judge_use(use: PathUse, program: str, shown: str, case: PolicyContext) -> PartVerdict | None:
     """The verdict on one use of a path; None where it says nothing."""
-    judged = _by_default(use, program, shown, case)
-    said = _by_rule(use, shown, case) if case.book.tools else None
+    judged = _path_by_default(use, program, shown, case)
+    said = _path_by_rule(use, shown, case) if case.book.tools else None
     if judged is None or said is None:
         return judged or said
     return pick_strictest([judged, said])
 
 
-def _by_rule(use: PathUse, shown: str, case: PolicyContext) -> PartVerdict | None:
+def _path_by_rule(use: PathUse, shown: str, case: PolicyContext) -> PartVerdict | None:
     """What a deny or ask rule for every tool says. A word that only may be a path counts where there is a file."""
     fact = case.find_fact(use)
     if fact is None or fact.real is None or (fact.kind == "missing" and not use.is_certainly_path):
@@ -38,7 +38,7 @@ def _by_rule(use: PathUse, shown: str, case: PolicyContext) -> PartVerdict | Non
     return judge_by_rule(shown, rule).with_path(use.path) if rule is not None and rule.verdict != "allow" else None
 
 
-def _by_default(use: PathUse, program: str, shown: str, case: PolicyContext) -> PartVerdict | None:
+def _path_by_default(use: PathUse, program: str, shown: str, case: PolicyContext) -> PartVerdict | None:
     if may_name_credential(use.path) if use.is_glob else find_protection(use.path) == "credential":
         return deny_credential(shown, use.path)
     fact = case.find_fact(use)

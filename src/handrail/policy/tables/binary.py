@@ -42,7 +42,7 @@ def _refuse_ended(parsed: ParsedArgs) -> str | None:
     return None if parsed.ended is None else "unzip reads -- in its own way"
 
 
-TABLES = (
+BINARIES = (
     ProgramSpec(
         name="od",
         flags="abcdfhiloOsvxX",

@@ -66,7 +66,7 @@ def _only_a_number(parsed: ParsedArgs) -> str | None:
     return odd and f"exit's {odd} is no number"
 
 
-TABLES = (
+BUILTINS = (
     ProgramSpec(
         name="echo",
         custom_parser=_read_text,

@@ -22,7 +22,7 @@ def _refuse_infinity(parsed: ParsedArgs) -> str | None:
     return odd and f"seq may never come to {odd}"
 
 
-TABLES = (
+COLUMNS = (
     ProgramSpec(
         name="cut",
         flags="nsz",

@@ -7,7 +7,7 @@ _FORMATS = " ".join(
     + [f"{line}-line-format" for line in ("old", "new", "unchanged")]
 )
 
-TABLES = (
+COMPARISONS = (
     ProgramSpec(
         name="diff",
         flags="abBcdeEiNnpqrstTuvwyZ",

@@ -4,7 +4,7 @@ from handrail.policy.tables.form import ProgramSpec
 
 _GNU = "help version"
 
-TABLES = (
+DIGESTS = (
     ProgramSpec(
         name="sha256sum",
         also=("md5sum", "sha1sum", "sha224sum", "sha384sum", "sha512sum"),

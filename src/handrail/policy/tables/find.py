@@ -59,7 +59,7 @@ def _read_expression(words: list[Word], found: list[PathUse]) -> tuple[PathUse, 
     return tuple(found)
 
 
-TABLES = (
+FIND = (
     ProgramSpec(
         name="find",
         custom_parser=parse_find,

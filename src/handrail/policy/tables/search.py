@@ -53,7 +53,7 @@ def _refuse_dashed(parsed: ParsedArgs) -> str | None:
     return odd and f"{odd} may be an option of its own"
 
 
-TABLES = (
+SEARCHES = (
     ProgramSpec(
         name="grep",
         also=("egrep", "fgrep"),

@@ -19,7 +19,7 @@ def _refuse(parsed: ParsedArgs) -> str | None:
     return f"sed's program {odd} does more than print lines by number" if scripts else "sed has no program"
 
 
-TABLES = (
+SED = (
     ProgramSpec(
         name="sed",
         flags="nErsuz",

@@ -13,7 +13,7 @@ _DASHED = (
 _PYTHONS = tuple(f"python3.{minor}" for minor in range(8, 16))
 _SHORT = "node -v,python -V,python2 -V,python3 -V,perl -v,ruby -v,lua -v,make -v,pip -V,pip3 -V"
 
-TABLES = (
+VERSIONS = (
     ProgramSpec(
         name="python3 --version",
         also=tuple(

@@ -65,10 +65,10 @@ def _is_program(path: str) -> bool:
 
 def _lies_in(program: str, roots: tuple[str, ...]) -> bool:
     """By every name that leads to it: a link outside may point inside, and the other way round."""
-    return any(os.path.commonpath((name, root)) == root for name in _names(program) for root in roots)
+    return any(os.path.commonpath((name, root)) == root for name in _walk_links(program) for root in roots)
 
 
-def _names(path: str) -> Iterator[str]:
+def _walk_links(path: str) -> Iterator[str]:
     """What is passed on the way to a path: each link, by its own place, and what is reached at last."""
     at, left, links = "/", path.split("/")[::-1], 0
     while left:

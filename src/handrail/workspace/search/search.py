@@ -11,7 +11,7 @@ from typing import Generic, Literal, TypeVar
 import msgspec
 
 from handrail.protocol.error import ToolError
-from handrail.workspace.search import run as limits
+from handrail.workspace.search import engine as limits
 from handrail.workspace.search.engine import Engine, FileHits, Pattern, SearchScope, SearchStats, Stop, to_sort_key
 from handrail.workspace.search.run import MAX_HITS, MAX_SECONDS, Run
 from handrail.workspace.search.verify import verify_hits, verify_names

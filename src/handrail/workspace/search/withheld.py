@@ -66,15 +66,15 @@ def _names(where: SearchScope, folder: bytes) -> list[tuple[bytes, bool]]:
         return []
     try:
         with os.scandir(descriptor) as entries:
-            return sorted((os.fsencode(entry.name), _is_folder(entry)) for entry in entries if _is_seen(entry))
+            return sorted((os.fsencode(entry.name), _is_own_folder(entry)) for entry in entries if _is_seen(entry))
     finally:
         os.close(descriptor)
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
+def _is_own_folder(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False)
 
 
 def _is_seen(entry: os.DirEntry[str]) -> bool:
     """Links and devices are not searched."""
-    return _is_folder(entry) or entry.is_file(follow_symlinks=False)
+    return _is_own_folder(entry) or entry.is_file(follow_symlinks=False)
