@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
-from handrail.policy.rules.rule import Layer, Rule
+from handrail.policy.rules.rule import RuleLayer, Rule
 from handrail.protocol.decision import Verdict
 from handrail.protocol.reading import convert
 from handrail.protocol.text import truncate
@@ -38,7 +38,7 @@ class RuleTable(Section, frozen=True, kw_only=True):
     any_args: bool = False
 
 
-def parse_rules(tables: object, layer: Layer, text: str) -> tuple[tuple[Rule, ...], list[str]]:
+def parse_rules(tables: object, layer: RuleLayer, text: str) -> tuple[tuple[Rule, ...], list[str]]:
     """The rules, and everything that is wrong with them in words; rules only where nothing is."""
     if not _are_tables(tables):
         return (), [f"rule is {truncate_repr(tables)}; allowed: tables, each written [[rule]]"]
@@ -55,7 +55,7 @@ def _are_tables(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, dict) for item in cast("list[object]", value))
 
 
-def _rule(table: Mapping[str, Any], layer: Layer, line: int | None) -> Rule:
+def _rule(table: Mapping[str, Any], layer: RuleLayer, line: int | None) -> Rule:
     written = convert(table, RuleTable)
     (said,) = _said(table)
     return Rule(

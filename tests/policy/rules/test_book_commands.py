@@ -5,11 +5,11 @@ import pytest
 from handrail.policy.rules.book import build_rulebook
 from handrail.policy.rules.operands import is_inside_by_spelling
 from handrail.policy.rules.patterns import PatternError
-from handrail.policy.rules.rule import Layer, Rule
+from handrail.policy.rules.rule import RuleLayer, Rule
 from handrail.protocol.decision import Verdict
 
 
-def rule(verdict: Verdict, pattern: str, *, name: str = "r", layer: Layer = "user", any_args: bool = False) -> Rule:
+def rule(verdict: Verdict, pattern: str, *, name: str = "r", layer: RuleLayer = "user", any_args: bool = False) -> Rule:
     return Rule(id=name, verdict=verdict, pattern=pattern, layer=layer, any_args=any_args)
 
 

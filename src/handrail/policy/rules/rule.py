@@ -6,8 +6,8 @@ import msgspec
 
 from handrail.protocol.decision import Verdict
 
-Layer = Literal["managed", "user", "project", "session"]
-LAYERS: tuple[Layer, ...] = ("managed", "user", "project", "session")
+RuleLayer = Literal["managed", "user", "project", "session"]
+LAYERS: tuple[RuleLayer, ...] = ("managed", "user", "project", "session")
 STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "confirm", "allow")
 SAYS: dict[Verdict, str] = {"deny": "denies", "confirm": "asks about", "allow": "allows"}
 
@@ -28,7 +28,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     """… and must not. Both are checked at load."""
     any_args: bool = False
     """An allow rule is about paths inside the roots and plain options only, unless this is set."""
-    layer: Layer = "user"
+    layer: RuleLayer = "user"
     source: str = ""
     """Where it stands: `user:12`."""
 
