@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Iterator
 
 from bench.measure import Row, measure
-from handrail.policy.script import parse_steps
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import Facts
+from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.parse import parse_steps
+from handrail.protocol.decisions import Facts
 from handrail.runtime.command_facts import collect_command_facts
 from handrail.tools.exec import EXEC
 from handrail.workspace.workspace import Workspace

@@ -72,7 +72,7 @@ class Timed:
 
     async def stream(self, request: "ModelRequest") -> "AsyncIterator[StreamPiece]":  # noqa: ARG002  it always says the same
         from handrail.models.model import Completion, TextPiece  # noqa: PLC0415  only in the process that is measured
-        from handrail.protocol.message import TextPart  # noqa: PLC0415
+        from handrail.protocol.messages import TextPart  # noqa: PLC0415
 
         os.write(2, f"token {time.monotonic()}\n".encode())
         yield TextPiece(WORDS)

@@ -11,7 +11,7 @@ from pathlib import Path
 from bench.measure import Row, Sample, alternate
 from handrail import Handrail
 from handrail.settings import Settings
-from handrail.workspace.search.binary import find_ripgrep
+from handrail.workspace.search.ripgrep import find_ripgrep
 
 FILES = 21_000
 FIND_RATIO = 1.15

@@ -47,7 +47,7 @@ IMPURE = re.compile(
 )
 # Modules of those rooms that may nevertheless, each with the reason.
 PURE_ALLOWED: Mapping[str, str] = {
-    "protocol/reading.py": "has a lock: threads that give msgspec a type for the first time at once end the process",
+    "protocol/wire.py": "has a lock: threads that give msgspec a type for the first time at once end the process",
 }
 
 

@@ -7,7 +7,7 @@ from handrail.agent.prompt.guide import render_guide
 from handrail.agent.prompt.memory import Note
 from handrail.agent.prompt.skills import ListedSkill
 from handrail.agent.prompt.system import render_system_prompt
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.runtime.instructions import Instructions
 from handrail.runtime.offering import build_tool_set
 from handrail.settings import Settings

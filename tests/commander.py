@@ -17,7 +17,7 @@ import msgspec
 import handrail
 from handrail import Handrail
 from handrail.code.shell_commands import find_shell_commands
-from handrail.protocol.result import ToolResult
+from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
 
 SET_DUMPABLE = 4

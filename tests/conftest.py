@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, settings
 from apart import environment_in
 from handrail import Handrail
 from handrail.settings import Settings
-from handrail.workspace.search import choose
+from handrail.workspace.search import search
 from journals import check_journals
 from sharing import FOLDER, UNTIL, Share
 
@@ -63,8 +63,8 @@ def searches_have_time(request: pytest.FixtureRequest) -> Iterator[None]:
     """A busy machine takes nothing from what a search finds. Tests of the time itself are marked `usual_time`."""
     with pytest.MonkeyPatch.context() as patch:
         if request.node.get_closest_marker("usual_time") is None:
-            patch.setattr(choose, "MAX_SECONDS", 60.0)
-            patch.setattr(choose, "_PYTHON_SECONDS", 60.0)
+            patch.setattr(search, "MAX_SECONDS", 60.0)
+            patch.setattr(search, "_PYTHON_SECONDS", 60.0)
         yield
 
 

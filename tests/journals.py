@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.event import decode_event
-from handrail.store.read_only import open_read_only
+from handrail.protocol.events import decode_event
+from handrail.store.database import open_read_only
 from schemas import validate
 
 _A_DAY = 10

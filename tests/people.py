@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.terminal.keys import KeyTiming
 from handrail.terminal.prompt import PermissionPrompt
 from handrail.terminal.source import PromptResult

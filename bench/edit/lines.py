@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from handrail.edit.trimming import count_common_start
+from handrail.edit.lines import count_common_start
 
 
 def joined(lines: Iterable[str]) -> str:

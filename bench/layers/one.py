@@ -8,7 +8,7 @@ from statistics import median
 from bench.layers.tree import opened
 from bench.measure import Row
 from handrail import Handrail
-from handrail.protocol.permission import AnswerKind, PermissionRequest
+from handrail.protocol.permissions import AnswerKind, PermissionRequest
 
 PREVIEW_RATIO, PREVIEW_MS = 2.0, 20.0
 COMMAND = "echo changed >>part0/file0.py"

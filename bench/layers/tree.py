@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handrail import Handrail
-from handrail.protocol.decision import Mode
-from handrail.protocol.permission import AnswerKind, PermissionRequest
+from handrail.protocol.decisions import Mode
+from handrail.protocol.permissions import AnswerKind, PermissionRequest
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from handrail import Agent, AsyncHandrail, Turn
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.event import Event
+from handrail.protocol.events import Event
 from handrail.settings import Settings
 
 SESSIONS = 500

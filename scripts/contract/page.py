@@ -5,10 +5,10 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from handrail.protocol.error import CODES, MEANING, RETRYABLE
-from handrail.protocol.event import KINDS, Event, PermissionEvent, ToolEvent, get_event_kind
+from handrail.protocol.errors import CODES, MEANING, RETRYABLE
+from handrail.protocol.events import KINDS, Event, PermissionEvent, ToolEvent, get_event_kind
 from handrail.protocol.schema import EVENTS, MESSAGES
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.version import PROTOCOL_VERSION
 
 from . import prose

@@ -12,16 +12,15 @@ import msgspec
 
 from handrail import Context, Done, Handrail, Parked, Tool, ToolCall, tool
 from handrail.process import updates
-from handrail.protocol.decision import Mode
-from handrail.protocol.tool import ToolSpec, describe
+from handrail.protocol.decisions import Mode
+from handrail.protocol.tool_spec import ToolSpec, describe
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 from handrail.store.database import Database
-from handrail.store.folder import StateFolder
-from handrail.store.identity import make_id
 from handrail.store.journal import SessionJournal
-from handrail.workspace.search import choose
+from handrail.store.state_dir import StateFolder, make_id
+from handrail.workspace.search import search
 
 from .talk import play_talk
 
@@ -71,7 +70,7 @@ def play() -> Story:
     """Plays the session. Ids, times and durations differ from run to run."""
     os.umask(0o022)  # the mode of a new file is part of a change
     # What is told on the way, and where a search gives up, are matters of time; a recorded story must not be.
-    updates._FIRST_PAUSE_SECONDS = choose.MAX_SECONDS = _ANSWERS_WITHIN  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    updates._FIRST_PAUSE_SECONDS = search.MAX_SECONDS = _ANSWERS_WITHIN  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     with tempfile.TemporaryDirectory(prefix="handrail-story-") as folder:
         shop, state = Path(folder, "shop"), Path(folder, "state")
         (shop / "src").mkdir(parents=True)

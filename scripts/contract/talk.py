@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from handrail import Agent, AsyncHandrail, TurnLimits
 from handrail.models.model import ModelError, ModelRequest, ReasoningPiece, StreamPiece, TextPiece, TokenUsage
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.message import (
+from handrail.protocol.messages import (
     AssistantMessage,
     Message,
     ResultsMessage,
@@ -16,7 +16,7 @@ from handrail.protocol.message import (
     SystemMessage,
     UserMessage,
 )
-from handrail.protocol.question import Question, Reply
+from handrail.protocol.permissions import Question, Reply
 from handrail.settings import Settings
 from handrail.settings.model import NetworkSettings, Tools
 

@@ -10,12 +10,10 @@ if TYPE_CHECKING:
     from handrail.agent.loop import Agent
     from handrail.agent.turn import Turn
     from handrail.async_rail import AsyncHandrail
-    from handrail.protocol.batch import Done, Parked
-    from handrail.protocol.call import ToolCall
-    from handrail.protocol.error import HandrailError, StoreError, ToolError, UsageError
-    from handrail.protocol.permission import Answer, PermissionRequest
-    from handrail.protocol.question import Question, Reply
-    from handrail.protocol.result import ToolResult
+    from handrail.protocol.calls import Done, Parked, ToolCall
+    from handrail.protocol.errors import HandrailError, StoreError, ToolError, UsageError
+    from handrail.protocol.permissions import Answer, PermissionRequest, Question, Reply
+    from handrail.protocol.results import ToolResult
     from handrail.rail import Handrail
     from handrail.settings import SettingsError
     from handrail.tools.contract import Context, Output, Tool
@@ -26,26 +24,26 @@ __version__ = VERSION
 
 _HOMES = {
     "Agent": "agent.loop",
-    "Answer": "protocol.permission",
+    "Answer": "protocol.permissions",
     "AsyncHandrail": "async_rail",
     "Context": "tools.contract",
-    "Done": "protocol.batch",
+    "Done": "protocol.calls",
     "Handrail": "rail",
-    "HandrailError": "protocol.error",
+    "HandrailError": "protocol.errors",
     "Output": "tools.contract",
-    "Parked": "protocol.batch",
-    "PermissionRequest": "protocol.permission",
-    "Question": "protocol.question",
-    "Reply": "protocol.question",
+    "Parked": "protocol.calls",
+    "PermissionRequest": "protocol.permissions",
+    "Question": "protocol.permissions",
+    "Reply": "protocol.permissions",
     "SettingsError": "settings",
-    "StoreError": "protocol.error",
+    "StoreError": "protocol.errors",
     "Tool": "tools.contract",
-    "ToolCall": "protocol.call",
-    "ToolError": "protocol.error",
-    "ToolResult": "protocol.result",
+    "ToolCall": "protocol.calls",
+    "ToolError": "protocol.errors",
+    "ToolResult": "protocol.results",
     "Turn": "agent.turn",
     "TurnLimits": "agent.limits",
-    "UsageError": "protocol.error",
+    "UsageError": "protocol.errors",
     "tool": "tools.custom",
     "tool_from_definition": "tools.definition",
 }

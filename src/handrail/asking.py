@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from handrail.protocol.batch import Done, Parked
-from handrail.protocol.call import ToolCall
-from handrail.protocol.error import UsageError
-from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest
-from handrail.protocol.result import ToolResult
+from handrail.protocol.calls import Done, Parked, ToolCall
+from handrail.protocol.errors import UsageError
+from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
+from handrail.protocol.results import ToolResult
 from handrail.runtime import latch
 from handrail.runtime.batch import answer_request, run_batch
 from handrail.runtime.session import Session

@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from handrail.entering import CLOSED
-from handrail.protocol.decision import Mode
-from handrail.protocol.error import UsageError
+from handrail.protocol.decisions import Mode
+from handrail.protocol.errors import UsageError
 from handrail.rail import Handrail
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from handrail.runtime.conversation import Conversation
-    from handrail.store.left_calls import DeferredCalls
+    from handrail.store.deferred_calls import DeferredCalls
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from threading import Condition, Lock, get_ident
 from typing import ParamSpec, TypeVar
 
-from handrail.protocol.error import UsageError
+from handrail.protocol.errors import UsageError
 from handrail.runtime.session import Session
 
 CLOSED = "this Handrail is closed"

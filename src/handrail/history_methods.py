@@ -6,8 +6,8 @@ from handrail.entering import CallGate
 
 if TYPE_CHECKING:
     from handrail.changes.line_origin import LineOrigin
-    from handrail.protocol.change import ChangeRecord
-    from handrail.protocol.result import ToolResult
+    from handrail.protocol.changes import ChangeRecord
+    from handrail.protocol.results import ToolResult
     from handrail.runtime.person import Resolve
     from handrail.tools.undo import UndoData
 

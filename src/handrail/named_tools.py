@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import to_builtins
 
-from handrail.protocol.result import ToolResult
+from handrail.protocol.results import ToolResult
 
 if TYPE_CHECKING:
     from handrail.tools.apply_patch import ApplyPatchData

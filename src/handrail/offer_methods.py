@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from handrail.entering import CallGate
-from handrail.protocol.tool import ToolSpec, to_anthropic_tool, to_mcp_tool, to_openai_tool
+from handrail.protocol.tool_spec import ToolSpec, to_anthropic_tool, to_mcp_tool, to_openai_tool
 
 if TYPE_CHECKING:
-    from handrail.protocol.skill import SkillEntry
+    from handrail.protocol.records import SkillEntry
 
 
 class OfferMethods(CallGate):

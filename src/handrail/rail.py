@@ -15,38 +15,34 @@ from handrail.asking import ApprovalDriver, OnPermission
 from handrail.history_methods import HistoryMethods
 from handrail.named_tools import NamedTools
 from handrail.offer_methods import OfferMethods
-from handrail.protocol.batch import Done, Parked
-from handrail.protocol.call import ToolCall, clean_call
-from handrail.protocol.decision import MODES, Mode
-from handrail.protocol.error import UsageError
-from handrail.protocol.event import AnyEvent, Event
-from handrail.protocol.event import Mode as ModeEvent
-from handrail.protocol.event import Warning as WarningEvent
-from handrail.protocol.permission import (
+from handrail.protocol.arguments import render_value
+from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
+from handrail.protocol.decisions import MODES, Mode
+from handrail.protocol.errors import UsageError
+from handrail.protocol.events import AnyEvent, Event
+from handrail.protocol.events import Mode as ModeEvent
+from handrail.protocol.events import Warning as WarningEvent
+from handrail.protocol.permissions import (
     PERMISSIONS,
     Permission,
 )
-from handrail.protocol.result import ToolResult
-from handrail.protocol.wording import render_value
+from handrail.protocol.results import ToolResult
 from handrail.runtime.closing import build_pending_result
 from handrail.runtime.furnishing import Resolver, SessionOptions
 from handrail.runtime.opening import close_on_failure, load_project_tools, open_session
 from handrail.runtime.recovery import end_work, recover, settle_others
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
-from handrail.settings.policy import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
-from handrail.store.folder import StateFolder
-from handrail.store.identity import make_id
+from handrail.settings.rules import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
 from handrail.store.journal import BrokenEvent
+from handrail.store.state_dir import StateFolder, make_id
 from handrail.tools.contract import Tool
 
 if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
-    from handrail.protocol.memory import Memory
-    from handrail.protocol.process import ProcessRecord
-    from handrail.protocol.todo import TodoItem
+    from handrail.protocol.records import Memory, ProcessRecord, TodoItem
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.sources import ToolSource
-    from handrail.store.left_calls import DeferredCalls
+    from handrail.store.deferred_calls import DeferredCalls
 
 _NOTHING_GIVEN = (None,) * 5
 _MAX_NAME_CHARS = 80
@@ -194,7 +190,7 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
 
     def todo(self) -> "tuple[TodoItem, ...]":
         """What the model of this session has to do, as it said last."""
-        from handrail.store.todos import read_last_todo  # noqa: PLC0415  few ask
+        from handrail.store.transcript import read_last_todo  # noqa: PLC0415  few ask
 
         return self._enter(read_last_todo, self._session.journal.database)
 
@@ -269,7 +265,7 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
     @property
     def left_calls(self) -> "DeferredCalls":
         """The calls of this session that were left waiting, for faces whose callers know no ids of ours."""
-        from handrail.store.left_calls import DeferredCalls  # noqa: PLC0415  who knows ids needs none of it
+        from handrail.store.deferred_calls import DeferredCalls  # noqa: PLC0415  who knows ids needs none of it
 
         self._check_open()
         return DeferredCalls(self._session.journal, self._session.folder)
@@ -359,7 +355,7 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
             self._session.background.commit_deferred = self._keep_yielded
             self._session.background.attach()
             if not self._state.is_swept():
-                from handrail.store.retention import sweep  # noqa: PLC0415  once a day
+                from handrail.store.sessions import sweep  # noqa: PLC0415  once a day
 
                 sweep(self._state, int(loaded.settings.store.keep.removesuffix("d")))
         except BaseException:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from editor import played
 
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 
 DONE = {"text": "Done."}
 

@@ -12,7 +12,7 @@ from handrail.acp import prompts
 from handrail.acp.prompts import parse_prompt
 from handrail.models.model import ModelRequest
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.message import UserMessage
+from handrail.protocol.messages import UserMessage
 
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n and so on").decode()
 GIF = base64.b64encode(b"GIF89a and so on").decode()

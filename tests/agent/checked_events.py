@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from handrail import AsyncHandrail, Handrail
-from handrail.protocol.event import End, Error, Event, User, get_event_kind
+from handrail.protocol.events import End, Error, Event, User, get_event_kind
 from handrail.protocol.wire import encode
 from schemas import validate
 

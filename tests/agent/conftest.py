@@ -11,7 +11,7 @@ from checked_events import check_events
 
 from handrail import Agent, AsyncHandrail, Turn
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.event import Event
+from handrail.protocol.events import Event
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from handrail.models.model import Completion, ModelError, ModelRequest, StreamPiece, TokenUsage
-from handrail.protocol.message import CallPart, Part, TextPart
+from handrail.protocol.messages import CallPart, Part, TextPart
 
 Answer = str | Sequence[tuple[str, dict[str, Any]]] | ModelError | Callable[[], str]
 

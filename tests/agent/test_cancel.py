@@ -12,8 +12,8 @@ import pytest
 from handrail import Agent, Parked
 from handrail.models.model import Completion, ModelError, TextPiece
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.event import End, Notice, Text, ToolCallError, ToolCallPermissionRequired, ToolCallRunning
-from handrail.protocol.message import AssistantMessage, ResultsMessage, TextPart, UserMessage
+from handrail.protocol.events import End, Notice, Text, ToolCallError, ToolCallPermissionRequired, ToolCallRunning
+from handrail.protocol.messages import AssistantMessage, ResultsMessage, TextPart, UserMessage
 
 SLEEPS = f"sleep 987.{os.getpid():08}"
 """No other run's commands are called so."""

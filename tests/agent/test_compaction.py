@@ -22,8 +22,8 @@ from handrail.agent.limits import TurnLimits
 from handrail.agent.loop import Agent
 from handrail.agent.talk import Transcript
 from handrail.models.model import ModelError
-from handrail.protocol.event import Notice, Usage
-from handrail.protocol.message import (
+from handrail.protocol.events import Notice, Usage
+from handrail.protocol.messages import (
     AssistantMessage,
     CallPart,
     CallResult,
@@ -32,9 +32,9 @@ from handrail.protocol.message import (
     TextPart,
     UserMessage,
 )
-from handrail.protocol.result import Attachment
+from handrail.protocol.results import Attachment
 from handrail.settings import Settings
-from handrail.store.messages import NumberedMessage
+from handrail.store.transcript import NumberedMessage
 
 LONG = 12_000
 """Characters of the file that fills the window."""

@@ -19,7 +19,7 @@ from handrail.agent.compaction.sending import select_context_messages
 from handrail.agent.limits import TurnLimits
 from handrail.agent.loop import Agent
 from handrail.models.model import ModelError, ModelRequest
-from handrail.protocol.message import (
+from handrail.protocol.messages import (
     AssistantMessage,
     CallPart,
     CallResult,
@@ -30,7 +30,7 @@ from handrail.protocol.message import (
     UserMessage,
 )
 from handrail.settings import Settings
-from handrail.store.messages import NumberedMessage
+from handrail.store.transcript import NumberedMessage
 
 Call = tuple[str, dict[str, Any]]
 FILLING: list[list[Call]] = [[("read", {"path": "filling.txt"})]] * 2

@@ -10,7 +10,7 @@ from tests.wires.server import WireServer
 from handrail import AsyncHandrail
 from handrail.agent.loop import Agent
 from handrail.agent.talk import Transcript
-from handrail.protocol.message import SummaryMessage
+from handrail.protocol.messages import SummaryMessage
 from handrail.settings import Settings
 
 

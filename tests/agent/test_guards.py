@@ -6,8 +6,8 @@ from typing import Any
 from handrail import Agent, TurnLimits
 from handrail.models.model import Completion
 from handrail.models.scripted import ScriptedModel, ScriptedReply, TokenUsage
-from handrail.protocol.event import End, Error, Notice, ToolCallError, Warning  # noqa: A004
-from handrail.protocol.message import AssistantMessage, CallPart, ResultsMessage, TextPart, UserMessage
+from handrail.protocol.events import End, Error, Notice, ToolCallError, Warning  # noqa: A004
+from handrail.protocol.messages import AssistantMessage, CallPart, ResultsMessage, TextPart, UserMessage
 from handrail.protocol.wire import encode
 
 READ = ("read", {"path": "a.txt"})

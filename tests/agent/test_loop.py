@@ -8,8 +8,8 @@ import pytest
 from handrail import Agent, UsageError
 from handrail.models.model import CallPiece, Completion, ModelError, ReasoningPiece, StreamPiece, TextPiece
 from handrail.models.scripted import ScriptedModel, ScriptedReply, TokenUsage
-from handrail.protocol.event import End, Error, Reasoning, Text, ToolCallEnd, ToolCallError, Usage
-from handrail.protocol.message import AssistantMessage, ResultsMessage, TextPart, UserMessage
+from handrail.protocol.events import End, Error, Reasoning, Text, ToolCallEnd, ToolCallError, Usage
+from handrail.protocol.messages import AssistantMessage, ResultsMessage, TextPart, UserMessage
 
 READ = ("read", {"path": "a.txt"})
 EDIT = ("edit", {"path": "a.txt", "oldText": "one", "newText": "two"})

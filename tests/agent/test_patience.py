@@ -8,7 +8,7 @@ import pytest
 from handrail import Agent, TurnLimits
 from handrail.models.model import ModelError, TextPiece
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.event import End, Error, Notice, Text
+from handrail.protocol.events import End, Error, Notice, Text
 
 
 class Busy:

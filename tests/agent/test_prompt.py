@@ -17,7 +17,7 @@ from handrail.agent.prompt.signatures import render_signature
 from handrail.agent.prompt.skills import ListedSkill
 from handrail.agent.prompt.system import render_system_prompt
 from handrail.protocol.arguments import ALIASES
-from handrail.protocol.tool import BASE_NAMES, ToolSpec
+from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
 from handrail.runtime.instructions import Instructions
 
 EVERY = every_tool()

@@ -10,8 +10,8 @@ import pytest
 from handrail import AsyncHandrail
 from handrail.agent.prompting import prepare_system
 from handrail.agent.talk import Transcript
-from handrail.protocol.event import Notice
-from handrail.protocol.message import SystemMessage
+from handrail.protocol.events import Notice
+from handrail.protocol.messages import SystemMessage
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

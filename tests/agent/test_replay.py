@@ -11,7 +11,7 @@ from handrail.agent.replay.playing import SessionReplay, play
 from handrail.agent.replay.recorded import read_recording
 from handrail.agent.replay.start import make_start
 from handrail.settings import LoadedSettings, Settings
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 
 LOADED = LoadedSettings(settings=Settings(), sources={})
 

@@ -14,7 +14,7 @@ from handrail.agent.replay.recorded import read_recording
 from handrail.agent.replay.start import make_start
 from handrail.settings import LoadedSettings, Settings
 from handrail.settings.model import Paths, Tools
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 
 Do = Callable[[Handrail], Any]
 

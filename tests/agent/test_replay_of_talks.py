@@ -13,7 +13,7 @@ from handrail.agent.replay.start import make_start
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.settings import LoadedSettings, Settings
 from handrail.settings.model import Paths, Tools
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 
 COMPANIONS = Settings(tools=Tools(enable=("display", "question", "todo", "memory", "skill_list", "skill_control")))
 READ = ("read", {"path": "a.txt"})

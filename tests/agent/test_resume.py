@@ -12,8 +12,8 @@ from victim import SCRIPT
 
 from handrail import Agent, UsageError
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.event import End, ToolCallEnd, ToolCallStart
-from handrail.protocol.message import AssistantMessage, ResultsMessage
+from handrail.protocol.events import End, ToolCallEnd, ToolCallStart
+from handrail.protocol.messages import AssistantMessage, ResultsMessage
 
 VICTIM = Path(__file__).with_name("victim.py")
 
@@ -112,7 +112,7 @@ def test_a_second_agent_on_a_session_fails_at_once(stage: Any) -> None:
 
 def test_another_process_at_work_is_named(stage: Any) -> None:
     holds = "with Lease(sys.argv[1], 'talk'): print(flush=True); input()"
-    code = f"import sys; from handrail.store.lease import Lease\n{holds}"
+    code = f"import sys; from handrail.store.runner import Lease\n{holds}"
     folder = stage.open().rail._session.folder
     with subprocess.Popen([sys.executable, "-c", code, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout is not None

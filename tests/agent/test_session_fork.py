@@ -8,7 +8,7 @@ import pytest
 
 from handrail import Agent, UsageError
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.event import Notice
+from handrail.protocol.events import Notice
 
 READ = ("read", {"path": "a.txt"})
 WRITE = ("write", {"path": "b.txt", "content": "x\n"})

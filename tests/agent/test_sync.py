@@ -13,7 +13,7 @@ from checked_events import check_events
 
 from handrail import Agent, Handrail, UsageError
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.event import End, Error, ToolCallRunning
+from handrail.protocol.events import End, Error, ToolCallRunning
 from handrail.settings import Settings
 
 WRITE = ("write", {"path": "b.txt", "content": "x\n"})

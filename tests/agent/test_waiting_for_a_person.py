@@ -7,8 +7,8 @@ import pytest
 
 from handrail import Agent, Done, Parked
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.event import End, ToolCallPermissionDenied
-from handrail.protocol.message import AssistantMessage, ResultsMessage, UserMessage
+from handrail.protocol.events import End, ToolCallPermissionDenied
+from handrail.protocol.messages import AssistantMessage, ResultsMessage, UserMessage
 
 WRITE = ("write", {"path": "b.txt", "content": "x\n"})
 EDIT = ("edit", {"path": "a.txt", "oldText": "one", "newText": "two"})

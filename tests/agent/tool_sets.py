@@ -1,6 +1,6 @@
 """The tools that come with handrail, for tests about what is said of them."""
 
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.runtime.offering import build_tool_set
 from handrail.settings import Settings
 from handrail.settings.model import Tools

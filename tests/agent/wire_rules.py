@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from handrail.protocol.message import AssistantMessage, CallPart, Message, ResultsMessage, SummaryMessage, UserMessage
+from handrail.protocol.messages import AssistantMessage, CallPart, Message, ResultsMessage, SummaryMessage, UserMessage
 
 Row = tuple[str, str | tuple[str, ...]]
 """Role, and text or the ids of calls."""

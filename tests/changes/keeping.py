@@ -17,7 +17,7 @@ from handrail.changes.layered.sealing import load_preview, save_preview
 from handrail.changes.layered.trial import CommandPreview
 from handrail.changes.recorder import RecordedChangeSet, Recorder
 from handrail.process.ran import CapturedOutput, CommandResult
-from handrail.protocol.result import SandboxUsed
+from handrail.protocol.results import SandboxUsed
 from handrail.settings import Settings
 
 Tree = dict[str, tuple[object, ...]]

@@ -14,7 +14,7 @@ from tests.escape.starting import ordinary_number
 
 from handrail.changes.layered.examining import examine
 from handrail.changes.layered.trial import OverlayChanges
-from handrail.protocol.change import Change
+from handrail.protocol.changes import Change
 from handrail.sandbox.layer.layer import Overlay
 from handrail.sandbox.layer.mounting import require_programs, wrap_in_overlay
 from handrail.workspace.workspace import Workspace

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.settings import Settings
 from handrail.settings.model import Undo
 

@@ -13,7 +13,7 @@ import pytest
 from tests.changes.keeping import Keeper, a_keeper, tree
 from tests.changes.layering import USERS, World, a_world, as_user
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.settings import Settings
 from handrail.settings.model import Journal
 

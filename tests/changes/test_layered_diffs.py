@@ -11,7 +11,7 @@ from handrail.changes.layered.diffing import DiffBounds, add_diffs
 from handrail.changes.layered.examining import examine
 from handrail.changes.layered.trial import OverlayChanges
 from handrail.sandbox.layer.layer import Overlay
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 

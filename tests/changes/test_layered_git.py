@@ -8,9 +8,9 @@ from tests.changes.layering import World, a_world
 
 from handrail.changes.layered.configs import read_git_configs
 from handrail.changes.layered.examining import examine
-from handrail.policy.changes import judge_changes
-from handrail.policy.configuration import PolicyConfig
-from handrail.protocol.decision import Decision
+from handrail.policy.changeset import judge_changes
+from handrail.policy.config import PolicyConfig
+from handrail.protocol.decisions import Decision
 
 REPOSITORY = """git init -q -b main; for i in 1 2 3; do echo $i >a$i; git add .; git commit -qm $i; done
 for i in $(seq 30); do git branch b$i; done

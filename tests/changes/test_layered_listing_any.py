@@ -11,7 +11,7 @@ import pytest
 from tests.changes.layering import As, World
 
 from handrail.changes.layered.trial import OverlayChanges
-from handrail.protocol.change import State
+from handrail.protocol.changes import State
 
 NAMES = ("a", "b", "c", "d", "d/a", "d/b", "d/e", "d/e/a", "f", "f/a")
 DO = (

@@ -17,9 +17,9 @@ from handrail.changes.layered.laying import restack
 from handrail.changes.layered.sealing import delete_preview, load_preview, save_preview
 from handrail.changes.layered.trial import CommandPreview, OverlayChanges
 from handrail.process.ran import CapturedOutput, CommandResult
-from handrail.protocol.change import State
-from handrail.protocol.error import StoreError, ToolError
-from handrail.protocol.result import SandboxUsed
+from handrail.protocol.changes import State
+from handrail.protocol.errors import StoreError, ToolError
+from handrail.protocol.results import SandboxUsed
 from handrail.sandbox.layer.layer import Overlay
 from handrail.store.change_log import Step
 

@@ -10,7 +10,7 @@ from tests.changes.keeping import tree
 from tests.conftest import DEEP
 
 from handrail import Handrail
-from handrail.protocol.event import ToolCallError
+from handrail.protocol.events import ToolCallError
 
 Rail = Callable[..., Handrail]
 
@@ -58,9 +58,9 @@ POINTS = [
     ("handrail.changes.carrying", "StepApplier._take", 14),
     ("handrail.changes.carrying", "StepApplier._take", 99),
     ("handrail.changes.holding", "StagingDir.stash", 1),
-    ("handrail.workspace.swapping", "exchange", 0),
-    ("handrail.workspace.links", "exchange", 0),
-    ("handrail.workspace.removal", "rename_new", 1),
+    ("handrail.workspace.atomic", "exchange", 0),
+    ("handrail.workspace.atomic", "exchange", 0),
+    ("handrail.workspace.atomic", "rename_new", 1),
     ("handrail.workspace.in_place", "_reserve", 0),
     ("handrail.workspace.in_place", "_overwrite", 0),
     ("handrail.changes.opened", "FolderModes.later", 0),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.event import ToolCallError
+from handrail.protocol.events import ToolCallError
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -58,8 +58,8 @@ os._exit(3)
 """
 POINTS = {
     "before a step": ("handrail.changes.carrying", "StepApplier._take"),
-    "before a swap": ("handrail.workspace.swapping", "exchange"),
-    "before what was put aside goes": ("handrail.workspace.removal", "is_unchanged"),
+    "before a swap": ("handrail.workspace.atomic", "exchange"),
+    "before what was put aside goes": ("handrail.workspace.atomic", "is_unchanged"),
     "before the record": ("handrail.store.change_log", "ChangeLog.finish"),
 }
 

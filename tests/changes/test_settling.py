@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.event import ToolCallError
+from handrail.protocol.events import ToolCallError
 from handrail.settings import Settings
 from handrail.settings.model import Paths
 

@@ -15,7 +15,7 @@ from handrail.changes.snapshots import git, patience, taking
 from handrail.changes.snapshots.manifest import compare_manifests, read_manifest
 from handrail.changes.snapshots.patience import SnapshotError
 from handrail.changes.snapshots.snapshot import Snapshot, SnapshotChanges, load_last_snapshot, take_snapshot
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 GIT = git.find_git() or pytest.skip("git is not installed", allow_module_level=True)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail
-from handrail.protocol.call import ToolCall
-from handrail.protocol.event import ChangeEvent
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.events import ChangeEvent
 from handrail.settings import Settings
 
 Rail = Callable[..., Handrail]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.error import ErrorInfo
+from handrail.protocol.errors import ErrorInfo
 
 Rail = Callable[..., Handrail]
 OLD = "".join(f"line {number}\n" for number in range(40))

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from handrail import Handrail, Parked, ToolCall, tool
 from handrail.settings import Settings
 from handrail.settings.model import Paths
-from handrail.store.identity import make_id
-from handrail.store.short_ids import list_matching_ids, shorten_id, shorten_ids
+from handrail.store.state_dir import list_matching_ids, make_id, shorten_id, shorten_ids
 
 WRITE = '{"path": "new.txt", "content": "one\\n"}'
 TOUCH = '{"command": "touch made"}'

@@ -8,8 +8,8 @@ import pytest
 
 from handrail.changes.planned import PlannedChangeSet
 from handrail.cli.coverage import describe_record_gap, describe_result_gap
-from handrail.protocol.change import ChangeRecord
-from handrail.protocol.result import Artifacts, Meta, SandboxUsed, ToolResult
+from handrail.protocol.changes import ChangeRecord
+from handrail.protocol.results import Artifacts, Meta, SandboxUsed, ToolResult
 from handrail.rail import Handrail
 
 SENT = "what was sent to example.org:443"

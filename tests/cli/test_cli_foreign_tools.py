@@ -16,10 +16,10 @@ from handrail.agent.replay.start import make_start
 from handrail.cli.running.form import build_glyphs
 from handrail.cli.running.lines import render_call_line, render_running_line
 from handrail.dialects.events.deepchat import DeepChatEvents
-from handrail.protocol.event import Event
-from handrail.protocol.permission import get_s4_kind
+from handrail.protocol.events import Event
+from handrail.protocol.permissions import get_s4_kind
 from handrail.settings import LoadedSettings, Settings
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.terminal.request import render_request, render_title
 
 NAME = "mcp__github__create_issue"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.policy.modes import TABLE
-from handrail.protocol.decision import MODES
+from handrail.policy.verdict import TABLE
+from handrail.protocol.decisions import MODES
 
 SUBCOMMANDS = ["policy explain", "policy modes", "policy test", "policy replay"]
 

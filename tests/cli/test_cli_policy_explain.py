@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.protocol.permission import OpenedFolder, StandingGrant
-from handrail.store.folder import StateFolder
-from handrail.store.grants import GrantFiles
-from handrail.store.opened import GrantedFolders
+from handrail.protocol.permissions import OpenedFolder, StandingGrant
+from handrail.store.grants import GrantedFolders, GrantFiles
+from handrail.store.state_dir import StateFolder
 
 EXPLAIN = ("policy", "explain")
 
@@ -517,5 +516,5 @@ def test_a_command_is_explained_without_what_a_session_needs(environment: dict[s
     command = [sys.executable, "-c", code, *EXPLAIN, "-q", "--json", "--", "git status"]
     done = subprocess.run(command, cwd=workspace, env=environment, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout)["decision"] == "allow"
-    assert "handrail.policy.judging.commands" in done.stderr.split()
+    assert "handrail.policy.commands" in done.stderr.split()
     assert not {"sqlite3", "handrail.store.journal", "tomllib", "asyncio", "json"} & set(done.stderr.split())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.event import Notice, Process
+from handrail.protocol.events import Notice, Process
 from handrail.settings import Settings
 
 Run = Callable[..., Any]

@@ -12,7 +12,7 @@ from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Store
 from handrail.store.audit import AuditRecord, ChainedRecord, decode_record, seal_record
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 DAY = 86_400

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from handrail.protocol.event import decode_event
+from handrail.protocol.events import decode_event
 
 Script = Callable[..., str]
 EDIT = ["edit", {"path": "a.txt", "oldText": "one", "newText": "two"}]

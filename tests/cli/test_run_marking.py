@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handrail.cli.running.form import Glyphs, SpoofGuard
 from handrail.cli.running.lines import render_display
-from handrail.protocol.event import Display
+from handrail.protocol.events import Display
 
 OURS = re.compile(r"[^\S\n]*[✓●!✗⊘·»?]")
 

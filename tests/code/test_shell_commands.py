@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from handrail.code import shell_commands
 from handrail.code.shell_commands import MAX_SCRIPT_BYTES, find_shell_commands
-from handrail.protocol.decision import DisplayedCommand
-from handrail.protocol.plain import encode
+from handrail.protocol.decisions import DisplayedCommand
+from handrail.protocol.wire import encode
 
 RM = ("rm", "-rf", "/")
 

@@ -13,7 +13,7 @@ from handrail import AsyncHandrail
 from handrail.agent.loop import Agent
 from handrail.dialects.events import ADAPTERS
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.event import End, Event, User, decode_event
+from handrail.protocol.events import End, Event, User, decode_event
 from handrail.protocol.samples import build_wire_samples
 from handrail.protocol.wire import encode
 

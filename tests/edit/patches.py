@@ -2,10 +2,10 @@
 
 import pytest
 
-from handrail.edit.newlines import apply_replacements
-from handrail.edit.patch.fitting import AppliedHunks, apply_hunks
-from handrail.edit.patch.parsing import parse_patch
-from handrail.protocol.error import ToolError
+from handrail.edit.lines import apply_replacements
+from handrail.edit.patch.apply import AppliedHunks, apply_hunks
+from handrail.edit.patch.envelope import parse_patch
+from handrail.protocol.errors import ToolError
 
 CLASSES = """\
 class A:

@@ -8,11 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.edit.refusals.alignment import align_lines
-from handrail.edit.refusals.closest import find_closest_region
-from handrail.edit.refusals.differences import LineDifference, list_line_differences
-from handrail.edit.refusals.refusals import build_no_match_error
-from handrail.edit.refusals.visible import escape_white_space
+from handrail.edit.closest import align_lines, find_closest_region
+from handrail.edit.refusals import LineDifference, build_no_match_error, escape_white_space, list_line_differences
 
 CODE = [
     line

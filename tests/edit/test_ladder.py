@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
-from handrail.edit.ladder.strategies import FORGIVEN
-from handrail.edit.newlines import apply_replacements
-from handrail.edit.placing import EditMatch, match_edit
-from handrail.protocol.error import ToolError
+from handrail.edit.fuzzy.strategies import FORGIVEN
+from handrail.edit.lines import apply_replacements
+from handrail.edit.match import EditMatch, match_edit
+from handrail.protocol.errors import ToolError
 
 SHOP = """\
 class Shop:

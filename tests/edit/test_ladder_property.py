@@ -6,14 +6,12 @@ from itertools import pairwise
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from handrail.edit.ladder.fitting import Tolerance
-from handrail.edit.ladder.page import IndexedText
-from handrail.edit.ladder.reading import list_readings
-from handrail.edit.ladder.strategies import FORGIVEN
-from handrail.edit.ladder.typography import squash_spaces
-from handrail.edit.newlines import Replacement, apply_replacements
-from handrail.edit.placing import EditMatch, match_edit
-from handrail.protocol.error import ToolError
+from handrail.edit.fuzzy.candidates import IndexedText, Tolerance
+from handrail.edit.fuzzy.normalize import list_readings, squash_spaces
+from handrail.edit.fuzzy.strategies import FORGIVEN
+from handrail.edit.lines import Replacement, apply_replacements
+from handrail.edit.match import EditMatch, match_edit
+from handrail.protocol.errors import ToolError
 
 WORDS = (
     "alpha",

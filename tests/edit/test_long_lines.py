@@ -6,9 +6,8 @@ from typing import SupportsIndex
 
 import pytest
 
-from handrail.edit.diff import build_edit_diff
-from handrail.edit.hunks import build_blocks
-from handrail.edit.newlines import (
+from handrail.edit.diff import build_blocks, build_edit_diff
+from handrail.edit.lines import (
     Replacement,
     apply_replacements,
     detect_line_ending,

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from handrail.edit.newlines import apply_replacements
-from handrail.edit.placing import match_edit
-from handrail.protocol.error import ToolError
+from handrail.edit.lines import apply_replacements
+from handrail.edit.match import match_edit
+from handrail.protocol.errors import ToolError
 
 NO_BREAK = "\u00a0"
 

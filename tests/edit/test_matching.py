@@ -4,8 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.edit.lines import count_lines, find_line_end, find_line_start, list_line_ranges
-from handrail.edit.matching import Span, find_exact_match, list_places
+from handrail.edit.lines import (
+    Span,
+    count_lines,
+    find_exact_match,
+    find_line_end,
+    find_line_start,
+    list_line_ranges,
+    list_places,
+)
 
 texts = st.text(st.sampled_from("ab\n"), max_size=30)
 parts = st.text(st.sampled_from("ab\n"), min_size=1, max_size=4)

@@ -6,14 +6,14 @@ from time import process_time
 
 import pytest
 
-from handrail.edit.omission.guard import (
+from handrail.edit.omission import (
     find_certain_placeholder,
     find_placeholder,
     refuse_omission,
     refuse_omission_in_file,
 )
-from handrail.edit.omission.marks import parse_mark
-from handrail.protocol.error import ToolError
+from handrail.edit.omission_grammar import parse_mark
+from handrail.protocol.errors import ToolError
 
 
 def cases(name: str) -> list[tuple[str, str]]:

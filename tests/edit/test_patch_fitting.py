@@ -3,8 +3,8 @@
 import pytest
 from patches import CLASSES, by_diff, fit, made, refusal
 
-from handrail.edit.newlines import apply_replacements
-from handrail.protocol.error import ToolError
+from handrail.edit.lines import apply_replacements
+from handrail.protocol.errors import ToolError
 
 BRACES = """\
 int first(int a)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from handrail.edit.patch.parsing import parse_patch
-from handrail.protocol.error import ToolError
+from handrail.edit.patch.envelope import parse_patch
+from handrail.protocol.errors import ToolError
 
 HUNK = "@@ -1 +1 @@\n-1\n+2\n"
 NEW = "@@ -0,0 +1 @@\n+1\n"

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.edit.patch.envelope import parse_patch
 from handrail.edit.patch.model import FilePatch, Hunk
-from handrail.edit.patch.parsing import parse_patch
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
 

@@ -5,9 +5,9 @@ from itertools import product
 import pytest
 from patches import CLASSES, by_diff, fit, made, refusal
 
-from handrail.edit.patch.fitting import apply_hunks
-from handrail.edit.patch.parsing import parse_patch
-from handrail.protocol.error import ToolError
+from handrail.edit.patch.apply import apply_hunks
+from handrail.edit.patch.envelope import parse_patch
+from handrail.protocol.errors import ToolError
 
 BODY = "def f():\n    a = 1\n    b = 2\n"
 

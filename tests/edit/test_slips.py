@@ -2,9 +2,9 @@
 
 import pytest
 
-from handrail.edit.newlines import apply_replacements
-from handrail.edit.placing import match_edit
-from handrail.protocol.error import ToolError
+from handrail.edit.lines import apply_replacements
+from handrail.edit.match import match_edit
+from handrail.protocol.errors import ToolError
 
 PAGE = """\
 function page(items) {

@@ -15,8 +15,8 @@ from handrail.sandbox.layer.layer import Overlay
 from handrail.sandbox.layer.mounting import require_programs, wrap_in_overlay
 from handrail.sandbox.limits import MEGABYTE, ResourceLimits
 from handrail.sandbox.sandbox import CommandSandbox
-from handrail.workspace.root import Root
-from handrail.workspace.withheld import SensitivePaths, list_read_only_paths
+from handrail.workspace.roots import Root
+from handrail.workspace.sensitive_paths import SensitivePaths, list_read_only_paths
 
 UNCONFINED_LAYER = -2
 _SECONDS = 10.0

@@ -11,7 +11,7 @@ from tests.escape.case import Trust
 from tests.escape.corpus.exhausting import FILE_MEGABYTES, MEGABYTES, PROCESSES
 
 from handrail import Handrail
-from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.permissions import PermissionRequest
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Sandbox
 

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 
 _PLACE = "@workspace"
 _OF_THE_MACHINE = {"locks", "person", "nothing", "layers", "printed"}

@@ -4,11 +4,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from handrail.protocol.event import Event, get_event_kind
-from handrail.protocol.message import AssistantMessage, Message, ResultsMessage, SummaryMessage, SystemMessage
-from handrail.store.archive import open_journal
-from handrail.store.folder import StateFolder
-from handrail.store.messages import Messages
+from handrail.protocol.events import Event, get_event_kind
+from handrail.protocol.messages import AssistantMessage, Message, ResultsMessage, SummaryMessage, SystemMessage
+from handrail.store.sessions import open_journal
+from handrail.store.state_dir import StateFolder
+from handrail.store.transcript import Messages
 
 
 def expected_of(workspace: Path, state: Path, session: str) -> dict[str, Any]:

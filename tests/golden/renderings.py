@@ -7,10 +7,10 @@ from typing import Any
 from bundles import read_bundle, unpack
 
 from handrail.dialects.events import ADAPTERS
-from handrail.protocol.event import Event
+from handrail.protocol.events import Event
 from handrail.protocol.wire import encode
-from handrail.store.archive import open_journal
-from handrail.store.folder import StateFolder
+from handrail.store.sessions import open_journal
+from handrail.store.state_dir import StateFolder
 
 HERE = Path(__file__).resolve().parent
 RENDERED = HERE.parent / "dialects" / "golden"

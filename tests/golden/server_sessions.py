@@ -8,7 +8,7 @@ from typing import Any
 from handrail import Agent, AsyncHandrail, Context, Done, Handrail, Output, Parked, ToolError
 from handrail.mcp.calling import ClientCalls
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.result import Attachment
+from handrail.protocol.results import Attachment
 from handrail.runtime.sources import ForeignTool
 
 FIND, CREATE = "mcp__tracker__find_issue", "mcp__tracker__create_issue"

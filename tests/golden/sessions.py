@@ -12,7 +12,7 @@ from server_sessions import left, servers
 from handrail import Agent, AsyncHandrail, Context, Done, Handrail, Parked, Tool, TurnLimits, tool
 from handrail.models.model import ModelError, TokenUsage
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.event import Event, ToolCallRunning
+from handrail.protocol.events import Event, ToolCallRunning
 from handrail.settings import Settings
 from handrail.settings.model import NetworkSettings, Tools
 

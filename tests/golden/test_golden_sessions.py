@@ -21,14 +21,14 @@ from handrail.agent.replay.start import make_start
 from handrail.dialects.events import ADAPTERS
 from handrail.mcp.calling import ClientCalls
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.event import KINDS, PermissionEvent, ToolEvent, decode_event, get_event_kind
-from handrail.protocol.message import AssistantMessage, Message, ResultsMessage
+from handrail.protocol.events import KINDS, PermissionEvent, ToolEvent, decode_event, get_event_kind
+from handrail.protocol.messages import AssistantMessage, Message, ResultsMessage
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import LoadedSettings
-from handrail.store.archive import open_journal
-from handrail.store.folder import StateFolder
+from handrail.store.sessions import open_journal
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 from schemas import validate
 

@@ -18,7 +18,7 @@ from handrail.kernel.landlock import (
     read_abi_version,
     restrict_self,
 )
-from handrail.kernel.prctl import refuse_new_privileges
+from handrail.kernel.process import refuse_new_privileges
 
 pytestmark = pytest.mark.skipif(not read_abi_version(), reason="this kernel has no Landlock")
 VERSIONS = range(1, min(read_abi_version(), 7) + 1)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import handrail
-from handrail.kernel.syscalls import NUMBERS, UnknownMachineError, detect_machine
+from handrail.kernel.syscall_numbers import NUMBERS, UnknownMachineError, detect_machine
 
 try:
     MACHINE = detect_machine()
@@ -22,9 +22,9 @@ SOURCE = str(Path(handrail.__file__).parents[1])
 BEGIN = f"""
 import ctypes, json, os, sys
 sys.path.insert(0, {SOURCE!r})
-from handrail.kernel.prctl import filter_system_calls, refuse_new_privileges
+from handrail.kernel.process import filter_system_calls, refuse_new_privileges
 from handrail.kernel.seccomp import *
-from handrail.kernel.syscalls import *
+from handrail.kernel.syscall_numbers import *
 libc = ctypes.CDLL(None, use_errno=True)
 machine = detect_machine()
 def raw(number, *arguments):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.kernel.syscalls import AARCH64, NUMBERS, X86_64, Machine, UnknownMachineError, detect_machine
+from handrail.kernel.syscall_numbers import AARCH64, NUMBERS, X86_64, Machine, UnknownMachineError, detect_machine
 
 INCLUDED = Path("/usr/include")
 HEADERS = {

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from handrail.protocol.error import ErrorInfo
-from handrail.protocol.result import Artifacts, Meta, ToolResult
+from handrail.protocol.errors import ErrorInfo
+from handrail.protocol.results import Artifacts, Meta, ToolResult
 
 
 def interim(name: str) -> ToolResult[Any]:

@@ -5,7 +5,7 @@ from base64 import b64encode
 from typing import Any
 
 from handrail import Context, Output, ToolError, tool
-from handrail.protocol.result import Attachment
+from handrail.protocol.results import Attachment
 from handrail.runtime.sources import ForeignTool
 from handrail.tools.contract import Tool
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from handrail.mcp.http.address import Address, parse_address
 from handrail.mcp.http.guard import Guard
-from handrail.protocol.error import UsageError
+from handrail.protocol.errors import UsageError
 
 _NAMES = Address("127.0.0.1", 7421).names()
 _GOOD = {"host": "127.0.0.1:7421", "authorization": f"Bearer {TOKEN}"}

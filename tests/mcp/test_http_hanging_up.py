@@ -13,7 +13,7 @@ from plain_http import Session, call, hears
 from handrail.mcp.calling import ClientCalls
 from handrail.mcp.http.hand import HeldCall
 from handrail.mcp.outcomes import FormAnswer, UnansweredCall
-from handrail.protocol.permission import Answer
+from handrail.protocol.permissions import Answer
 
 _FORMS = {"elicitation": {}}
 

@@ -16,7 +16,7 @@ from handrail.mcp.caller import Caller
 from handrail.mcp.outcomes import UnansweredCall
 from handrail.mcp.permission.forms import build_client_form
 from handrail.mcp.results import build_call_result
-from handrail.protocol.question import Question
+from handrail.protocol.permissions import Question
 
 PUTS_STRUCTURE_FIRST = ("claude-code", "codex-mcp-client", "Visual Studio Code")
 PAGED = "".join(f"{number}\n" for number in range(1, 11))

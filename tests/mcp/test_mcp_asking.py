@@ -24,7 +24,7 @@ from handrail.mcp.stdio.outlet import MessageWriter
 from handrail.mcp.stdio.running import CallRunner
 from handrail.mcp.stdio.telling import Notifier
 from handrail.mcp.stdio.workers import MAX_WORKERS, Workers
-from handrail.protocol.permission import Answer
+from handrail.protocol.permissions import Answer
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

@@ -11,9 +11,8 @@ from interims import interim
 from handrail.mcp.outcomes import FormAnswer, UnansweredCall
 from handrail.mcp.permission.forms import MAX_FORM_CHARS, build_form, parse_form_answer
 from handrail.mcp.versions import SUPPORTED
-from handrail.protocol.change import Change
-from handrail.protocol.permission import ANSWERS, Answer, Preview, PreviewRun
-from handrail.protocol.question import Question, Reply
+from handrail.protocol.changes import Change
+from handrail.protocol.permissions import ANSWERS, Answer, Preview, PreviewRun, Question, Reply
 from people import a_request
 
 every_version = pytest.mark.parametrize("protocol", SUPPORTED)

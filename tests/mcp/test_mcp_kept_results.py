@@ -19,13 +19,12 @@ from handrail import Handrail, ToolError, tool
 from handrail.mcp import calling
 from handrail.mcp.calling import ClientCalls, digest_call
 from handrail.mcp.outcomes import FormAnswer, UnansweredCall
-from handrail.protocol.event import ToolCallEnd, ToolCallError
-from handrail.protocol.permission import Answer
-from handrail.protocol.question import Reply
+from handrail.protocol.events import ToolCallEnd, ToolCallError
+from handrail.protocol.permissions import Answer, Reply
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Tools
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]
@@ -221,7 +220,7 @@ ASKS_AND_DIES = """
 import os, signal, sys
 from handrail import Handrail
 from handrail.mcp.calling import ClientCalls
-from handrail.protocol.event import ToolCallPermissionRequired
+from handrail.protocol.events import ToolCallPermissionRequired
 from handrail.settings import Settings
 
 def die(event):

@@ -7,7 +7,7 @@ import pytest
 
 from handrail import Handrail, Output, tool
 from handrail.mcp.results import build_call_result
-from handrail.protocol.result import Attachment
+from handrail.protocol.results import Attachment
 
 
 @pytest.mark.parametrize(

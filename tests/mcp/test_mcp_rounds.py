@@ -19,10 +19,10 @@ from handrail.mcp.outcomes import UnansweredCall
 from handrail.mcp.permission import rounds
 from handrail.mcp.permission.rounds import build_input_required, resume_with_answer
 from handrail.mcp.permission.signing import Signer
-from handrail.protocol.error import StoreError
-from handrail.protocol.event import ToolCallEnd
-from handrail.protocol.result import ToolResult
-from handrail.store.secret_key import load_secret_key
+from handrail.protocol.errors import StoreError
+from handrail.protocol.events import ToolCallEnd
+from handrail.protocol.results import ToolResult
+from handrail.store.state_dir import load_secret_key
 
 Make = Callable[..., Handrail]
 WRITE = {"path": "a.txt", "content": "a\n"}

@@ -11,7 +11,7 @@ import pytest
 from real_hosts import HOSTS, Host, Model, prepare
 
 import handrail
-from handrail.protocol.tool import BASE_NAMES
+from handrail.protocol.tool_spec import BASE_NAMES
 
 _SOURCE = Path(handrail.__file__).parent.parent
 PATIENCE = 180

@@ -18,7 +18,7 @@ from mcp_types import ElicitRequestParams, ElicitResult
 from suite_tools import PIXEL
 
 from handrail import Answer, Handrail, PermissionRequest
-from handrail.protocol.told import render_for_model as told_of
+from handrail.protocol.results import render_for_model as told_of
 from handrail.settings import load
 
 Call = tuple[str, dict[str, Any]]

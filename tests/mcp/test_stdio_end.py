@@ -13,7 +13,7 @@ import pytest
 from stdio_process import PATIENCE, Server, environment
 
 from handrail import Handrail
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 

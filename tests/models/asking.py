@@ -12,7 +12,7 @@ from tests.wires.server import WireServer
 from handrail.models.finding import find_model
 from handrail.models.model import Completion, Model, ModelError, ModelRequest, StreamPiece, TextPiece, ToolOffer
 from handrail.models.provider import Timeouts
-from handrail.protocol.message import (
+from handrail.protocol.messages import (
     AssistantMessage,
     CallPart,
     CallResult,
@@ -22,7 +22,7 @@ from handrail.protocol.message import (
     TextPart,
     UserMessage,
 )
-from handrail.protocol.result import Attachment
+from handrail.protocol.results import Attachment
 
 PICTURE = Attachment(type="image", path="a.png", mime="image/png", content=base64.b64encode(b"\x89PNG").decode())
 READ = ToolOffer(

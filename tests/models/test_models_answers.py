@@ -12,7 +12,7 @@ from tests.wires.server import Answer, WireServer, split
 
 from handrail.models.model import CallPiece, Completion, ReasoningPiece, TextPiece
 from handrail.models.pricing import compute_cost
-from handrail.protocol.message import CallPart, ReasoningPart, TextPart
+from handrail.protocol.messages import CallPart, ReasoningPart, TextPart
 
 TEXT = "Grüße, 世界 🙂: the whole text."
 

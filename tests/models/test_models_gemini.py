@@ -23,7 +23,7 @@ from tests.wires.gemini_wire import events
 from tests.wires.server import Answer, split
 
 from handrail.models.model import CallPiece, ReasoningPiece, TextPiece
-from handrail.protocol.message import CallPart, ReasoningPart
+from handrail.protocol.messages import CallPart, ReasoningPart
 
 TEXT = "Grüße, 世界 🙂."
 

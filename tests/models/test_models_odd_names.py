@@ -5,7 +5,7 @@ from tests.models.asking import answered, assistant, question, user
 from tests.wires.gemini_wire import GeminiWire
 from tests.wires.server import WireServer
 
-from handrail.protocol.message import CallPart, CallResult, Message, ResultsMessage
+from handrail.protocol.messages import CallPart, CallResult, Message, ResultsMessage
 
 NAMES = ["functions.read", "", " ", "read file", "read\n", "読む", "<|channel|>read", "n" * 300]
 

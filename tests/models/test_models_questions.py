@@ -26,7 +26,7 @@ from tests.wires.server import Answer, WireServer
 
 from handrail.models.model import ModelError, ModelRequest, ToolOffer
 from handrail.models.pictures import drop_pictures, has_pictures
-from handrail.protocol.message import (
+from handrail.protocol.messages import (
     CallPart,
     Detail,
     Message,
@@ -34,7 +34,7 @@ from handrail.protocol.message import (
     SummaryMessage,
     TextPart,
 )
-from handrail.protocol.result import Attachment
+from handrail.protocol.results import Attachment
 
 
 def sent(wire: WireServer, *messages: Message) -> list[dict[str, Any]]:

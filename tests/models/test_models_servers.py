@@ -8,7 +8,7 @@ from tests.models.asking import assistant, heard, question, results, text, user
 from tests.wires.openai_wire import OpenAIWire
 
 from handrail.models.finding import find_model
-from handrail.protocol.message import CallPart
+from handrail.protocol.messages import CallPart
 
 SERVERS = {
     "ollama:qwen3:8b": "OLLAMA_BASE_URL",

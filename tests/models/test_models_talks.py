@@ -9,8 +9,8 @@ from tests.wires.anthropic_wire import AnthropicWire
 from tests.wires.openai_wire import OpenAIWire
 from tests.wires.server import WireServer
 
-from handrail.protocol.message import Detail, Message, ReasoningPart, ResultsMessage, SummaryMessage, TextPart
-from handrail.protocol.result import Attachment
+from handrail.protocol.messages import Detail, Message, ReasoningPart, ResultsMessage, SummaryMessage, TextPart
+from handrail.protocol.results import Attachment
 
 _texts = st.text(st.characters(codec="utf-8"), max_size=12)
 _args = st.dictionaries(_texts, st.one_of(_texts, st.integers(), st.none()), max_size=3) | _texts | st.integers()

@@ -4,7 +4,7 @@ import sys
 import threading
 
 from handrail import Handrail
-from handrail.protocol.event import ToolCallUpdate
+from handrail.protocol.events import ToolCallUpdate
 from handrail.settings import Settings
 
 COMMANDS = ("cat", "python3 -q -i", "seq 1 20000; sleep 1000")

@@ -29,11 +29,11 @@ import handrail
 from handrail import Handrail
 from handrail.cli.main import run
 from handrail.code.shell_commands import find_shell_commands
-from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallPermissionGranted, ToolCallStart
-from handrail.protocol.message import AssistantMessage
+from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallPermissionGranted, ToolCallStart
+from handrail.protocol.messages import AssistantMessage
 from handrail.sandbox.layer.sweeper import wait_for_all
 from handrail.settings import Settings, load
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from handrail import Context, Done, Handrail, Parked, ToolCall, UsageError, tool
-from handrail.protocol.event import Event, get_event_kind
+from handrail.protocol.events import Event, get_event_kind
 from handrail.settings import Settings
 
 WORKSPACE, STATE, EFFECTS = sys.argv[1:4]

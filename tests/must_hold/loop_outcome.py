@@ -10,10 +10,10 @@ from loop_script import CALLS, opened
 from tests.agent.checked_events import check_events
 
 from handrail import AsyncHandrail
-from handrail.protocol.event import End, ToolCallEnd, ToolCallError, ToolCallPermissionGranted, ToolCallStart
-from handrail.protocol.message import AssistantMessage, Message
+from handrail.protocol.events import End, ToolCallEnd, ToolCallError, ToolCallPermissionGranted, ToolCallStart
+from handrail.protocol.messages import AssistantMessage, Message
 from handrail.store.audit import decode_record
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 EFFECTS = {2: "made/new.txt", 3: "list.txt", 4: "first.txt", 6: ".github/workflows/asked.yml",

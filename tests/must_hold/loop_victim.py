@@ -17,7 +17,7 @@ from loop_script import opened, play
 from moments import Moments
 
 from handrail import Handrail
-from handrail.protocol.error import UsageError
+from handrail.protocol.errors import UsageError
 from handrail.sandbox.layer.sweeper import wait_for_all
 from handrail.settings import Settings
 

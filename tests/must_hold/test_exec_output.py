@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.result import ToolResult
+from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
 from in_time import cut_short

@@ -18,7 +18,7 @@ import pytest
 from tree_plans import RUNNERS, Plan, draw_node, draw_plan, slowed_down
 
 from handrail import Handrail
-from handrail.protocol.result import ToolResult
+from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Sandbox
 from leftovers import MARK, Watch

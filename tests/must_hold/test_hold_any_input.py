@@ -13,14 +13,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handrail import Done, Handrail, ToolCall, ToolResult, tool
-from handrail.protocol.error import CODES
-from handrail.protocol.event import Event, ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.errors import CODES
+from handrail.protocol.events import Event, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
 from handrail.settings.model import Search
 from handrail.store.audit import decode_record
-from handrail.store.folder import StateFolder
-from handrail.store.identity import make_id
+from handrail.store.state_dir import StateFolder, make_id
 from handrail.store.verify import verify
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from handrail import Handrail
 from handrail.process.sessions.sessions import ProcessSessions
-from handrail.protocol.event import Process, ToolCallError
+from handrail.protocol.events import Process, ToolCallError
 from handrail.settings import Settings
 
 SECONDS = 60.0

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from handrail import Handrail, StoreError, tool
-from handrail.protocol.error import HandrailError
-from handrail.protocol.event import ToolCallError, ToolCallStart
-from handrail.protocol.result import ToolResult
+from handrail.protocol.errors import HandrailError
+from handrail.protocol.events import ToolCallError, ToolCallStart
+from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]

@@ -12,10 +12,10 @@ from typing import Any
 from crowd import FILES, checked_text, is_whole
 
 from handrail import Handrail
-from handrail.protocol.event import ToolCallEnd, ToolCallError
+from handrail.protocol.events import ToolCallEnd, ToolCallError
 from handrail.settings import Settings
 from handrail.store.audit import decode_record
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 THREADS, CALLS = 16, 200

@@ -20,8 +20,8 @@ from tests.sandbox.namespaces import PROGRAM
 from tests.sandbox.proxied import Server, serving
 
 from handrail import Done, Handrail
-from handrail.protocol.call import ToolCall
-from handrail.protocol.permission import PERMISSIONS, Permission
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.permissions import PERMISSIONS, Permission
 from handrail.runtime.offering import build_tool_set
 from handrail.settings import Settings
 from handrail.settings.model import NetworkSettings, Tools

@@ -14,10 +14,10 @@ import exec_victim
 from kills import kills
 
 from handrail import Handrail
-from handrail.protocol.event import Event, ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.events import Event, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.settings import Settings
 from handrail.store.audit import AuditRecord, decode_record
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 KILLS = 150

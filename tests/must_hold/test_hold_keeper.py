@@ -19,7 +19,7 @@ from tests.escape.starting import ordinary_number, python_for
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.starting import LogSizes
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.limits import ResourceLimits
 from leftovers import MARK, marked
 

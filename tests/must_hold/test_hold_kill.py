@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 
 from handrail import Handrail
-from handrail.protocol.event import Event, ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.events import Event, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.settings import Settings
 from handrail.store.audit import AuditRecord, decode_record
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 KILLS = 50

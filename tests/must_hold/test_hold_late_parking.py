@@ -14,11 +14,11 @@ import late_victim
 import pytest
 
 from handrail import Done, Handrail
-from handrail.protocol.event import Event, ToolCallEnd, ToolCallError
-from handrail.protocol.result import ToolResult
+from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
+from handrail.protocol.results import ToolResult
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 KILLS = 100

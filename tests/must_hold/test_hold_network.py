@@ -17,7 +17,7 @@ from tests.sandbox.namespaces import PROGRAM, Ended, World
 from tests.sandbox.proxied import Proxied, leading_to, serving, web
 
 from handrail import Handrail
-from handrail.protocol.event import Network as NetworkEvent
+from handrail.protocol.events import Network as NetworkEvent
 from handrail.sandbox.proxy.inside import PORT
 from handrail.settings import Settings
 from handrail.settings.model import NetworkSettings

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 WORKER = Path(__file__).with_name("latch_worker.py")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, Parked, ToolCall
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.result import ToolResult
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Bulk, Limits
 

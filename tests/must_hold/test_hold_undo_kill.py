@@ -15,8 +15,8 @@ from kills import kills
 from undo_victim import opened, play, prepare
 
 from handrail import Handrail
-from handrail.protocol.event import ToolCallError
-from handrail.store.folder import StateFolder
+from handrail.protocol.events import ToolCallError
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 KILLS = 100

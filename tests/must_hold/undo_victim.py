@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from handrail import Handrail
-from handrail.protocol.call import ToolCall
+from handrail.protocol.calls import ToolCall
 from handrail.settings import Settings
 
 LARGE = 600_000

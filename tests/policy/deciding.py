@@ -4,11 +4,11 @@ import posixpath
 from typing import Any
 
 from handrail.code.shell_commands import find_shell_commands
+from handrail.policy.decide import PolicyConfig, decide
 from handrail.policy.network.needs import find_network_needs
-from handrail.policy.script import list_command_uses, needs_display
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import CommandFact, Decision, Facts, PathFact
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.policy.parse import list_command_uses, needs_display
+from handrail.protocol.decisions import CommandFact, Decision, Facts, PathFact
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 
 EXEC = ToolSpec(
     name="exec", title="", description="", arguments=Arguments, data=Arguments, permissions=("proc.exec",),

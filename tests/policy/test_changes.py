@@ -2,11 +2,10 @@
 
 import pytest
 
-from handrail.policy.changes import judge_changes
-from handrail.policy.configuration import PolicyConfig
-from handrail.policy.rules.rule import Rule
-from handrail.protocol.change import Action, Change, Kind
-from handrail.protocol.decision import MODES, Decision, Mode, Verdict
+from handrail.policy.changeset import judge_changes
+from handrail.policy.config import PolicyConfig, Rule
+from handrail.protocol.changes import Action, Change, Kind
+from handrail.protocol.decisions import MODES, Decision, Mode, Verdict
 
 
 def change(path: str, action: Action = "modified", kind: Kind = "file", **more: object) -> Change:

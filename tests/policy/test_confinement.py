@@ -7,12 +7,10 @@ import pytest
 from tests.policy.corpus.records import attacks, everyday
 from tests.policy.deciding import decided, facts_of
 
-from handrail.policy.confinement import RunnableCommand, build_runnable, outline_command
-from handrail.policy.script import parse_steps
+from handrail.policy.parse import RunnableCommand, build_runnable, outline_command, parse_steps
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.rewrite import to_bash
-from handrail.policy.shell.script import Unparsed
-from handrail.protocol.decision import DisplayedCommand
+from handrail.policy.shell.syntax import Unparsed, to_bash
+from handrail.protocol.decisions import DisplayedCommand
 
 GUARDS = " '--no-ext-diff' '--no-textconv'"
 JOINS = ("&&", "||", ";", "|")

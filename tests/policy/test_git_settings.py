@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.policy.git_settings import compare_git_settings, disable_drivers, find_unsafe_git_settings
+from handrail.policy.git_repository import compare_git_settings, disable_drivers, find_unsafe_git_settings
 
 CORE = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
 BRANCH = '[branch "feature/x"]\n\tremote = origin\n\tmerge = refs/heads/feature/x\n'

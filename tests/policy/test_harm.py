@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from handrail.policy.harm import is_deletion, is_generated, sort_by_harm
-from handrail.protocol.change import Change
+from handrail.policy.changeset import is_deletion, is_generated, sort_by_harm
+from handrail.protocol.changes import Change
 
 
 def change(path: str, action: Any = "modified", **more: Any) -> Change:

@@ -14,8 +14,9 @@ from handrail.policy.names import (
     is_git_control_name,
     list_possible_repositories,
     may_name_credential,
+    normalize_name,
+    remove_invisible,
 )
-from handrail.policy.spelling import normalize_name, remove_invisible
 
 CREDENTIALS = [
     ".env", ".env.local", ".env.production", ".env.example.local", ".envrc", ".ssh", ".ssh/config", "a/.ssh/b/c",

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.policy.repository import is_harmless_config, is_new_object, list_new_repositories
-from handrail.protocol.change import Action, Change, Kind
+from handrail.policy.git_repository import is_harmless_config, is_new_object, list_new_repositories
+from handrail.protocol.changes import Action, Change, Kind
 
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
 HASH = "0123456789abcdef0123456789abcdef01234567"

@@ -4,12 +4,11 @@ from typing import Any
 
 import pytest
 
-from handrail.policy.configuration import PolicyConfig
-from handrail.policy.judging.paths import judge_path
-from handrail.policy.rules.rule import Rule
-from handrail.policy.verdict import decide
-from handrail.protocol.decision import Access, Facts, Mode, PathFact, Verdict
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.policy.config import PolicyConfig, Rule
+from handrail.policy.decide import decide
+from handrail.policy.verdict import judge_path
+from handrail.protocol.decisions import Access, Facts, Mode, PathFact, Verdict
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 
 
 def fact(access: Access = "read", **fields: Any) -> PathFact:

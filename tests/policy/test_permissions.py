@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from tests.policy.deciding import EXEC, facts_of
 
-from handrail.policy.permissions import is_network_closed, list_permissions, list_possible_permissions
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import CommandFact, Facts, PathFact, ProcessFact
-from handrail.protocol.permission import PERMISSIONS
-from handrail.protocol.tool import Arguments, Foreign, ToolSpec
+from handrail.policy.decide import PolicyConfig, decide, is_network_closed, list_permissions, list_possible_permissions
+from handrail.protocol.decisions import CommandFact, Facts, PathFact, ProcessFact
+from handrail.protocol.permissions import PERMISSIONS
+from handrail.protocol.tool_spec import Arguments, Foreign, ToolSpec
 
 WRITE = ToolSpec(
     name="write", title="", description="", arguments=Arguments, data=Arguments, permissions=("fs.write",)

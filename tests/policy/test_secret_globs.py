@@ -14,9 +14,8 @@ from handrail.policy.name_tables import (
     PUBLIC_ENDINGS,
     TEMPLATES,
 )
-from handrail.policy.names import find_protection, is_credential
-from handrail.policy.secret_globs import list_secret_globs
-from handrail.workspace.search.binary import find_ripgrep
+from handrail.policy.names import find_protection, is_credential, list_secret_globs
+from handrail.workspace.search.ripgrep import find_ripgrep
 
 TABLE = [
     *CREDENTIAL_FOLDERS,

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from handrail.policy.changes import judge_changes
-from handrail.policy.configuration import PolicyConfig
-from handrail.protocol.change import Change
-from handrail.protocol.decision import Decision
+from handrail.policy.changeset import judge_changes
+from handrail.policy.config import PolicyConfig
+from handrail.protocol.changes import Change
+from handrail.protocol.decisions import Decision
 
 HASH = "0" * 40
 OBJECT = f".git/objects/ab/{HASH[2:]}"

@@ -2,8 +2,7 @@
 
 import pytest
 
-from handrail.policy.secret_values import is_random_value, is_secret_value
-from handrail.policy.variables import find_withheld_reason, is_secret_name
+from handrail.policy.secrets import find_withheld_reason, is_random_value, is_secret_name, is_secret_value
 
 SECRET = [
     "GITHUB_TOKEN", "TOKEN", "npm_token", "TOKENS", "OPENAI_API_KEY", "KEY", "APIKEY", "SSH_KEYS", "CLIENT_SECRET",

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.modes import REASONS, TABLE, apply_mode
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import MODES, Decision, Facts, PathFact
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.verdict import REASONS, TABLE, apply_mode
+from handrail.protocol.decisions import MODES, Decision, Facts, PathFact
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 
 STRICTNESS = {"allow": 0, "confirm": 1, "deny": 2}
 
@@ -245,12 +245,12 @@ import sys
 from handrail.policy.judging import commands
 from handrail.policy.network import told  # otherwise the first command that reaches out does
 from handrail.policy.network.needs import find_network_needs
-from handrail.policy.rules.rule import Rule
-from handrail.policy.script import list_command_uses
-from handrail.policy.tables.load import build_registry
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import MODES, CommandFact, Facts, PathFact, DisplayedCommand
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.policy.config import Rule
+from handrail.policy.parse import list_command_uses
+from handrail.policy.programs.registry import build_registry
+from handrail.policy.decide import PolicyConfig, decide
+from handrail.protocol.decisions import MODES, CommandFact, Facts, PathFact, DisplayedCommand
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 spec = ToolSpec(name="t", title="", description="", arguments=Arguments, data=Arguments, permissions=("fs.write",))
 build_registry()  # imports the tables, which otherwise the first command of each kind does
 COMMANDS = ("ls -la", "git log --oneline | head", "cd a && cat x", "rm -rf /", "python x", "cat .env", "jq . a",

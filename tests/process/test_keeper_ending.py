@@ -21,7 +21,7 @@ from handrail.process.sessions.known import KeeperRecord, read_record
 from handrail.process.sessions.ports import is_alive
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.limits import ResourceLimits
 from in_time import cut_short
 

@@ -10,7 +10,7 @@ import pytest
 from process_launches import comes_true
 
 from handrail.process.sessions.session import ProcessSession
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 
 Start = Callable[..., ProcessSession]
 PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or sys.executable

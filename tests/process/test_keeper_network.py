@@ -20,7 +20,7 @@ from handrail.process.sessions.known import read_record
 from handrail.process.sessions.network import ProxyPlan, read_attempts
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.limits import ResourceLimits

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from process_launches import MakeLaunch, Run
 
-from handrail.process.control_group import ControlGroup
+from handrail.kernel.cgroup import ControlGroup, find_parent_group
 from handrail.sandbox.limits import ResourceLimits
-from handrail.sandbox.probing.control_groups import find_parent_group
 
 LIMITS = ResourceLimits(memory=1 << 30, processes=100)
 
@@ -78,7 +77,7 @@ def test_what_joins_writes_its_own_number_and_becomes_the_program(tmp_path: Path
 
 KERNEL = """
 import os, subprocess, sys
-from handrail.process.control_group import ControlGroup
+from handrail.kernel.cgroup import ControlGroup
 from handrail.sandbox.limits import ResourceLimits
 place, name = sys.argv[1], os.path.join(sys.argv[1], "handrail-test")
 subprocess.run(["mount", "-t", "cgroup2", "none", place], check=True)

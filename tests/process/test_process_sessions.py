@@ -10,7 +10,7 @@ from process_launches import comes_true
 
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 
 Start = Callable[..., ProcessSession]
 

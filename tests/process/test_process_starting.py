@@ -7,7 +7,7 @@ import pytest
 from process_launches import MakeLaunch, Run, launched
 
 from handrail.process.ran import CommandResult
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.launch import Launch
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from handrail.protocol.arguments import ALIASES, validate
-from handrail.protocol.error import ToolError
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.errors import ToolError
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire, encode
 from handrail.tools.exec import EXEC
 from handrail.tools.grep import GREP

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.edit.ladder.strategies import FORGIVEN
-from handrail.protocol.error import CODES, MEANING
+from handrail.edit.fuzzy.strategies import FORGIVEN
+from handrail.protocol.errors import CODES, MEANING
 from handrail.protocol.schema import WIRE_TYPES
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from handrail.protocol.error import CODES, MEANING, RETRYABLE, ToolError
-from handrail.protocol.tool import parse_major_version
+from handrail.protocol.errors import CODES, MEANING, RETRYABLE, ToolError
+from handrail.protocol.tool_spec import parse_major_version
 from handrail.protocol.version import PROTOCOL_VERSION, VERSION
 
 ALL_CODES = """

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from handrail.protocol.event import KINDS, AnyEvent, decode_event, get_event_kind
+from handrail.protocol.events import KINDS, AnyEvent, decode_event, get_event_kind
 from handrail.protocol.wire import encode
 
 RECORDED = Path(__file__).parent / "recorded_v1"

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from handrail.protocol.permission import (
+from handrail.protocol.permissions import (
     Permission,
     PermissionRequest,
     PermissionType,

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.protocol.event import ToolCallStart, decode_event
-from handrail.protocol.plain import escape_surrogates, sanitize_json
-from handrail.protocol.wire import encode
+from handrail.protocol.events import ToolCallStart, decode_event
+from handrail.protocol.wire import encode, escape_surrogates, sanitize_json
 
 
 class Whole(int):

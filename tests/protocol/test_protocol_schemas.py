@@ -7,12 +7,12 @@ import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
-from handrail.protocol.batch import Done, Parked
-from handrail.protocol.event import KINDS, AnyEvent, PermissionEvent, ToolEvent, get_event_kind
-from handrail.protocol.message import Message
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.events import KINDS, AnyEvent, PermissionEvent, ToolEvent, get_event_kind
+from handrail.protocol.messages import Message
 from handrail.protocol.samples import build_wire_samples
 from handrail.protocol.schema import DIALECT, WIRE_TYPES, build_flat_schema, build_wire_schemas
-from handrail.protocol.tool import BASE_NAMES, describe
+from handrail.protocol.tool_spec import BASE_NAMES, describe
 from handrail.tools.ls import LS
 from handrail.tools.read import READ
 from handrail.tools.write import WRITE

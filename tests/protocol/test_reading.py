@@ -10,7 +10,7 @@ from typing import Annotated
 import pytest
 
 import handrail
-from handrail.protocol.reading import convert, decode_json, decode_msgpack
+from handrail.protocol.wire import convert, decode_json, decode_msgpack
 
 SOURCE = Path(handrail.__file__).parent
 
@@ -18,7 +18,7 @@ SOURCE = Path(handrail.__file__).parent
 AT_ONCE = """
 import sys, threading
 import msgspec
-from handrail.protocol.reading import convert, decode_json, decode_msgpack
+from handrail.protocol.wire import convert, decode_json, decode_msgpack
 
 sys.setswitchinterval(1e-6)
 READERS = {"json": (decode_json, msgspec.json.encode), "msgpack": (decode_msgpack, msgspec.msgpack.encode),
@@ -65,7 +65,7 @@ def test_a_type_with_a_remark_that_has_no_hash_is_read_as_any_other() -> None:
 
 def test_only_one_module_gives_msgspec_a_type_to_read() -> None:
     given = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py") if any(_typed_reads(path))}
-    assert given == {"protocol/reading.py"}
+    assert given == {"protocol/wire.py"}
 
 
 def _typed_reads(path: Path) -> Iterator[ast.Call]:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.runtime.sources import ForeignTool
 from handrail.tools.contract import Context, Output
 

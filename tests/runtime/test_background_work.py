@@ -12,10 +12,10 @@ import pytest
 
 from handrail import AsyncHandrail, Handrail
 from handrail.process.sessions.starting import start_keeper
-from handrail.protocol.event import Event, Process
+from handrail.protocol.events import Event, Process
 from handrail.runtime.telling import emit_once
 from handrail.settings import Settings
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 
 Make = Callable[..., Handrail]
 SECONDS = 60.0

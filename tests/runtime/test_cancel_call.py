@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Context, Handrail, tool
-from handrail.protocol.event import ToolCallRunning
+from handrail.protocol.events import ToolCallRunning
 from handrail.runtime.cancelling import CancelTokens
 
 Make = Callable[..., Handrail]

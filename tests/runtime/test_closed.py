@@ -15,7 +15,7 @@ import pytest
 from other_server import OtherServer
 
 from handrail import AsyncHandrail, Context, Handrail, StoreError, UsageError, tool
-from handrail.protocol.event import Mode
+from handrail.protocol.events import Mode
 from handrail.settings import Settings
 
 Make = Callable[..., Handrail]

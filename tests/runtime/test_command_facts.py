@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from handrail.changes.snapshots.git import find_git
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import PathFact
-from handrail.protocol.error import ToolError
+from handrail.policy.decide import PolicyConfig, decide
+from handrail.protocol.decisions import PathFact
+from handrail.protocol.errors import ToolError
 from handrail.runtime.command_facts import collect_command_facts
 from handrail.tools.exec import EXEC
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 

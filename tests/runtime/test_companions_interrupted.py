@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from handrail import Done, Handrail, Parked, ToolCall
-from handrail.protocol.event import Display, Event, get_event_kind
+from handrail.protocol.events import Display, Event, get_event_kind
 from handrail.protocol.schema import build_wire_schemas
 from handrail.protocol.wire import encode
 from handrail.settings import Settings

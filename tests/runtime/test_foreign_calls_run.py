@@ -10,12 +10,12 @@ import pytest
 from other_server import OtherServer, listed
 
 from handrail import Done, Handrail, Output, Parked, ToolCall, ToolError
-from handrail.policy.rules.rule import Rule
-from handrail.protocol.event import ToolCallEnd, ToolCallPermissionRequired, ToolCallStart, ToolEvent
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.result import Attachment
+from handrail.policy.config import Rule
+from handrail.protocol.events import ToolCallEnd, ToolCallPermissionRequired, ToolCallStart, ToolEvent
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.results import Attachment
 from handrail.settings import LoadedSettings, Settings
-from handrail.settings.servers import ServerTable
+from handrail.settings.mcp_servers import ServerTable
 from handrail.store.audit import AuditRecord, decode_record
 
 Open = Callable[..., Handrail]

@@ -9,8 +9,8 @@ import pytest
 from other_server import OtherServer, listed
 
 from handrail import Done, Handrail, Output, ToolCall
-from handrail.protocol.event import Warning as WarningEvent
-from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.events import Warning as WarningEvent
+from handrail.protocol.permissions import PermissionRequest
 from handrail.runtime.foreign import known
 from handrail.runtime.foreign.describing import render_difference
 from handrail.settings import Settings

@@ -7,13 +7,13 @@ import pytest
 from other_server import OtherServer, listed
 
 from handrail import Handrail, UsageError
-from handrail.protocol.event import Warning as WarningEvent
+from handrail.protocol.events import Warning as WarningEvent
 from handrail.runtime.offering import list_foreign_specs
 from handrail.runtime.sources import ToolSource
 from handrail.settings import Settings
+from handrail.settings.mcp_json import ConfiguredServer
+from handrail.settings.mcp_servers import ServerTable
 from handrail.settings.model import Tools
-from handrail.settings.project_servers import ConfiguredServer
-from handrail.settings.servers import ServerTable
 
 Open = Callable[..., Handrail]
 

@@ -15,10 +15,10 @@ import pytest
 from other_server import OtherServer, listed
 
 from handrail import AsyncHandrail, Context, Handrail, Output, ToolError
-from handrail.policy.rules.rule import Rule
-from handrail.protocol.event import Notice, ToolCallError
-from handrail.protocol.event import Warning as WarningEvent
-from handrail.protocol.result import Attachment, ToolResult
+from handrail.policy.config import Rule
+from handrail.protocol.events import Notice, ToolCallError
+from handrail.protocol.events import Warning as WarningEvent
+from handrail.protocol.results import Attachment, ToolResult
 from handrail.runtime.foreign.describing import to_description
 from handrail.runtime.foreign.known import PinStore
 from handrail.runtime.foreign.outcome import MAX_TEXT_CHARACTERS
@@ -26,7 +26,7 @@ from handrail.runtime.foreign.servers import ForeignCatalog
 from handrail.runtime.foreign.tools import build_foreign_spec
 from handrail.runtime.sources import ForeignTool
 from handrail.settings import LoadedSettings, Settings
-from handrail.store.known_tools import KnownTools
+from handrail.store.grants import KnownTools
 
 Open = Callable[..., Handrail]
 X = "mcp__a__x"

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handrail import Handrail, UsageError
-from handrail.store.folder import StateFolder
 from handrail.store.runner import list_dead_runners
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 Open = Callable[..., Handrail]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, Parked, PermissionRequest, ToolCall, UsageError
-from handrail.protocol.event import Notice, ToolCallPermissionGranted
-from handrail.protocol.result import ToolResult
+from handrail.protocol.events import Notice, ToolCallPermissionGranted
+from handrail.protocol.results import ToolResult
 
 Make = Callable[..., Handrail]
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, Parked, ToolCall, UsageError
-from handrail.policy.rules.rule import Rule
-from handrail.protocol.event import Event, ToolCallError, get_event_kind
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.result import ToolResult
+from handrail.policy.config import Rule
+from handrail.protocol.events import Event, ToolCallError, get_event_kind
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.results import ToolResult
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.load import LoadedSettings

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.protocol.decision import CommandFact
+from handrail.protocol.decisions import CommandFact
 from handrail.runtime.command_facts import collect_command_facts
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 ORIGIN = '[remote "origin"]\n\turl = https://{}/a.git\n'

@@ -25,13 +25,13 @@ from handrail import (
     UsageError,
     tool,
 )
-from handrail.protocol.event import Notice, ToolCallPermissionGranted
-from handrail.protocol.result import ToolResult
+from handrail.protocol.events import Notice, ToolCallPermissionGranted
+from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Paths, Tools
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.tools.contract import Touches
-from handrail.workspace.root import open_root
+from handrail.workspace.roots import open_root
 from handrail.workspace.workspace import Workspace
 
 Make = Callable[..., Handrail]

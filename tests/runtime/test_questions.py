@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, Parked, ToolCall, UsageError
-from handrail.protocol.event import ToolCallEnd, ToolCallError, get_event_kind
-from handrail.protocol.question import Question, Reply
+from handrail.protocol.events import ToolCallEnd, ToolCallError, get_event_kind
+from handrail.protocol.permissions import Question, Reply
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 from handrail.tools.companions.question import QuestionData

@@ -12,14 +12,13 @@ import msgspec
 import pytest
 
 from handrail import tool
-from handrail.policy.configuration import PolicyConfig
-from handrail.policy.rules.rule import Rule
-from handrail.protocol.decision import MODES
-from handrail.protocol.tool import ToolSpec
+from handrail.policy.config import PolicyConfig, Rule
+from handrail.protocol.decisions import MODES
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.runtime.offering import build_tool_set
 from handrail.runtime.replaying import PolicyReplay, replay
 from handrail.settings import Settings
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 
 NO_DOCS = Rule(id="no-docs", verdict="deny", pattern="docs/**", tool="*")
 

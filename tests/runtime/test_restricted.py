@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from handrail import Handrail, tool
-from handrail.protocol import event as event_kinds
+from handrail.protocol import events as event_kinds
 from handrail.settings import Settings
 
 Make = Callable[..., Handrail]

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, Parked, ToolCall, UsageError
-from handrail.protocol.error import StoreError
-from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallPermissionRequired, get_event_kind
-from handrail.protocol.result import ToolResult
-from handrail.store.folder import StateFolder
+from handrail.protocol.errors import StoreError
+from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallPermissionRequired, get_event_kind
+from handrail.protocol.results import ToolResult
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]

@@ -17,12 +17,11 @@ import pytest
 
 from handrail import Answer, AsyncHandrail, Done, Handrail, PermissionRequest, ToolError, UsageError
 from handrail.changes.layered import checking
-from handrail.protocol.event import ToolCallPermissionRequired
-from handrail.protocol.result import ToolResult
+from handrail.protocol.events import ToolCallPermissionRequired
+from handrail.protocol.results import ToolResult
 from handrail.runtime import outdating
 from handrail.settings import Settings
-from handrail.store.audit import decode_record
-from handrail.store.redact import redact_arguments
+from handrail.store.audit import decode_record, redact_arguments
 
 Make = Callable[..., Handrail]
 

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 from handrail import Context, Handrail, Parked, ToolCall, UsageError, tool
-from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.settings import Settings
 from handrail.store.audit import decode_record
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]

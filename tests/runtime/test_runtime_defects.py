@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from handrail import Context, Handrail, Output, Tool, ToolError, tool
-from handrail.protocol.change import Change, ChangeSet
-from handrail.protocol.error import CODES
-from handrail.protocol.event import Event
-from handrail.protocol.result import Attachment
-from handrail.store.folder import StateFolder
+from handrail.protocol.changes import Change, ChangeSet
+from handrail.protocol.errors import CODES
+from handrail.protocol.events import Event
+from handrail.protocol.results import Attachment
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 from handrail.tools.contract import Touches
 

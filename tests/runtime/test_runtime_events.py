@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from handrail import Context, Handrail, tool
-from handrail.protocol.error import ToolError
-from handrail.protocol.event import (
+from handrail.protocol.errors import ToolError
+from handrail.protocol.events import (
     ChangeEvent,
     Event,
     Notice,

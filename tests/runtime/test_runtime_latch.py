@@ -24,8 +24,8 @@ from handrail import (
     UsageError,
     tool,
 )
-from handrail.protocol import event as event_kinds
-from handrail.protocol.event import (
+from handrail.protocol import events as event_kinds
+from handrail.protocol.events import (
     Event,
     ToolCallEnd,
     ToolCallError,
@@ -35,10 +35,10 @@ from handrail.protocol.event import (
     ToolCallRunning,
     ToolCallStart,
 )
-from handrail.protocol.permission import Preview
-from handrail.protocol.result import ToolResult
+from handrail.protocol.permissions import Preview
+from handrail.protocol.results import ToolResult
 from handrail.store.audit import decode_record
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]

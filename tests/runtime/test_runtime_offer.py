@@ -7,10 +7,10 @@ import pytest
 from other_server import OtherServer, listed
 
 from handrail import Handrail, Tool, UsageError, tool
-from handrail.protocol import event as event_kinds
-from handrail.protocol.event import ToolCallError
-from handrail.protocol.told import render_for_model
-from handrail.protocol.tool import BASE_NAMES, ToolSpec
+from handrail.protocol import events as event_kinds
+from handrail.protocol.events import ToolCallError
+from handrail.protocol.results import render_for_model
+from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
 from handrail.runtime.registry import ToolRegistry, ToolSet
 from handrail.settings import Settings
 from handrail.settings.model import Tools

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, tool
-from handrail.protocol.event import Event, Notice, ToolCallEnd, ToolCallError, get_event_kind
+from handrail.protocol.events import Event, Notice, ToolCallEnd, ToolCallError, get_event_kind
 from handrail.store.audit import AuditRecord, decode_record
-from handrail.store.folder import StateFolder
 from handrail.store.runner import Runner, is_dead, list_dead_runners
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]
@@ -361,7 +361,7 @@ one.call("read", {"path": "a.txt"})
 def waits(event):
     say("started")
     sys.stdin.readline()
-from handrail.protocol.event import ToolCallRunning
+from handrail.protocol.events import ToolCallRunning
 one.subscribe(waits, kinds=[ToolCallRunning])
 one.call("write", {"path": "a.txt", "content": "new\\n"}, tool_call_id="x")
 """,

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, Tool, ToolCall, UsageError, tool
-from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.wire import encode
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail import Done, Handrail, ToolCall
-from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallStart
-from handrail.protocol.result import ToolResult
+from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.results import ToolResult
 from handrail.runtime import side_by_side
 from handrail.settings import Settings
 from handrail.settings.model import Results

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, Parked, PermissionRequest, ToolCall
-from handrail.policy.rules.rule import Rule
-from handrail.protocol.decision import CommandFact
-from handrail.protocol.permission import Preview, PreviewRun
-from handrail.protocol.result import ToolResult
+from handrail.policy.config import Rule
+from handrail.protocol.decisions import CommandFact
+from handrail.protocol.permissions import Preview, PreviewRun
+from handrail.protocol.results import ToolResult
 from handrail.runtime.trials import find_preview_obstacle
 from handrail.settings import Settings
 from handrail.settings.load import LoadedSettings

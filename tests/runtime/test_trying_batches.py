@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, Parked, PermissionRequest, ToolCall
-from handrail.protocol.permission import Preview
-from handrail.protocol.result import ToolResult
+from handrail.protocol.permissions import Preview
+from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Bulk, Tools
 

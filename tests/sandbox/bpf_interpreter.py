@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from errno import ENOSYS
 
 from handrail.kernel.seccomp import AllowOutcome, ChoiceOutcome, Outcome, RefuseOutcome
-from handrail.kernel.syscalls import Machine
+from handrail.kernel.syscall_numbers import Machine
 
 ALLOWED = 0
 KILLED = -1

@@ -6,7 +6,7 @@ from itertools import product
 from bpf_interpreter import answered
 
 from handrail.kernel.seccomp import build_filter_program
-from handrail.kernel.syscalls import AARCH64, X86_64, Machine
+from handrail.kernel.syscall_numbers import AARCH64, X86_64, Machine
 from handrail.sandbox.confinement import CommandOrigin
 from handrail.sandbox.filters.filter import Owner, build_outcomes
 

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from handrail.policy.network.listed import Allowlist
+from handrail.policy.network.allowlist import Allowlist
 from handrail.sandbox.proxy.attempt import Attempt
 from handrail.sandbox.proxy.proxy import Proxy
 

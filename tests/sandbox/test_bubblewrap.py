@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from namespaces import PROGRAM, World, ended
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.limits import ResourceLimits
 from handrail.sandbox.namespaces.arguments import build_arguments
 from handrail.sandbox.namespaces.bubblewrap import Bubblewrap, find_bubblewrap, inspect_bubblewrap
@@ -17,7 +17,7 @@ from handrail.sandbox.namespaces.preparing import BubblewrapBackend
 from handrail.sandbox.view.mounts import Mount
 from handrail.sandbox.view.system import SECRETS, list_secret_mounts
 from handrail.sandbox.view.view import build_base_view
-from handrail.workspace.search.binary import find_ripgrep
+from handrail.workspace.search.ripgrep import find_ripgrep
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 

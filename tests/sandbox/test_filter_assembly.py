@@ -8,9 +8,17 @@ from bpf_interpreter import KILLED, answered, described, told_apart
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.kernel.bpf import Instruction, assemble_code
-from handrail.kernel.seccomp import ALLOW, EVERY_BIT, ChoiceOutcome, Outcome, RefuseOutcome, build_filter_program
-from handrail.kernel.syscalls import AARCH64, NUMBERS, X86_64, Machine
+from handrail.kernel.seccomp import (
+    ALLOW,
+    EVERY_BIT,
+    ChoiceOutcome,
+    Instruction,
+    Outcome,
+    RefuseOutcome,
+    assemble_code,
+    build_filter_program,
+)
+from handrail.kernel.syscall_numbers import AARCH64, NUMBERS, X86_64, Machine
 
 WORDS = st.integers(0, EVERY_BIT)
 LEAVES = st.one_of(st.just(ALLOW), st.builds(RefuseOutcome, st.integers(1, 4095)))

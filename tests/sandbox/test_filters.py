@@ -9,7 +9,7 @@ from bpf_interpreter import ALLOWED, Arguments, answered, decided, described, to
 from filter_answers import BESIDE, EVERY, OWNER, PROVEN, WITHOUT_NETWORK, becomes, program
 
 from handrail.kernel.seccomp import EVERY_BIT, Outcome, build_filter_program
-from handrail.kernel.syscalls import AARCH64, NUMBERS, X86_64, Machine, detect_machine
+from handrail.kernel.syscall_numbers import AARCH64, NUMBERS, X86_64, Machine, detect_machine
 from handrail.sandbox.confinement import CommandOrigin
 from handrail.sandbox.filters.filter import build_filter, build_outcomes
 

@@ -12,7 +12,7 @@ import pytest
 
 import handrail
 from handrail.kernel.seccomp import RefuseOutcome
-from handrail.kernel.syscalls import UnknownMachineError, detect_machine
+from handrail.kernel.syscall_numbers import UnknownMachineError, detect_machine
 from handrail.sandbox.confinement import CommandOrigin
 from handrail.sandbox.filters.filter import Owner, build_filter, build_outcomes
 
@@ -24,8 +24,8 @@ except UnknownMachineError:
 BEGIN = f"""
 import ctypes, errno, json, os, socket, sys
 sys.path.insert(0, {str(Path(handrail.__file__).parents[1])!r})
-from handrail.kernel.prctl import filter_system_calls, refuse_new_privileges
-from handrail.kernel.syscalls import detect_machine
+from handrail.kernel.process import filter_system_calls, refuse_new_privileges
+from handrail.kernel.syscall_numbers import detect_machine
 number = detect_machine().number
 libc = ctypes.CDLL(None, use_errno=True)
 def error_of(name, *arguments):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.sandbox.layers import WHY_NOT, LayeredWorld, fingerprint
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.layer.layer import Overlay, drop_nested_roots
 from handrail.sandbox.layer.owner import assign_owner, is_owned, reclaim
 from handrail.sandbox.layer.removal import sweep

@@ -10,7 +10,7 @@ import pytest
 from tests.sandbox.layers import WHY_NOT, LayeredWorld
 from tests.sandbox.namespaces import World, ended
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.layer import layers, mounting
 from handrail.sandbox.layer.fitness import MountPoint, find_file_system, find_overlay_obstacle
 from handrail.sandbox.layer.places import list_memory_folders

@@ -32,7 +32,7 @@ _WHY_NOT = """
 import os, sys
 from handrail.settings import Settings
 from handrail.tools.commands import CommandEnvironment
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 commands = CommandEnvironment(Settings(), sys.argv[1] + "/state", dict(os.environ))
 print(commands.why_no_layer((Root(sys.argv[1] + "/home/projects/mine"),)))
 """

@@ -10,7 +10,7 @@ import pytest
 from namespaces import PROGRAM, World
 
 from apart import environment_in
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.launch import Launch
@@ -138,7 +138,7 @@ def test_the_probe_leaves_nothing_behind(host: SandboxHost, tmp_path: Path, monk
 
 HOLDS = """
 import sys
-from handrail.store.locked_folder import make_temporary_folder
+from handrail.store.state_dir import make_temporary_folder
 with make_temporary_folder("handrail-probe-") as folder:
     print(folder, flush=True)
     sys.stdin.readline()

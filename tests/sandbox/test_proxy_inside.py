@@ -14,7 +14,7 @@ import pytest
 from namespaces import PROGRAM, Ended, World, ended
 from proxied import Proxied, open_descriptors, serving, web
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox import choice
 from handrail.sandbox.namespaces.bubblewrap import inspect_bubblewrap
 from handrail.sandbox.namespaces.preparing import BubblewrapBackend

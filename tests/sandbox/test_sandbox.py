@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from namespaces import PROGRAM, World, ended
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox import choice
 from handrail.sandbox.sandbox import CommandSandbox
 from handrail.sandbox.text import MAX_ARGUMENT_BYTES

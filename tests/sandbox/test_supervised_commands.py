@@ -11,7 +11,7 @@ import pytest
 from supervising import PYTHON, a_host, confined, run, start, status_of
 
 from handrail.kernel.landlock import read_abi_version
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.limits import ResourceLimits
 from handrail.sandbox.supervision.launching import launch_supervised
 from handrail.sandbox.supervisor.plan import SupervisorPlan

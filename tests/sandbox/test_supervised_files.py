@@ -8,7 +8,7 @@ import pytest
 from supervising import PYTHON, a_host, confined, run
 
 from handrail.kernel.landlock import read_abi_version
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.confinement import CommandOrigin
 
 pytestmark = pytest.mark.skipif(read_abi_version() < 6, reason="tier 1 gives less without Landlock's newer rights")

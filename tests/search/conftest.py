@@ -10,11 +10,10 @@ import pytest
 from hypothesis import settings
 
 from handrail.kernel.openat2 import has_openat2
-from handrail.protocol.error import ToolError
-from handrail.workspace.search.binary import find_ripgrep
+from handrail.protocol.errors import ToolError
 from handrail.workspace.search.engine import FileHits, Pattern, SearchScope, to_sort_key
-from handrail.workspace.search.python import PythonEngine
-from handrail.workspace.search.ripgrep import Ripgrep
+from handrail.workspace.search.python_engine import PythonEngine
+from handrail.workspace.search.ripgrep import Ripgrep, find_ripgrep
 
 Names = list[bytes] | str
 """Paths in order; the code of a refusal."""

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from handrail.kernel.openat2 import has_openat2
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.workspace.search.engine import MAX_LINE_BYTES, Pattern, SearchScope
 from handrail.workspace.search.expression import Expression
-from handrail.workspace.search.python import PythonEngine
+from handrail.workspace.search.python_engine import PythonEngine
 from handrail.workspace.search.regex import threads
 from handrail.workspace.search.regex.alphabet import Alphabet
 from handrail.workspace.search.regex.effort import Limit

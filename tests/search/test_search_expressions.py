@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.workspace.search.engine import Pattern
 from handrail.workspace.search.expression import Expression
 from handrail.workspace.search.regex.characters import is_doubtful

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
+from handrail.workspace.glob import anchor_glob, build_expression, build_matcher, compile_glob, parse_glob
 from handrail.workspace.ignore import read_ignore_rules
-from handrail.workspace.search.glob import anchor_glob, build_expression, build_matcher, compile_glob
-from handrail.workspace.search.glob_ways import parse_glob
 
 from .conftest import SOME, Both
 

@@ -13,10 +13,10 @@ from handrail import Handrail
 from handrail.kernel.openat2 import has_openat2
 from handrail.settings import Settings
 from handrail.settings.model import Paths, Search
-from handrail.workspace.search import walk
-from handrail.workspace.search.binary import find_ripgrep
+from handrail.workspace.search import python_engine
 from handrail.workspace.search.engine import MAX_LINE_BYTES, Pattern, SearchScope, to_sort_key
-from handrail.workspace.search.python import PythonEngine
+from handrail.workspace.search.python_engine import PythonEngine
+from handrail.workspace.search.ripgrep import find_ripgrep
 
 Rail = Callable[..., Handrail]
 ENGINE = PythonEngine()
@@ -57,7 +57,7 @@ def test_files_come_in_the_order_of_a_walk(workspace: Path, opened: Open) -> Non
 def test_folders_with_more_names_than_a_page_are_whole_and_in_order(
     workspace: Path, opened: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walk, "_MAX_PAGE_NAMES", 7)
+    monkeypatch.setattr(python_engine, "_MAX_PAGE_NAMES", 7)
     fill(workspace, *(f"{number:03}" for number in range(50)), "021x/a", "021x/b")
     found = names(opened())
     assert found == sorted(found)
@@ -135,7 +135,7 @@ def test_descriptors_are_given_back_also_when_a_search_is_given_up(workspace: Pa
 OPENED = """
 import os, sys
 from handrail.workspace.search.engine import Pattern, SearchScope
-from handrail.workspace.search.python import PythonEngine
+from handrail.workspace.search.python_engine import PythonEngine
 opened = []
 sys.addaudithook(lambda name, details: opened.append(os.fsdecode(details[0])) if name == "open" else None)
 folder = os.open(sys.argv[1], os.O_RDONLY)
@@ -179,7 +179,7 @@ def test_a_line_too_long_to_be_held_is_passed_over_and_the_rest_is_right(workspa
 UNREADABLE = """
 import os, sys
 from handrail.workspace.search.engine import Pattern, SearchScope
-from handrail.workspace.search.python import PythonEngine
+from handrail.workspace.search.python_engine import PythonEngine
 import handrail.workspace.search.ripgrep
 if os.geteuid() == 0:
     os.setgroups([]), os.setgid(65534), os.setuid(65534)
@@ -206,7 +206,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_is_found() -> None:
 WATCH = """
 import os, sys
 from handrail.workspace.search.engine import Pattern, SearchScope
-from handrail.workspace.search.python import PythonEngine
+from handrail.workspace.search.python_engine import PythonEngine
 def peak():
     with open("/proc/self/status") as status:
         return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) // 1024

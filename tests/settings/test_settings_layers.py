@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from handrail.settings import LoadedSettings, SettingsError, flatten_settings, load
-from handrail.settings.strictness import (
+from handrail.settings.model import (
     ALL_SOURCES,
     FILE_SOURCES,
     STRICTNESS,

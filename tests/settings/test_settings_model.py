@@ -8,12 +8,12 @@ from typing import get_args
 import msgspec
 import pytest
 
-from handrail.protocol.permission import Permission
+from handrail.protocol.permissions import Permission
 from handrail.settings import REFERENCE, Settings, flatten_settings
 
 START_UP = """
 import sys
-import msgspec, handrail.protocol.decision, handrail.protocol.permission, handrail.protocol.reading
+import msgspec, handrail.protocol.decisions, handrail.protocol.permissions, handrail.protocol.wire
 import handrail.protocol.text
 before = set(sys.modules)
 from handrail.settings import load

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.error import UsageError
+from handrail.protocol.errors import UsageError
 from handrail.settings import LoadedSettings, Settings, SettingsError, load
 from handrail.settings.model import Bulk, Paths, Restricted
-from handrail.settings.policy import build_policy_config, find_managed_mode
-from handrail.store.folder import StateFolder
-from handrail.store.trust import give_trust
+from handrail.settings.rules import build_policy_config, find_managed_mode
+from handrail.store.grants import give_trust
+from handrail.store.state_dir import StateFolder
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from handrail.policy.rules.rule import Rule
+from handrail.policy.config import Rule
 from handrail.settings import LoadedSettings, SettingsError, load
-from handrail.settings.lines import find_table_lines
-from handrail.settings.policy import check_tools
+from handrail.settings.errors import find_table_lines
+from handrail.settings.rules import check_tools
 
 
 def load_text(tmp_path: Path, text: str) -> LoadedSettings:

@@ -10,15 +10,18 @@ from hypothesis import strategies as st
 
 from handrail.mcp.hosts.command import find_launch_command
 from handrail.settings import LoadedSettings, SettingsError, load
-from handrail.settings.expansion import UnsetError, expand_variables, list_variables
-from handrail.settings.mcp_json import read_mcp_json
-from handrail.settings.policy import list_trusted_servers
-from handrail.settings.project_servers import ConfiguredServers, resolve_servers
-from handrail.settings.server_names import is_server_name
-from handrail.settings.server_words import describe_server
-from handrail.settings.servers import ServerTable
-from handrail.store.folder import StateFolder
-from handrail.store.trust import give_trust
+from handrail.settings.mcp_json import ConfiguredServers, read_mcp_json, resolve_servers
+from handrail.settings.mcp_servers import (
+    ServerTable,
+    UnsetError,
+    describe_server,
+    expand_variables,
+    is_server_name,
+    list_variables,
+)
+from handrail.settings.rules import list_trusted_servers
+from handrail.store.grants import give_trust
+from handrail.store.state_dir import StateFolder
 
 _WRITTEN = find_launch_command({"PATH": "/nowhere"})
 """As `handrail mcp --config` writes it."""

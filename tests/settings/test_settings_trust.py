@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from handrail.protocol.error import StoreError
+from handrail.protocol.errors import StoreError
 from handrail.settings import LoadedSettings, load
 from handrail.settings.trust import Trust, build_trust_path, read_trust
-from handrail.store.folder import StateFolder
-from handrail.store.trust import give_trust, list_trusted_projects, revoke_trust
+from handrail.store.grants import give_trust, list_trusted_projects, revoke_trust
+from handrail.store.state_dir import StateFolder
 
 LOOSE = """\
 # a project

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.settings import REFERENCE, LoadedSettings, flatten_settings, load
-from handrail.settings.strictness import STRICTNESS
+from handrail.settings.model import STRICTNESS
 
 MODES = ("plan", "ask", "auto", "full")
 TIMES = {"500 ms": 0.5, 1: 1, "60s": 60, "1 min": 60, "1.5 min": 90, 120: 120, "120s": 120, "10 min": 600}

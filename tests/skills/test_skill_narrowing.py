@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.protocol.decision import Narrowing
+from handrail.protocol.decisions import Narrowing
 from handrail.skills.narrowing import ALWAYS, collect_allowed_tools, find_restriction
 from handrail.store.active_skills import ActiveSkill
 

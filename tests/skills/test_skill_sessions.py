@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, ToolCall, tool
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.tool import BASE_NAMES
+from handrail.policy.decide import PolicyConfig, decide
+from handrail.protocol.tool_spec import BASE_NAMES
 from handrail.settings import Settings
 from handrail.settings.model import Tools
-from handrail.store.past_calls import list_past_calls
+from handrail.store.sessions import list_past_calls
 
 Make = Callable[..., Handrail]
 Put = Callable[..., Path]
@@ -248,7 +248,7 @@ def test_killed_right_behind_the_activation_it_is_active_and_may_be_activated_ag
     script = f"""
 import os, signal
 from handrail import Handrail
-from handrail.protocol.event import Notice
+from handrail.protocol.events import Notice
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 settings = Settings(mode="full", tools=Tools(enable=("skill_control",)))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from handrail import Handrail, StoreError, ToolCall
 from handrail.store.audit import FIRST_HASH, AuditChain, AuditRecord, decode_record, seal_record
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import Verification, verify
 
 Make = Callable[..., Handrail]

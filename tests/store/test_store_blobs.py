@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.protocol.error import StoreError
+from handrail.protocol.errors import StoreError
 from handrail.store.blobs import Blobs
 
 TEXT = b"the same line again\n" * 1_000

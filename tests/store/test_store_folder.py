@@ -9,10 +9,10 @@ import pytest
 from handrail import Handrail, UsageError
 from handrail.settings import Settings
 from handrail.settings.model import Paths
+from handrail.store.audit import redact_arguments
 from handrail.store.blobs import Blobs
-from handrail.store.folder import StateFolder
-from handrail.store.redact import redact_arguments
 from handrail.store.runner import Runner, is_dead, list_dead_runners, remove_runner
+from handrail.store.state_dir import StateFolder
 
 Make = Callable[..., Handrail]
 

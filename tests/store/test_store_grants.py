@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.protocol.error import StoreError
-from handrail.protocol.permission import StandingGrant
+from handrail.protocol.errors import StoreError
+from handrail.protocol.permissions import StandingGrant
 from handrail.store.grants import GrantFiles
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from handrail.protocol.decision import Decision, Facts
-from handrail.protocol.error import StoreError
-from handrail.protocol.event import Event, Notice, Text, ToolCallStart
+from handrail.protocol.decisions import Decision, Facts
+from handrail.protocol.errors import StoreError
+from handrail.protocol.events import Event, Notice, Text, ToolCallStart
 from handrail.store.database import Database
 from handrail.store.journal import BrokenEvent, CallContext, DuplicateCallError, SessionJournal
 

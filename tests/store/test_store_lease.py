@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.protocol.error import UsageError
-from handrail.store.lease import Lease
+from handrail.protocol.errors import UsageError
+from handrail.store.runner import Lease
 
 
 def test_a_disk_that_is_full_neither_keeps_anybody_from_it_nor_holds_it(tmp_path: Path) -> None:

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from handrail import Done, Handrail, StoreError
-from handrail.protocol.event import Event
-from handrail.store.database import Database
-from handrail.store.folder import StateFolder
-from handrail.store.migrations import JOURNAL
+from handrail.protocol.events import Event
+from handrail.store.database import JOURNAL, Database
+from handrail.store.state_dir import StateFolder
 
 Make = Callable[..., Handrail]
 FIRST = Path(__file__).with_name("journal_v1.sql")

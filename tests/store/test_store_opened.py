@@ -6,9 +6,9 @@ from typing import Literal
 
 import pytest
 
-from handrail.protocol.error import StoreError
-from handrail.protocol.permission import OpenedFolder
-from handrail.store.opened import GrantedFolders
+from handrail.protocol.errors import StoreError
+from handrail.protocol.permissions import OpenedFolder
+from handrail.store.grants import GrantedFolders
 
 
 def folder(path: str, access: Literal["read", "write"] = "read") -> OpenedFolder:

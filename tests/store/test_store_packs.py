@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.protocol.error import StoreError
+from handrail.protocol.errors import StoreError
 from handrail.store.blobs import Blobs
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.permissions import PermissionRequest
 from handrail.terminal.keys import KeyTiming
 from handrail.terminal.prompt import PermissionPrompt
 from handrail.terminal.screen import Screen

@@ -6,7 +6,7 @@ import termios
 
 import pytest
 
-from handrail.protocol.permission import Answer, Preview
+from handrail.protocol.permissions import Answer, Preview
 from handrail.terminal.keys import KeyTiming
 from handrail.terminal.screen import Screen
 from handrail.terminal.source import RequestHooks

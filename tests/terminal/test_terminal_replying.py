@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.protocol.question import Question, Reply
+from handrail.protocol.permissions import Question, Reply
 from handrail.terminal.replying import ask_for_reply, interpret_reply, parse_reply, render_question, spell_out
 from handrail.terminal.screen import Screen
 from handrail.terminal.single_keys import enter_raw_mode

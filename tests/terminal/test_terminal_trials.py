@@ -6,10 +6,10 @@ import pytest
 from msgspec.structs import replace
 from trials import CHANGED, CREATED, FOUR, trial, tried_request
 
-from handrail.protocol.change import Change
-from handrail.protocol.error import ErrorInfo
-from handrail.protocol.permission import ONLY_LOOKS, Answer, PermissionRequest, Preview
-from handrail.protocol.result import Artifacts, Meta, ToolResult
+from handrail.protocol.changes import Change
+from handrail.protocol.errors import ErrorInfo
+from handrail.protocol.permissions import ONLY_LOOKS, Answer, PermissionRequest, Preview
+from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.terminal.changed import render_changes, summarize_changes
 from handrail.terminal.choices import PromptState, render_choices
 from handrail.terminal.request import render_request

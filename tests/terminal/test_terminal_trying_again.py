@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from trials import trial, tried_request
 
-from handrail.protocol.change import Change
-from handrail.protocol.error import ToolError
-from handrail.protocol.permission import Answer, PermissionRequest, Preview
+from handrail.protocol.changes import Change
+from handrail.protocol.errors import ToolError
+from handrail.protocol.permissions import Answer, PermissionRequest, Preview
 from handrail.terminal.source import RequestHooks
 from people import QUICK, Ask, a_request
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from handrail.protocol.change import Change
-from handrail.protocol.permission import PermissionRequest, Preview, PreviewRun
+from handrail.protocol.changes import Change
+from handrail.protocol.permissions import PermissionRequest, Preview, PreviewRun
 from people import a_request
 
 DELETED = Change(path="src/api/old_types.py", action="deleted", removed=88)

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from handrail import Handrail
-from handrail.protocol.process import ProcessRecord
-from handrail.protocol.result import ToolResult
+from handrail.protocol.records import ProcessRecord
+from handrail.protocol.results import ToolResult
 
 SECONDS = 60.0
 

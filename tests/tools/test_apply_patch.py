@@ -12,8 +12,8 @@ import pytest
 
 from handrail import Handrail, ToolResult
 from handrail.changes.carrying import MAX_IN_MEMORY_BYTES, StepApplier
-from handrail.protocol.error import ToolError
-from handrail.protocol.event import ChangeEvent
+from handrail.protocol.errors import ToolError
+from handrail.protocol.events import ChangeEvent
 from handrail.settings import Settings
 from handrail.settings.model import Paths, Tools
 from handrail.store.change_log import Step

@@ -12,7 +12,7 @@ import pytest
 
 from handrail import Handrail
 from handrail.changes.carrying import MAX_IN_MEMORY_BYTES
-from handrail.protocol.event import ChangeEvent
+from handrail.protocol.events import ChangeEvent
 from handrail.tools.edit import EDIT, EditArguments
 
 Rail = Callable[..., Handrail]

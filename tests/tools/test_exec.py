@@ -12,12 +12,12 @@ import msgspec
 import pytest
 
 from handrail import Handrail
-from handrail.protocol import event
-from handrail.protocol.event import ToolCallUpdate
-from handrail.protocol.result import ToolResult
+from handrail.protocol import events
+from handrail.protocol.events import ToolCallUpdate
+from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Restricted, Results, Sandbox, Tools
-from handrail.workspace.search.binary import find_ripgrep
+from handrail.workspace.search.ripgrep import find_ripgrep
 from in_time import cut_short
 
 Make = Callable[..., Handrail]
@@ -222,7 +222,7 @@ def test_what_is_never_done_is_refused_with_a_warning_event(rail: Make) -> None:
     one = rail(mode="full")
     result = run(one, "rm -rf /")
     assert code(result) == "POLICY_DENIED"
-    assert [said.code for said in one.events() if isinstance(said, event.Warning)] == ["POLICY_DENIED"]
+    assert [said.code for said in one.events() if isinstance(said, events.Warning)] == ["POLICY_DENIED"]
 
 
 def test_what_may_write_runs_in_auto_where_it_can_be_taken_back(rail: Make, workspace: Path) -> None:

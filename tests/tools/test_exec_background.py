@@ -13,8 +13,8 @@ from background import SECONDS, asked, ended, polled_until, started
 from handrail import Handrail
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.session import ProcessSession
-from handrail.protocol.event import Process, ToolCallUpdate
-from handrail.protocol.result import ToolResult
+from handrail.protocol.events import Process, ToolCallUpdate
+from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Restricted, Results
 from in_time import cut_short

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.permission import AnswerKind, PermissionRequest
-from handrail.protocol.result import ToolResult
+from handrail.protocol.permissions import AnswerKind, PermissionRequest
+from handrail.protocol.results import ToolResult
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.event import ChangeEvent, ToolCallUpdate
-from handrail.protocol.event import Warning as Warned
-from handrail.protocol.result import ToolResult
+from handrail.protocol.events import ChangeEvent, ToolCallUpdate
+from handrail.protocol.events import Warning as Warned
+from handrail.protocol.results import ToolResult
 from handrail.sandbox.layer.sweeper import wait_for_all
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings

@@ -17,9 +17,9 @@ import pytest
 from handrail import Handrail
 from handrail.process.keeper.network import serve_network as network_of_keeper
 from handrail.process.sessions.network import read_attempts
-from handrail.protocol.event import Network as NetworkEvent
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.result import ToolResult
+from handrail.protocol.events import Network as NetworkEvent
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.results import ToolResult
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import NetworkSettings, Restricted, Sandbox

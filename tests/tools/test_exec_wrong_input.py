@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.error import ErrorInfo
-from handrail.protocol.event import ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.errors import ErrorInfo
+from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
 from leftovers import MARK, marked
 

@@ -15,13 +15,13 @@ from background import SECONDS, asked, ended, record_when
 
 from handrail import Handrail
 from handrail.process.sessions.known import read_record
-from handrail.protocol.event import ChangeEvent, ToolCallUpdate
-from handrail.protocol.process import ProcessRecord
-from handrail.protocol.result import ToolResult
+from handrail.protocol.events import ChangeEvent, ToolCallUpdate
+from handrail.protocol.records import ProcessRecord
+from handrail.protocol.results import ToolResult
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Bulk, Limits
-from handrail.store.locked_folder import lock_folder
+from handrail.store.state_dir import lock_folder
 
 Make = Callable[..., Handrail]
 pytestmark = pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")

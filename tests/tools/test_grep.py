@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.workspace.search.binary import find_ripgrep
+from handrail.workspace.search.ripgrep import find_ripgrep
 
 Rail = Callable[..., Handrail]
 

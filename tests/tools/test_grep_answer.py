@@ -8,7 +8,7 @@ from handrail.tools import grep_answer
 from handrail.tools.grep import GrepArguments
 from handrail.tools.grep_answer import build_grep_output
 from handrail.workspace.search.engine import FileHits, HitLine, SearchStats
-from handrail.workspace.search.python import PythonEngine
+from handrail.workspace.search.python_engine import PythonEngine
 from handrail.workspace.search.search import Engines, SearchResult
 
 ENGINES = Engines(PythonEngine(), PythonEngine())

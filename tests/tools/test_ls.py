@@ -273,7 +273,7 @@ def test_long_listings_are_kept_whole_and_can_be_read(one: Handrail, workspace: 
 WATCH = """
 import os, sys
 from handrail.workspace.ignore import IgnoreStack
-from handrail.workspace.listing import list_tree
+from handrail.workspace.directory import list_tree
 def peak():
     with open("/proc/self/status") as status:
         return int(next(line for line in status if line.startswith("VmHWM")).split()[1]) // 1024

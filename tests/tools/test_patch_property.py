@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail
-from handrail.edit.newlines import apply_replacements
-from handrail.edit.patch.fitting import apply_hunks
-from handrail.edit.patch.parsing import parse_patch
+from handrail.edit.lines import apply_replacements
+from handrail.edit.patch.apply import apply_hunks
+from handrail.edit.patch.envelope import parse_patch
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

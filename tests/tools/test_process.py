@@ -8,7 +8,7 @@ import pytest
 from background import asked, ended, polled_until, record_when, started
 
 from handrail import Handrail
-from handrail.protocol.event import Process
+from handrail.protocol.events import Process
 from handrail.settings import Settings
 from handrail.settings.model import Results
 

@@ -15,7 +15,7 @@ from handrail.process.sessions.log import ProcessLog
 from handrail.process.sessions.session import ProcessSession
 from handrail.tools.log_pages import read_log_page
 from handrail.tools.polling import poll, take_new_output
-from handrail.workspace.page import MAX_LINE_CHARACTERS
+from handrail.workspace.pages import MAX_LINE_CHARACTERS
 
 PIECES = st.sampled_from(
     [

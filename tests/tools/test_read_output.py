@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handrail import Handrail
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.settings import Settings
 from handrail.settings.model import Results

@@ -10,7 +10,7 @@ from handrail.settings import Settings
 from handrail.settings.model import Search
 from handrail.tools.search_words import describe_omissions
 from handrail.workspace.search.engine import SearchStats
-from handrail.workspace.search.python import PythonEngine
+from handrail.workspace.search.python_engine import PythonEngine
 from handrail.workspace.search.search import Engines, Limit, SearchResult
 
 Rail = Callable[..., Handrail]

@@ -17,9 +17,9 @@ import undoing_user
 import commander
 from handrail import Handrail
 from handrail.changes.snapshots import git, snapshot, taking
-from handrail.protocol.event import ToolCallEnd, ToolCallError
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.result import SandboxUsed, ToolResult
+from handrail.protocol.events import ToolCallEnd, ToolCallError
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.results import SandboxUsed, ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.event import ChangeEvent
-from handrail.workspace.temporary import build_temporary_name
+from handrail.protocol.events import ChangeEvent
+from handrail.workspace.atomic import build_temporary_name
 
 Rail = Callable[..., Handrail]
 Ordinary = Callable[..., list[tuple[bool, str | None, str]]]

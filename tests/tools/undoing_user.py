@@ -13,8 +13,8 @@ import msgspec
 
 import commander
 from handrail import Handrail
-from handrail.protocol.decision import Mode
-from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.decisions import Mode
+from handrail.protocol.permissions import PermissionRequest
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from handrail.kernel.openat2 import has_openat2
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 

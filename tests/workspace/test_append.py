@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.protocol.error import ToolError
-from handrail.workspace.root import Root
+from handrail.protocol.errors import ToolError
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 House = Callable[..., Workspace]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.workspace.workspace import Workspace
 
 House = Callable[..., Workspace]

@@ -5,7 +5,7 @@ import codecs
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.edit.newlines import (
+from handrail.edit.lines import (
     Replacement,
     apply_replacements,
     detect_line_ending,
@@ -13,7 +13,7 @@ from handrail.edit.newlines import (
     predict_line_ending,
     restore_newlines,
 )
-from handrail.workspace.lossless import decode_lossless, replace_surrogates, splice_bytes
+from handrail.workspace.text import decode_lossless, replace_surrogates, splice_bytes
 
 marks = st.sampled_from([b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
 pieces = st.sampled_from(

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.result import ToolResult
+from handrail.protocol.results import ToolResult
 
 Rail = Callable[..., Handrail]
 Flipping = Callable[[str], AbstractContextManager[None]]

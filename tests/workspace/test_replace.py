@@ -15,15 +15,12 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.kernel import rename
-from handrail.protocol.error import ToolError
-from handrail.protocol.result import ToolResult
-from handrail.workspace.content import build_content
-from handrail.workspace.current import FileSnapshot, read_file_snapshot
-from handrail.workspace.new_folders import NewFolders
-from handrail.workspace.replace import replace
-from handrail.workspace.swapping import _taken_back
-from handrail.workspace.unfinished import remove_unfinished
+from handrail.kernel import files
+from handrail.protocol.errors import ToolError
+from handrail.protocol.results import ToolResult
+from handrail.workspace.atomic import _taken_back, remove_unfinished, replace
+from handrail.workspace.file_state import FileSnapshot, build_content, read_file_snapshot
+from handrail.workspace.resolve import NewFolders
 
 KEEP = 1 << 20
 
@@ -73,7 +70,7 @@ def tree(folder: Path) -> dict[str, tuple[int, str]]:
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A system that can swap two names in one step, and one that cannot."""
     if request.param == "no swap":
-        monkeypatch.setattr(rename, "_renameat2", None)
+        monkeypatch.setattr(files, "_renameat2", None)
 
 
 @pytest.mark.usefixtures("system")

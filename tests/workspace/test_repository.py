@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.protocol.decision import Access
+from handrail.protocol.decisions import Access
 from handrail.workspace.workspace import Workspace
 
 

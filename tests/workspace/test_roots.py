@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.errors import ToolError, UsageError
 from handrail.settings import Settings
 from handrail.settings.model import Paths
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 House = Callable[..., Workspace]

@@ -11,12 +11,10 @@ from handrail import Handrail
 from handrail.kernel.openat2 import has_openat2
 from handrail.settings import Settings
 from handrail.settings.model import Search
-from handrail.workspace.search.binary import find_ripgrep
-from handrail.workspace.search.complaints import RipgrepStderr
 from handrail.workspace.search.engine import Pattern, SearchScope
-from handrail.workspace.search.kept import CredentialFilter, GlobFilter, list_withheld_names
-from handrail.workspace.search.ripgrep import Ripgrep
-from handrail.workspace.search.withheld import collect_withheld_names
+from handrail.workspace.search.filters import CredentialFilter, GlobFilter, collect_withheld_names, list_withheld_names
+from handrail.workspace.search.ripgrep import Ripgrep, find_ripgrep
+from handrail.workspace.search.ripgrep_output import RipgrepStderr
 
 Rail = Callable[..., Handrail]
 DEPTH = sys.getrecursionlimit() + 100

@@ -10,12 +10,9 @@ from handrail import Handrail
 from handrail.kernel.openat2 import has_openat2
 from handrail.settings import Settings
 from handrail.settings.model import Search
-from handrail.workspace.search import run, search
-from handrail.workspace.search.binary import find_ripgrep
-from handrail.workspace.search.clip import MAX_SHOWN_BYTES
-from handrail.workspace.search.engine import MAX_LINE_BYTES, Pattern, SearchScope
-from handrail.workspace.search.ripgrep import MAX_NOISE_LINES, Ripgrep
-from handrail.workspace.search.run import MAX_HITS
+from handrail.workspace.search import engine, search
+from handrail.workspace.search.engine import MAX_HITS, MAX_LINE_BYTES, MAX_SHOWN_BYTES, Pattern, SearchScope
+from handrail.workspace.search.ripgrep import MAX_NOISE_LINES, Ripgrep, find_ripgrep
 
 Rail = Callable[..., Handrail]
 
@@ -75,10 +72,10 @@ def test_more_text_than_is_held_ends_the_search_which_says_so(
 ) -> None:
     """Each hit comes with forty neighbours, so there are too few hits for any other limit."""
     if not deep:
-        monkeypatch.setattr(run, "MAX_RESULT_BYTES", 3 << 20)
+        monkeypatch.setattr(engine, "MAX_RESULT_BYTES", 3 << 20)
     neighbours = ("x" * (MAX_SHOWN_BYTES - 1) + "\n") * 20
     text = f"{neighbours}hit\n{neighbours}" * 100
-    files = run.MAX_RESULT_BYTES // len(text) + 2
+    files = engine.MAX_RESULT_BYTES // len(text) + 2
     for number in range(files):
         (workspace / f"f{number:02}").write_text(text)
     result = patient.grep("hit", max_results=10_000, context_lines=20)
@@ -111,15 +108,15 @@ def test_protected_names_are_counted_however_much_is_ignored(workspace: Path, ig
         (workspace / f"f{number}.o").write_text("hit\n")
     for name in (".env", "big", "small"):
         (workspace / name).write_text("hit\n")
-    engine = Ripgrep(find_ripgrep(()) or "")
+    ripgrep = Ripgrep(find_ripgrep(()) or "")
     folder = os.open(workspace, os.O_RDONLY)
     for turn in range(2):
         where = SearchScope(folder, folder, ".", has_openat2())
-        found = list(engine.hits(where, Pattern("hit"), lambda: False))
+        found = list(ripgrep.hits(where, Pattern("hit"), lambda: False))
         assert sorted(hits.path for hits in found) == [b"big", b"small"], turn
         assert where.notes.counted == (ignored < MAX_NOISE_LINES)
-        assert engine.withheld(where, None, lambda: False) == {b".env"}
-        assert engine.withheld(where, b"-", lambda: False) == set()
+        assert ripgrep.withheld(where, None, lambda: False) == {b".env"}
+        assert ripgrep.withheld(where, b"-", lambda: False) == set()
     os.close(folder)
 
 

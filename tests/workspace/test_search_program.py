@@ -12,7 +12,7 @@ import pytest
 from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Search
-from handrail.workspace.search.binary import find_ripgrep
+from handrail.workspace.search.ripgrep import find_ripgrep
 
 Rail = Callable[..., Handrail]
 ONLY_RIPGREP = Settings(search=Search(engine="ripgrep"))

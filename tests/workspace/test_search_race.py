@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.result import ToolResult
-from handrail.workspace.search.binary import find_ripgrep
+from handrail.protocol.results import ToolResult
+from handrail.workspace.search.ripgrep import find_ripgrep
 
 Rail = Callable[..., Handrail]
 Flipping = Callable[[str], AbstractContextManager[None]]

@@ -9,10 +9,9 @@ import pytest
 from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Search
-from handrail.workspace.search import run
-from handrail.workspace.search.engine import MAX_LINE_BYTES
-from handrail.workspace.search.messages import HitAssembler
-from handrail.workspace.search.run import MAX_HITS
+from handrail.workspace.search import engine
+from handrail.workspace.search.engine import MAX_HITS, MAX_LINE_BYTES
+from handrail.workspace.search.ripgrep_output import HitAssembler
 
 Rail = Callable[..., Handrail]
 
@@ -34,7 +33,7 @@ def test_more_hits_than_are_counted_are_a_lower_bound(either: Handrail, workspac
 def test_more_text_than_is_held_ends_the_search_which_says_so(
     either: Handrail, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "MAX_RESULT_BYTES", 1 << 20)
+    monkeypatch.setattr(engine, "MAX_RESULT_BYTES", 1 << 20)
     (workspace / "log").write_text(("hit\n" + "other\n" * 40) * 1_000)
     for path in ("log", "."):
         result = either.grep("hit", path, context_lines=20, max_results=5)
@@ -66,7 +65,7 @@ def test_what_came_of_a_file_that_did_not_end_is_given_out() -> None:
 def test_of_a_file_with_too_much_the_first_is_given_out_and_the_next_file_is_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(run, "MAX_RESULT_BYTES", 3 * run.LINE_BYTES)
+    monkeypatch.setattr(engine, "MAX_RESULT_BYTES", 3 * engine.LINE_BYTES)
     end = msgspec.json.encode({"type": "end", "data": {"binary_offset": None}}) + b"\n"
     pieces = [*messages("a", *"123456789"), end, *messages("b", "1"), end]
     found = list(HitAssembler().hits(pieces))

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from handrail.workspace.search.engine import FileHits, HitLine, Pattern, SearchScope
-from handrail.workspace.search.python import PythonEngine
+from handrail.workspace.search.python_engine import PythonEngine
 from handrail.workspace.search.verify import verify_hits, verify_names
 
 MANY = 20

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.protocol.error import ToolError
-from handrail.workspace.tracked import build_driver_settings, list_tracked
+from handrail.protocol.errors import ToolError
+from handrail.workspace.facts import build_driver_settings, list_tracked
 
 
 def git(folder: Path, *words: str) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from handrail.policy.names import find_protection
-from handrail.protocol.error import ToolError
-from handrail.workspace.root import Root
-from handrail.workspace.withheld import MaskedPaths, SensitivePaths, list_read_only_paths
+from handrail.protocol.errors import ToolError
+from handrail.workspace.roots import Root
+from handrail.workspace.sensitive_paths import MaskedPaths, SensitivePaths, list_read_only_paths
 
 LONG_AGO = 1_000_000_000
 SOON = 0.05

@@ -13,10 +13,9 @@ from handrail.acp.questions import build_question_form, parse_form_reply
 from handrail.acp.reached import EditorLink
 from handrail.agent.stopping import finish_despite_cancel
 from handrail.async_rail import AsyncHandrail
-from handrail.protocol.batch import Done, Parked
-from handrail.protocol.error import UsageError
-from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.protocol.question import Question, Reply
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.errors import UsageError
+from handrail.protocol.permissions import Answer, PermissionRequest, Question, Reply
 
 _POLL_SECONDS = 0.5
 """Seconds between two looks whether somebody else has answered: another process tells nobody."""

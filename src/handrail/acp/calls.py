@@ -14,9 +14,9 @@ from handrail.acp.contents import (
     build_verbatim_content,
 )
 from handrail.async_rail import AsyncHandrail
-from handrail.protocol import event as events
-from handrail.protocol.error import HandrailError, ToolError
-from handrail.protocol.result import ToolResult
+from handrail.protocol import events
+from handrail.protocol.errors import HandrailError, ToolError
+from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line
 
 Card = ToolCallStart | ToolCallProgress

@@ -16,8 +16,8 @@ from acp.schema import (
 
 from handrail.acp.errors import build_refusal
 from handrail.acp.session import EditorSession
-from handrail.protocol.decision import Mode
-from handrail.settings.policy import find_managed_mode, pick_stricter_mode
+from handrail.protocol.decisions import Mode
+from handrail.settings.rules import find_managed_mode, pick_stricter_mode
 
 _TOLD: dict[Mode, str] = {
     "plan": "Looks, and changes nothing",

@@ -5,7 +5,7 @@ from acp.schema import AvailableCommand, AvailableCommandInput, AvailableCommand
 from handrail.acp.cards import format_code_block
 from handrail.acp.contents import bound_text
 from handrail.async_rail import AsyncHandrail
-from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.errors import ToolError, UsageError
 
 CONTINUE = "continue"
 """This one is a turn: it goes on with the last, where that was cut off or waits."""

@@ -8,10 +8,10 @@ from typing import Any, ParamSpec, TypeVar
 from acp import RequestError
 
 from handrail.models.model import ModelError
-from handrail.protocol.error import HandrailError, StoreError, ToolError
+from handrail.protocol.errors import HandrailError, StoreError, ToolError
 from handrail.runtime.crash import list_frames, write_report
 from handrail.settings import resolve_state_folder
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 
 INVALID_REQUEST, INVALID_PARAMS, INTERNAL, NOT_FOUND = -32600, -32602, -32603, -32002
 Parameters = ParamSpec("Parameters")

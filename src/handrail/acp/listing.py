@@ -8,13 +8,12 @@ from acp.schema import ListSessionsResponse, SessionInfo
 
 from handrail.acp.cards import build_session_title
 from handrail.acp.errors import build_refusal
-from handrail.protocol.error import StoreError
-from handrail.protocol.event import Event
+from handrail.protocol.errors import StoreError
+from handrail.protocol.events import Event
 from handrail.settings import resolve_state_folder
-from handrail.store.archive import open_journal
-from handrail.store.folder import StateFolder
-from handrail.store.messages import Messages
-from handrail.store.places import read_workspace_path, save_workspace_path
+from handrail.store.sessions import open_journal
+from handrail.store.state_dir import StateFolder, read_workspace_path, save_workspace_path
+from handrail.store.transcript import Messages
 
 _MAX_PAGE_SESSIONS = 50
 

@@ -16,14 +16,13 @@ from handrail.acp.listing import note_workspace
 from handrail.acp.reached import EditorLink
 from handrail.acp.session import EditorSession
 from handrail.async_rail import AsyncHandrail
-from handrail.protocol.decision import Mode
-from handrail.protocol.event import Mode as ModeEvent
-from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.decisions import Mode
+from handrail.protocol.events import Mode as ModeEvent
+from handrail.protocol.permissions import PermissionRequest
 from handrail.runtime.sources import ToolSource
 from handrail.settings import LoadedSettings, resolve_state_folder
-from handrail.settings.policy import pick_stricter_mode
-from handrail.store.folder import StateFolder
-from handrail.store.identity import make_id
+from handrail.settings.rules import pick_stricter_mode
+from handrail.store.state_dir import StateFolder, make_id
 
 Servers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
 

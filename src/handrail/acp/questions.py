@@ -14,7 +14,7 @@ from acp.schema import (
     StringMultiSelectItems,
 )
 
-from handrail.protocol.question import Question, Reply
+from handrail.protocol.permissions import Question, Reply
 from handrail.protocol.text import to_one_line
 
 _CHOSEN, _WORDS = "choice", "text"

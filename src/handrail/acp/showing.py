@@ -20,11 +20,11 @@ from handrail.acp.calls import CallUpdates, Card
 from handrail.acp.cards import build_session_title
 from handrail.acp.wording import build_message_chunk, build_thought_chunk, render_event
 from handrail.async_rail import AsyncHandrail
-from handrail.protocol import event as events
-from handrail.protocol.event import AnyEvent
-from handrail.protocol.message import UserMessage
-from handrail.protocol.result import Attachment, ToolResult
-from handrail.protocol.todo import TodoItem
+from handrail.protocol import events
+from handrail.protocol.events import AnyEvent
+from handrail.protocol.messages import UserMessage
+from handrail.protocol.records import TodoItem
+from handrail.protocol.results import Attachment, ToolResult
 
 Update = (
     UserMessageChunk

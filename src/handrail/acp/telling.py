@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from handrail.acp.showing import Update, UpdateBuilder
 from handrail.async_rail import AsyncHandrail
-from handrail.protocol.event import AnyEvent, Event, Reasoning, Text, ToolCallUpdate
+from handrail.protocol.events import AnyEvent, Event, Reasoning, Text, ToolCallUpdate
 
 Send = Callable[[Update], Awaitable[None]]
 

@@ -5,8 +5,8 @@ import re
 from acp.helpers import text_block
 from acp.schema import AgentMessageChunk, AgentThoughtChunk
 
-from handrail.protocol import event as events
-from handrail.protocol.event import AnyEvent
+from handrail.protocol import events
+from handrail.protocol.events import AnyEvent
 from handrail.protocol.text import to_one_line
 
 _MARKUP, _ESCAPED = re.compile(r"([\[\]<`])"), r"\\\1"

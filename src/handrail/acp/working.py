@@ -7,7 +7,7 @@ from handrail.agent.loop import Agent, Person
 from handrail.agent.turn import Turn
 from handrail.async_rail import AsyncHandrail
 from handrail.models.model import Model, ModelError
-from handrail.protocol.message import AssistantMessage
+from handrail.protocol.messages import AssistantMessage
 from handrail.settings import LoadedSettings
 
 

@@ -22,10 +22,10 @@ from handrail.models.model import (
     TextPiece,
     ToolOffer,
 )
-from handrail.protocol.event import Usage
-from handrail.protocol.message import AssistantMessage, CallPart, Part, TextPart
-from handrail.protocol.tool import get_input_schema
-from handrail.store.identity import make_id
+from handrail.protocol.events import Usage
+from handrail.protocol.messages import AssistantMessage, CallPart, Part, TextPart
+from handrail.protocol.tool_spec import get_input_schema
+from handrail.store.state_dir import make_id
 
 OnPiece = Callable[[StreamPiece], None]
 """Is told of every piece as it comes, calls that only take shape included."""

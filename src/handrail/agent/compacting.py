@@ -22,8 +22,8 @@ from handrail.agent.limits import TurnLimits
 from handrail.agent.talk import Transcript
 from handrail.async_rail import AsyncHandrail
 from handrail.models.model import Model, ModelError, TokenUsage
-from handrail.protocol.event import Notice, Usage
-from handrail.protocol.message import SummaryMessage, SystemMessage
+from handrail.protocol.events import Notice, Usage
+from handrail.protocol.messages import SummaryMessage, SystemMessage
 from handrail.store.journal import PendingEvent
 
 _TAIL = 0.35

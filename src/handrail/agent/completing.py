@@ -7,10 +7,9 @@ import msgspec
 from handrail.agent.limits import TurnLimits
 from handrail.agent.talk import Transcript, build_note
 from handrail.models.model import Completion, ModelError
-from handrail.protocol.event import Warning as WarningEvent
-from handrail.protocol.message import AssistantMessage, CallPart, Part, TextPart, UserMessage
-from handrail.protocol.plain import escape_surrogates, sanitize_json
-from handrail.protocol.wire import encode
+from handrail.protocol.events import Warning as WarningEvent
+from handrail.protocol.messages import AssistantMessage, CallPart, Part, TextPart, UserMessage
+from handrail.protocol.wire import encode, escape_surrogates, sanitize_json
 from handrail.store.journal import PendingEvent
 
 CUT_OFF = "Your answer was cut off by its length. Go on where it ended."

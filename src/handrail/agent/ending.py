@@ -3,10 +3,10 @@
 from handrail.agent.talk import Transcript
 from handrail.agent.turn import Reason, Turn
 from handrail.models.model import ModelError
-from handrail.protocol.batch import Parked
-from handrail.protocol.error import UsageError
-from handrail.protocol.event import End, Error, Notice
-from handrail.protocol.message import AssistantMessage
+from handrail.protocol.calls import Parked
+from handrail.protocol.errors import UsageError
+from handrail.protocol.events import End, Error, Notice
+from handrail.protocol.messages import AssistantMessage
 from handrail.runtime.conversation import Conversation
 from handrail.store.journal import PendingEvent
 

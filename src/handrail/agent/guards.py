@@ -5,8 +5,8 @@ from itertools import pairwise
 from handrail.agent.completing import CUT_OFF
 from handrail.agent.limits import TurnLimits
 from handrail.agent.talk import Transcript, build_note, build_results_message
-from handrail.protocol.batch import Done
-from handrail.protocol.message import AssistantMessage, Message, ResultsMessage, UserMessage
+from handrail.protocol.calls import Done
+from handrail.protocol.messages import AssistantMessage, Message, ResultsMessage, UserMessage
 from handrail.protocol.wire import encode
 
 _REPEATED = (

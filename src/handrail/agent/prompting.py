@@ -7,8 +7,8 @@ from handrail.agent.prompt.skills import SKILL_SWITCH, list_prompt_skills
 from handrail.agent.prompt.system import render_system_prompt
 from handrail.agent.talk import Transcript
 from handrail.async_rail import AsyncHandrail
-from handrail.protocol.event import Notice
-from handrail.protocol.message import SystemMessage
+from handrail.protocol.events import Notice
+from handrail.protocol.messages import SystemMessage
 from handrail.runtime.instructions import Instructions
 from handrail.store.journal import PendingEvent
 

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from handrail.agent.limits import TurnLimits
 from handrail.models.model import ModelError
-from handrail.protocol.event import Notice
+from handrail.protocol.events import Notice
 from handrail.runtime.conversation import Conversation
 
 Answer = TypeVar("Answer")

@@ -4,8 +4,8 @@ fast model does not cost a transaction a word."""
 from collections.abc import Callable
 
 from handrail.models.model import ReasoningPiece, TextPiece
-from handrail.protocol.event import Event, Reasoning, Text
-from handrail.protocol.plain import escape_surrogates
+from handrail.protocol.events import Event, Reasoning, Text
+from handrail.protocol.wire import escape_surrogates
 from handrail.runtime.conversation import Conversation
 
 _GATHER_SECONDS = 0.025

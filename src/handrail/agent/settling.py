@@ -6,12 +6,11 @@ from typing import Any
 from handrail.agent.stopping import finish_despite_cancel
 from handrail.agent.talk import Transcript, build_calls, build_results_message
 from handrail.async_rail import AsyncHandrail
-from handrail.protocol.batch import Parked
-from handrail.protocol.error import ToolError, UsageError
-from handrail.protocol.message import AssistantMessage
-from handrail.protocol.permission import Answer
-from handrail.protocol.question import Question
-from handrail.protocol.result import Attachment, ToolResult
+from handrail.protocol.calls import Parked
+from handrail.protocol.errors import ToolError, UsageError
+from handrail.protocol.messages import AssistantMessage
+from handrail.protocol.permissions import Answer, Question
+from handrail.protocol.results import Attachment, ToolResult
 
 _MAX_REASON_CHARS = 500
 _INSTEAD = "The person said something else before this call was made. Nothing was run."

@@ -7,9 +7,9 @@ import msgspec
 
 from handrail.agent.compaction.measuring import TokenEstimates
 from handrail.agent.compaction.sending import select_context_messages
-from handrail.protocol.call import ToolCall
-from handrail.protocol.event import End, Error, User
-from handrail.protocol.message import (
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.events import End, Error, User
+from handrail.protocol.messages import (
     AssistantMessage,
     CallResult,
     Message,
@@ -17,13 +17,12 @@ from handrail.protocol.message import (
     SystemMessage,
     UserMessage,
 )
-from handrail.protocol.plain import escape_surrogates
-from handrail.protocol.result import Attachment, ToolResult
-from handrail.protocol.told import render_for_model
+from handrail.protocol.results import Attachment, ToolResult, render_for_model
+from handrail.protocol.wire import escape_surrogates
 from handrail.runtime.conversation import Conversation
-from handrail.store.identity import make_id
 from handrail.store.journal import PendingEvent
-from handrail.store.messages import NumberedMessage
+from handrail.store.state_dir import make_id
+from handrail.store.transcript import NumberedMessage
 
 
 class TurnUsage(msgspec.Struct, frozen=True):

@@ -4,8 +4,7 @@ from typing import Literal
 
 import msgspec
 
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.question import Question
+from handrail.protocol.permissions import PermissionRequest, Question
 
 Reason = Literal["done", "cancelled", "limit", "parked", "question", "error"]
 

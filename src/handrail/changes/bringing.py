@@ -8,16 +8,20 @@ from collections.abc import Callable
 from handrail.changes.holding import StagingDir
 from handrail.changes.manners import Placement
 from handrail.changes.sources import open_source_parent, read_overlay_file
-from handrail.protocol.change import State
-from handrail.protocol.error import ToolError
+from handrail.protocol.changes import State
+from handrail.protocol.errors import ToolError
 from handrail.store.blobs import Blobs
-from handrail.workspace.content import Content
-from handrail.workspace.current import FileSnapshot, build_conflict_error, read_file_snapshot
-from handrail.workspace.exact import PathState, open_parent, read_state
+from handrail.workspace.atomic import Away, build_swap_name, discard, put_instead, swap_in, take, unlink
+from handrail.workspace.file_state import (
+    Content,
+    FileSnapshot,
+    PathState,
+    build_conflict_error,
+    open_parent,
+    read_file_snapshot,
+    read_state,
+)
 from handrail.workspace.in_place import write_through
-from handrail.workspace.replace import put_instead
-from handrail.workspace.swapping import Away, build_swap_name, discard, swap_in, unlink
-from handrail.workspace.taking import take
 from handrail.workspace.workspace import Workspace
 
 _MAX_HELD_BYTES = 8 * 1024 * 1024

@@ -13,17 +13,14 @@ from handrail.changes.history import History
 from handrail.changes.manners import PLAIN_PLACEMENT, ApplyOptions, Placement
 from handrail.changes.opened import FolderModes, UnlockedDirs
 from handrail.changes.ways import invert_step, is_before_state, order_steps
-from handrail.kernel.syncfs import sync_file_system
-from handrail.protocol.change import State
-from handrail.protocol.error import StoreError, ToolError
+from handrail.kernel.files import sync_file_system
+from handrail.protocol.changes import State
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.change_log import Step
-from handrail.workspace.current import build_conflict_error
+from handrail.workspace.atomic import put_link, remove_file, remove_folder, remove_link
 from handrail.workspace.errors import clip_path, to_tool_error
-from handrail.workspace.exact import PathState, open_parent, read_state
-from handrail.workspace.links import put_link
-from handrail.workspace.new_folders import NewFolders, sync_folder
-from handrail.workspace.removal import remove_file, remove_folder, remove_link
-from handrail.workspace.walk import ResolvedParent
+from handrail.workspace.file_state import PathState, build_conflict_error, open_parent, read_state
+from handrail.workspace.resolve import NewFolders, ResolvedParent, sync_folder
 from handrail.workspace.workspace import Workspace
 
 Result = TypeVar("Result")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.store.change_log import ChangeLog, LoggedChangeSet
 
 Within = Callable[[LoggedChangeSet], bool]

@@ -4,11 +4,11 @@ import msgspec
 
 from handrail.changes.history import History
 from handrail.changes.ways import has_same_content
-from handrail.protocol.change import State
-from handrail.protocol.error import ToolError
+from handrail.protocol.changes import State
+from handrail.protocol.errors import ToolError
 from handrail.store.change_log import LoggedChangeSet
 from handrail.workspace.errors import clip_path
-from handrail.workspace.exact import PathState
+from handrail.workspace.file_state import PathState
 
 _MAX_TOLD_CONFLICTS = 5
 

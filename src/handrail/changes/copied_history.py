@@ -5,8 +5,8 @@ import shutil
 import sqlite3
 from contextlib import closing
 
-from handrail.protocol.error import StoreError
-from handrail.store.read_only import open_read_only
+from handrail.protocol.errors import StoreError
+from handrail.store.database import open_read_only
 
 _DATABASE, _BLOBS = "changes.db", "blobs"
 

@@ -7,10 +7,10 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.store.change_log import FileExtras
-from handrail.workspace.exact import PathState, open_parent, resolve_root
-from handrail.workspace.root import Root
+from handrail.workspace.file_state import PathState, open_parent, resolve_root
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 _OWN = "user."

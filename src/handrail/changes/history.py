@@ -11,17 +11,16 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.blobs import Blobs
-from handrail.store.database import Database, Durability
-from handrail.store.migrations import CHANGES
-from handrail.workspace.current import FileSnapshot
+from handrail.store.database import CHANGES, Database, Durability
 from handrail.workspace.errors import clip_path
-from handrail.workspace.walk import ResolvedParent
+from handrail.workspace.file_state import FileSnapshot
+from handrail.workspace.resolve import ResolvedParent
 
 if TYPE_CHECKING:
     from handrail.store.change_log import ChangeLog
-    from handrail.store.trials import PreviewStore
+    from handrail.store.previews import PreviewStore
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _SWEPT = "swept"
@@ -61,7 +60,7 @@ class History:
     @cached_property
     def previews(self) -> "PreviewStore":
         """Commands that were tried, and wait for an answer, with their contents."""
-        from handrail.store.trials import PreviewStore  # noqa: PLC0415  few commands are tried
+        from handrail.store.previews import PreviewStore  # noqa: PLC0415  few commands are tried
 
         return PreviewStore(os.path.join(self.folder, _TRIALS), durable=self.durable)
 

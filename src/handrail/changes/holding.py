@@ -8,7 +8,7 @@ import contextlib
 import os
 import shutil
 
-from handrail.workspace.swapping import Away
+from handrail.workspace.atomic import Away
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 

@@ -10,9 +10,9 @@ from typing import Literal
 import msgspec
 
 from handrail.changes.line_ways import apply_diff, find_old_line, split_text_lines
-from handrail.protocol.plain import escape_surrogates
+from handrail.protocol.wire import escape_surrogates
 from handrail.store.change_log import ChangeLog, LoggedChangeSet, Step
-from handrail.workspace.content import build_content
+from handrail.workspace.file_state import build_content
 
 Content = Callable[[str], bytes | None]
 """What was kept under a hash; None where nothing is any more."""

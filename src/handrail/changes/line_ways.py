@@ -2,7 +2,7 @@
 
 import re
 
-from handrail.edit.hunks import diff_lines
+from handrail.edit.diff import diff_lines
 from handrail.workspace.text import decode_text
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from handrail.changes.history import History, build_backup_error
-from handrail.protocol.change import State
-from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.changes import State
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.workspace.errors import to_tool_error
-from handrail.workspace.exact import PathState, open_parent, read_state
+from handrail.workspace.file_state import PathState, open_parent, read_state
 from handrail.workspace.workspace import Workspace
 
 MAX_PACKED_BYTES = 1 << 16

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.changes.holding import StagingDir
-from handrail.workspace.exact import PathState
+from handrail.workspace.file_state import PathState
 
 
 class OverlayFile(NamedTuple):

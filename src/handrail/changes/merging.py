@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 from handrail.changes.carrying import MAX_IN_MEMORY_BYTES
 from handrail.changes.history import History
-from handrail.edit.taking_back import reverse_hunks
-from handrail.protocol.change import State
-from handrail.protocol.error import StoreError
+from handrail.edit.reverse import reverse_hunks
+from handrail.protocol.changes import State
+from handrail.protocol.errors import StoreError
 from handrail.store.change_log import LoggedChangeSet
-from handrail.workspace.exact import PathState
+from handrail.workspace.file_state import PathState
 from handrail.workspace.text import decode_text, encode_text
 
 

@@ -9,10 +9,10 @@ import os
 import stat
 from collections.abc import Collection, Iterable, Mapping
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.store.change_log import Step
 from handrail.workspace.errors import to_tool_error
-from handrail.workspace.exact import open_parent, read_state
+from handrail.workspace.file_state import open_parent, read_state
 from handrail.workspace.workspace import Workspace
 
 _ALL = stat.S_IRWXU

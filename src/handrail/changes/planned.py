@@ -3,7 +3,7 @@
 import msgspec
 
 from handrail.edit.diff import Diff
-from handrail.protocol.change import Change, State, classify_change
+from handrail.protocol.changes import Change, State, classify_change
 from handrail.store.change_log import ChangeSetRecord, FileExtras, Step
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from handrail.changes.history import History, build_backup_error
-from handrail.protocol.change import ChangeSet
-from handrail.protocol.error import StoreError, ToolError
-from handrail.workspace.current import FileSnapshot
-from handrail.workspace.walk import ResolvedParent
+from handrail.protocol.changes import ChangeSet
+from handrail.protocol.errors import StoreError, ToolError
+from handrail.workspace.file_state import FileSnapshot
+from handrail.workspace.resolve import ResolvedParent
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:  # every session has a recorder, and few change anything: what it needs then is imported then

@@ -19,12 +19,11 @@ from handrail.changes.opened import UnlockedDirs
 from handrail.changes.torn import repair_torn_file
 from handrail.changes.ways import has_same_content, invert_step, is_before_state
 from handrail.process.abandoned import kill_orphans
-from handrail.protocol.change import State
-from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.changes import State
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.change_log import ChangeSetRecord, LoggedChangeSet, Step
-from handrail.workspace.exact import open_parent, resolve_root
-from handrail.workspace.temporary import build_temporary_name
-from handrail.workspace.unfinished import remove_unfinished
+from handrail.workspace.atomic import build_temporary_name, remove_unfinished
+from handrail.workspace.file_state import open_parent, resolve_root
 from handrail.workspace.workspace import Workspace
 
 Settled = Literal["made", "not made", "unknown"]

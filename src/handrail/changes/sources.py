@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 
 from handrail.changes.manners import OverlayFile
 from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
-from handrail.workspace.taking import open_source
+from handrail.workspace.atomic import open_source
 
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _CHUNK_BYTES = 1 << 20

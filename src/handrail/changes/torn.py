@@ -8,11 +8,11 @@ import contextlib
 import os
 import stat
 
-from handrail.edit.trimming import count_common_start
+from handrail.edit.lines import count_common_start
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import Step
 from handrail.workspace.in_place import put_back
-from handrail.workspace.walk import ResolvedParent
+from handrail.workspace.resolve import ResolvedParent
 
 _PIECE_BYTES = 1 << 20
 

@@ -14,11 +14,10 @@ from handrail.changes.manners import PLAIN_PLACEMENT, Placement
 from handrail.changes.merging import ReversedFile, reverse_file_changes
 from handrail.changes.opened import list_locked_dirs
 from handrail.changes.ways import has_same_content, is_before_state, is_mode_change
-from handrail.protocol.change import State
-from handrail.protocol.error import ToolError
+from handrail.protocol.changes import State
+from handrail.protocol.errors import ToolError
 from handrail.store.change_log import FileExtras, LoggedChangeSet, Step
-from handrail.workspace.content import build_content
-from handrail.workspace.exact import PathState, render_path
+from handrail.workspace.file_state import PathState, build_content, render_path
 from handrail.workspace.workspace import Workspace
 
 _MAX_HELD_BYTES = 32 * 1024 * 1024

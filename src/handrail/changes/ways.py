@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from handrail.protocol.change import State
+from handrail.protocol.changes import State
 from handrail.store.change_log import Step
 
 

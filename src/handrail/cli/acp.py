@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.output import print_note
 from handrail.cli.preferences import load_settings
-from handrail.protocol.error import UsageError
-from handrail.settings.extras import build_install_command
+from handrail.protocol.errors import UsageError, build_install_command
 
 if TYPE_CHECKING:
     from handrail.acp.hosting import AgentHost

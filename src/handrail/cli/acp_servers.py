@@ -10,11 +10,11 @@ import msgspec
 from handrail.acp.hosting import EditorServer
 from handrail.cli.output import warn
 from handrail.mcp.client.sources import find_sources
-from handrail.protocol.reading import convert
+from handrail.protocol.wire import convert
 from handrail.runtime.sources import ToolSource
 from handrail.settings import LoadedSettings
-from handrail.settings.project_servers import merge_server_tables
-from handrail.settings.servers import ServerTable, list_server_problems
+from handrail.settings.mcp_json import merge_server_tables
+from handrail.settings.mcp_servers import ServerTable, list_server_problems
 
 _OTHER = re.compile(r"[^A-Za-z0-9-]+")
 _MAX_NAME_CHARS = 48

@@ -12,18 +12,18 @@ from handrail.cli.output import print_json, print_note
 from handrail.cli.output import print_out as answer_text
 from handrail.cli.patience import print_slow_notice
 from handrail.cli.preferences import load_settings
-from handrail.policy.rules.foreign_names import MCP_PREFIX
-from handrail.protocol.batch import Done, Parked
-from handrail.protocol.error import HandrailError, UsageError
-from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.protocol.result import ToolResult
+from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.errors import HandrailError, UsageError
+from handrail.protocol.permissions import Answer, PermissionRequest
+from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 from handrail.settings import LoadedSettings
-from handrail.store.environments import load_variables
+from handrail.store.grants import load_variables
 from handrail.store.inbox import Inbox, InboxRequest
-from handrail.store.short_ids import shorten_ids
+from handrail.store.state_dir import shorten_ids
 from handrail.terminal.asking import say_kept
 from handrail.terminal.source import PromptResult, RequestHooks
 from handrail.terminal.tried import describe_outdated

@@ -4,7 +4,7 @@ from argparse import Namespace
 
 from handrail.cli.answering import answer_request
 from handrail.cli.inbox import resolve_request
-from handrail.protocol.permission import Answer, AnswerKind
+from handrail.protocol.permissions import Answer, AnswerKind
 
 
 def run(options: Namespace) -> int:

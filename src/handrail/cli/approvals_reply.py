@@ -8,7 +8,7 @@ from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out
 from handrail.cli.preferences import load_settings
 from handrail.cli.questions import render_question, resolve_question
-from handrail.protocol.error import UsageError
+from handrail.protocol.errors import UsageError
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail

@@ -10,9 +10,9 @@ from handrail.cli.next_step import describe_answer_commands
 from handrail.cli.output import print_json, print_note, print_out
 from handrail.cli.patience import print_slow_notice
 from handrail.cli.request import render_request_text
-from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.text import to_one_line
-from handrail.protocol.tool import format_tool_label
+from handrail.protocol.tool_spec import format_tool_label
 from handrail.protocol.wire import encode
 
 

@@ -8,8 +8,8 @@ from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.sessions import open_state_folder
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
-from handrail.store.archive import read_last_records
 from handrail.store.audit import AuditRecord
+from handrail.store.sessions import read_last_records
 
 _HEAD = ("time", "tool", "decision", "rule", "result", "duration", "files", "details")
 _UNSOUND = ("–", "–", "–", "–", "not sound", "–", "–", "handrail audit verify")

@@ -7,12 +7,12 @@ from msgspec.structs import replace
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, OK
 from handrail.cli.output import print_json, print_note, print_out, warn
 from handrail.cli.sessions import open_state_folder
-from handrail.protocol.error import StoreError
+from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import encode
 from handrail.runtime.offering import build_tool_set
 from handrail.runtime.restoring import restore_audit
 from handrail.settings import Settings
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 from handrail.store.verify import Verification, verify
 
 

@@ -4,10 +4,8 @@ import os
 from collections.abc import Iterator
 
 from handrail.protocol.text import to_one_line
-from handrail.settings.expansion import list_variables
 from handrail.settings.mcp_json import MCP_FILE, McpJson
-from handrail.settings.server_words import describe_server
-from handrail.settings.servers import ServerTable
+from handrail.settings.mcp_servers import ServerTable, describe_server, list_variables
 
 
 def render_servers(brought: McpJson) -> str:

@@ -10,11 +10,11 @@ from handrail.cli.output import print_json, print_note, print_out, warn
 from handrail.cli.patience import print_slow_notice
 from handrail.cli.place import resolve_workspace
 from handrail.cli.preferences import has_servers, load_settings
-from handrail.protocol.decision import Mode
-from handrail.protocol.error import ErrorInfo
-from handrail.protocol.question import Question
-from handrail.protocol.result import ToolResult
-from handrail.protocol.tool import BASE_NAMES
+from handrail.protocol.decisions import Mode
+from handrail.protocol.errors import ErrorInfo
+from handrail.protocol.permissions import Question
+from handrail.protocol.results import ToolResult
+from handrail.protocol.tool_spec import BASE_NAMES
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail
 from handrail.settings import LoadedSettings

@@ -8,8 +8,8 @@ from handrail.cli.exits import FAILED, OK
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
 from handrail.cli.place import resolve_workspace
 from handrail.cli.preferences import load_effective_settings
-from handrail.protocol.change import ChangeRecord
-from handrail.protocol.error import ToolError
+from handrail.protocol.changes import ChangeRecord
+from handrail.protocol.errors import ToolError
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
 from handrail.rail import Handrail

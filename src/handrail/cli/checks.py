@@ -13,16 +13,15 @@ from handrail.cli.rows import Finding, format_binary_size, replace_home
 from handrail.cli.sandbox_checks import check_sandbox
 from handrail.cli.server_checks import check_servers
 from handrail.kernel import openat2
-from handrail.protocol.error import StoreError, UsageError
+from handrail.protocol.errors import StoreError, UsageError
 from handrail.runtime.offering import build_tool_set
 from handrail.runtime.restoring import list_unsettled_sessions
 from handrail.settings import SettingsError, load, resolve_state_folder, resolve_user_file
 from handrail.store.audit import list_archives
-from handrail.store.damage import find_damage
-from handrail.store.folder import StateFolder, build_damaged_path
-from handrail.store.retention import count_bytes, read_last_use
-from handrail.store.verify import verify
-from handrail.workspace.search.binary import find_ripgrep, read_program_version
+from handrail.store.sessions import count_bytes, read_last_use
+from handrail.store.state_dir import StateFolder, build_damaged_path
+from handrail.store.verify import find_damage, verify
+from handrail.workspace.search.ripgrep import find_ripgrep, read_program_version
 
 _LITTLE_SPACE_BYTES = 200 * 1024 * 1024
 _NO_SPACE_BYTES = 10 * 1024 * 1024

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from handrail.protocol.change import ChangeRecord
-from handrail.protocol.result import SandboxUsed, ToolResult
+from handrail.protocol.changes import ChangeRecord
+from handrail.protocol.results import SandboxUsed, ToolResult
 from handrail.protocol.text import to_one_line
 from handrail.rail import Handrail
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from handrail.cli.output import can_show
-from handrail.protocol.event import (
+from handrail.protocol.events import (
     ChangeEvent,
     Display,
     Event,

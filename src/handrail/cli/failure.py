@@ -5,10 +5,10 @@ import traceback as tracebacks
 
 from handrail.cli.exits import INFRASTRUCTURE, USAGE
 from handrail.cli.output import warn
-from handrail.protocol.error import HandrailError, StoreError
+from handrail.protocol.errors import HandrailError, StoreError
 from handrail.runtime.crash import list_frames, write_report
 from handrail.settings import resolve_state_folder
-from handrail.store.folder import StateFolder
+from handrail.store.state_dir import StateFolder
 
 
 def explain(error: BaseException, *, traceback: bool) -> int:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.place import resolve_workspace
 from handrail.cli.sessions import open_state_folder
-from handrail.protocol.permission import OpenedFolder
+from handrail.protocol.permissions import OpenedFolder
 from handrail.protocol.text import quote_text, truncate
 from handrail.store.inbox import Inbox, InboxQuestion, InboxRequest, StoredGrant
-from handrail.store.short_ids import list_matching_ids, shorten_ids
+from handrail.store.state_dir import list_matching_ids, shorten_ids
 from handrail.terminal.request import describe_subject
 
 _NEXT = "handrail approvals lists what does."

@@ -9,10 +9,9 @@ from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.line_words import LineHistory, build_line_chain, describe_origin, list_remarks
 from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.sessions import open_state_folder
-from handrail.protocol.error import ToolError
-from handrail.protocol.plain import escape_surrogates
-from handrail.protocol.wire import encode
-from handrail.store.call_story import CallStory, read_call_story
+from handrail.protocol.errors import ToolError
+from handrail.protocol.wire import encode, escape_surrogates
+from handrail.store.sessions import CallStory, read_call_story
 
 _SCHEMA = "handrail.log-line/1"
 

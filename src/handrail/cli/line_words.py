@@ -5,10 +5,10 @@ from typing import Any, NamedTuple, cast
 
 from handrail.changes.line_origin import LineOrigin
 from handrail.cli.event_row import format_time
-from handrail.protocol.permission import AnswerKind
-from handrail.protocol.plain import escape_surrogates
+from handrail.protocol.permissions import AnswerKind
 from handrail.protocol.text import to_one_line, truncate
-from handrail.store.call_story import CallStory
+from handrail.protocol.wire import escape_surrogates
+from handrail.store.sessions import CallStory
 
 _VERDICTS = {"allow": "allowed", "confirm": "asked", "deny": "refused"}
 _ANSWERS: dict[AnswerKind, str] = {"once": "this once", "session": "for the session", "workspace": "for the workspace"}

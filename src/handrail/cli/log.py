@@ -11,13 +11,13 @@ from handrail.cli.exits import OK
 from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
 from handrail.cli.place import resolve_workspace
 from handrail.cli.sessions import list_workspace_sessions, open_state_folder, resolve_workspace_session
-from handrail.protocol.error import StoreError
-from handrail.protocol.event import AnyEvent, Event
+from handrail.protocol.errors import StoreError
+from handrail.protocol.events import AnyEvent, Event
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
-from handrail.store.archive import SessionInfo, list_stored_sessions, open_journal
 from handrail.store.journal import BrokenEvent
-from handrail.store.messages import Messages
+from handrail.store.sessions import SessionInfo, list_stored_sessions, open_journal
+from handrail.store.transcript import Messages
 
 
 def run(options: Namespace) -> int:

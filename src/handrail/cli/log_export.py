@@ -9,12 +9,12 @@ from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.files import OutFolder
 from handrail.cli.output import print_json, print_out, warn
 from handrail.cli.sessions import resolve_session_folder
-from handrail.protocol.event import Event
+from handrail.protocol.arguments import render_value
+from handrail.protocol.events import Event
 from handrail.protocol.wire import encode
-from handrail.protocol.wording import render_value
 from handrail.runtime.event_lines import build_line_path
-from handrail.store.archive import open_journal
 from handrail.store.journal import BrokenEvent
+from handrail.store.sessions import open_journal
 
 
 def _spelling(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:

@@ -10,7 +10,7 @@ from handrail.cli.files import open_null
 from handrail.cli.output import print_note, warn
 from handrail.cli.place import resolve_workspace
 from handrail.cli.preferences import find_project_folder, load_settings
-from handrail.protocol.error import HandrailError, UsageError
+from handrail.protocol.errors import HandrailError, UsageError
 from handrail.settings import load, resolve_state_folder
 
 if TYPE_CHECKING:

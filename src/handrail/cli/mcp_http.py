@@ -17,8 +17,8 @@ from handrail.mcp.http.address import Address, parse_address
 from handrail.mcp.http.guard import PATH
 from handrail.mcp.http.rails import SessionPool
 from handrail.mcp.sessions import build_session_name
+from handrail.protocol.errors import build_install_command
 from handrail.rail import Handrail
-from handrail.settings.extras import build_install_command
 
 _TOKEN = "HANDRAIL_TOKEN"  # noqa: S105  its name
 _MIN_TOKEN_CHARS = 16

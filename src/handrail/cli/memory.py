@@ -8,11 +8,11 @@ from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.place import resolve_workspace
 from handrail.cli.sessions import open_state_folder
-from handrail.protocol.memory import Memory
+from handrail.protocol.records import Memory
 from handrail.protocol.text import quote_text, truncate
 from handrail.protocol.wire import encode
 from handrail.store.memories import Memories
-from handrail.store.short_ids import list_matching_ids
+from handrail.store.state_dir import list_matching_ids
 
 SCHEMA = "handrail.memory/1"
 

@@ -5,7 +5,7 @@ from argparse import Namespace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.memory import SCHEMA, open_memories, resolve_note
 from handrail.cli.output import print_json, print_out
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 

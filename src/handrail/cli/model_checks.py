@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from handrail.cli.rows import Finding, replace_home
-from handrail.settings.extras import build_install_command
+from handrail.protocol.errors import build_install_command
 
 
 def check_models() -> Iterator[Finding]:

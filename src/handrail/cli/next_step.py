@@ -3,10 +3,10 @@
 import os
 from typing import Any, cast
 
-from handrail.policy.modes import TABLE, Cell
-from handrail.protocol.decision import MODES, OVERLAY_TIER, Mode
-from handrail.protocol.error import ErrorInfo
-from handrail.protocol.permission import PermissionRequest
+from handrail.policy.verdict import TABLE, Cell
+from handrail.protocol.decisions import MODES, OVERLAY_TIER, Mode
+from handrail.protocol.errors import ErrorInfo
+from handrail.protocol.permissions import PermissionRequest
 
 _KEPT = 2
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})

@@ -4,8 +4,8 @@ from argparse import Namespace
 
 from handrail.cli.exits import OK
 from handrail.cli.output import print_json, print_note, print_out, render_table
-from handrail.policy.modes import TABLE
-from handrail.protocol.decision import MODES
+from handrail.policy.verdict import TABLE
+from handrail.protocol.decisions import MODES
 from handrail.protocol.wire import encode
 
 

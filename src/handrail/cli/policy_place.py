@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from handrail.cli.place import resolve_workspace
 from handrail.cli.preferences import load_settings
-from handrail.policy.configuration import PolicyConfig
-from handrail.protocol.decision import Mode
-from handrail.protocol.error import StoreError
+from handrail.policy.config import PolicyConfig
+from handrail.protocol.decisions import Mode
+from handrail.protocol.errors import StoreError
 from handrail.runtime.registry import ToolSet
 from handrail.settings import resolve_state_folder
-from handrail.settings.policy import build_policy_config
-from handrail.store.folder import StateFolder
+from handrail.settings.rules import build_policy_config
+from handrail.store.state_dir import StateFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ class PolicyWorkspace:
 
     def granted(self, mode: Mode | None = None) -> PolicyConfig:
         """The same, with what people granted to the workspace; what they granted to a session is known in it alone."""
-        from handrail.policy.rules.grant import Grant  # noqa: PLC0415  only explaining needs them
+        from handrail.policy.config import Grant  # noqa: PLC0415  only explaining needs them
         from handrail.store.grants import GrantFiles  # noqa: PLC0415
 
         rules, files = self.rules(mode), GrantFiles(self.state().granted(os.path.realpath(self.workspace)))

@@ -11,7 +11,7 @@ from handrail.cli.output import can_show, print_json, print_note, print_out, ren
 from handrail.cli.policy_place import PolicyWorkspace
 from handrail.cli.sessions import open_state_folder, resolve_workspace_session
 from handrail.protocol.text import truncate
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import encode
 from handrail.runtime.replaying import DecisionChange, PolicyReplay, replay
 from handrail.tools.exec import EXEC

@@ -8,11 +8,11 @@ from msgspec import structs
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.policy_place import PolicyWorkspace
-from handrail.policy.rules.review import review
+from handrail.policy.rules.lint import review
 from handrail.protocol.wire import encode
 from handrail.runtime.examples import Example, run_rule_examples, run_table_examples
 from handrail.settings import SettingsError
-from handrail.settings.policy import check_tools
+from handrail.settings.rules import check_tools
 
 _TIER = 2
 """The sandbox that the examples are about; what they say must not depend on the machine."""

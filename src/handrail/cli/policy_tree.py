@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 
 from handrail.cli.output import can_show, render_table
-from handrail.protocol.decision import CommandFact, Decision, DecisionPart
+from handrail.protocol.decisions import CommandFact, Decision, DecisionPart
 from handrail.protocol.text import escape_control, truncate
 
 _MAX_SUBJECT_CHARS = 60
@@ -20,7 +20,7 @@ def render_decision_tree(called: str, decision: Decision, mode: str, remarks: li
 
 def list_network_remarks(decision: Decision, command: CommandFact) -> list[str]:
     """Which hosts a command names, and what would open them."""
-    from handrail.policy.network.told import MIN_NETWORK_TIER, render_host  # noqa: PLC0415  few commands name any
+    from handrail.policy.network.needs import MIN_NETWORK_TIER, render_host  # noqa: PLC0415  few commands name any
 
     hosts = ", ".join(map(render_host, command.hosts))
     if not hosts or command.tier == 0 or decision.rule == "call.denied":

@@ -10,7 +10,7 @@ import msgspec
 
 from handrail.cli.exits import CommandFailed
 from handrail.cli.output import print_note, warn
-from handrail.protocol.error import UsageError
+from handrail.protocol.errors import UsageError
 from handrail.settings import LoadedSettings, Settings, load
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def add_unknown_tool_notes(loaded: LoadedSettings) -> LoadedSettings:
     if not tools.enable and not tools.disable and all(rule.tool == "exec" for rule in loaded.rules):
         return loaded
     from handrail.runtime.offering import build_tool_set  # noqa: PLC0415  few settings are about other tools
-    from handrail.settings.policy import list_unknown_tools  # noqa: PLC0415
+    from handrail.settings.rules import list_unknown_tools  # noqa: PLC0415
 
     try:
         offer = build_tool_set(loaded.settings)

@@ -11,13 +11,13 @@ from handrail.cli.place import resolve_workspace
 from handrail.cli.sessions import open_state_folder
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.sessions import ProcessSessions
-from handrail.protocol.error import ToolError
-from handrail.protocol.event import Notice
-from handrail.protocol.process import ProcessRecord
+from handrail.protocol.errors import ToolError
+from handrail.protocol.events import Notice
+from handrail.protocol.records import ProcessRecord
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.settings.model import Limits
-from handrail.store.places import read_workspace_path as noted_place
+from handrail.store.state_dir import read_workspace_path as noted_place
 
 if TYPE_CHECKING:
     from handrail.runtime.background import BackgroundWork
@@ -77,7 +77,7 @@ def _named(spelled: str, among: list[ProcessEntry]) -> list[ProcessEntry]:
 def apply(place: ProcessEntry, said: str, work: "Callable[[BackgroundWork], ProcessRecord]") -> ProcessRecord:
     """Does what a person asked for, and writes down that a person did. ToolError if it cannot be done."""
     from handrail.runtime.background import BackgroundWork  # noqa: PLC0415  looking needs none of it
-    from handrail.store.archive import open_journal  # noqa: PLC0415
+    from handrail.store.sessions import open_journal  # noqa: PLC0415
 
     with open_journal(place.session_folder, "crash") as journal:
         record = work(BackgroundWork(place.session_folder, journal, Limits()))

@@ -10,9 +10,9 @@ from handrail.cli.process_places import ProcessEntry, print_refusal, resolve_pro
 from handrail.process.sessions.forwarding import MAX_CONNECTIONS, PortForwarder
 from handrail.process.sessions.reaching import NamespaceConnector
 from handrail.process.sessions.session import ProcessSession
-from handrail.protocol.error import ToolError
-from handrail.protocol.event import Notice
-from handrail.store.archive import open_journal
+from handrail.protocol.errors import ToolError
+from handrail.protocol.events import Notice
+from handrail.store.sessions import open_journal
 from handrail.tools.process_words import describe_process
 
 _HERE = "127.0.0.1"

@@ -3,7 +3,7 @@
 from argparse import Namespace
 
 from handrail.cli.process_places import act, resolve_process
-from handrail.protocol.process import ProcessRecord
+from handrail.protocol.records import ProcessRecord
 from handrail.runtime.background import BackgroundWork
 
 

@@ -13,8 +13,8 @@ from handrail.cli.process_places import (
     list_processes,
     resolve_process,
 )
-from handrail.protocol.error import ToolError
-from handrail.protocol.process import ProcessRecord
+from handrail.protocol.errors import ToolError
+from handrail.protocol.records import ProcessRecord
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.runtime.background import BackgroundWork

@@ -5,10 +5,10 @@ from argparse import Namespace
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.inbox import find_current_workspace
 from handrail.cli.sessions import open_state_folder
-from handrail.protocol.question import Question
+from handrail.protocol.permissions import Question
 from handrail.protocol.text import quote_text, to_one_line, truncate
 from handrail.store.inbox import Inbox, InboxQuestion
-from handrail.store.short_ids import list_matching_ids, shorten_ids
+from handrail.store.state_dir import list_matching_ids, shorten_ids
 
 
 def resolve_question(options: Namespace) -> InboxQuestion:

@@ -12,9 +12,9 @@ from handrail.cli.output import print_json, print_note, print_out, render_table,
 from handrail.cli.place import resolve_workspace
 from handrail.cli.preferences import load_settings
 from handrail.cli.sessions import open_state_folder, resolve_workspace_session
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import encode
-from handrail.workspace.copying import make_copy_folder
+from handrail.workspace.tree_copy import make_copy_folder
 
 _WORDS = {
     "same": "same",

@@ -1,8 +1,7 @@
 """A permission request as text for a pipe, or for who was not asked on the spot."""
 
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.reading import convert
-from handrail.protocol.wire import Json
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.wire import Json, convert
 from handrail.terminal.request import render_request, render_title
 
 

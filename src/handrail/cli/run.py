@@ -22,7 +22,7 @@ from handrail.cli.running.prompt import read_prompt
 from handrail.cli.running.turn import RunConfig, RunOutcome, run_turn
 from handrail.cli.running.view import RunView
 from handrail.models.model import Model
-from handrail.protocol.event import End, Error, Event
+from handrail.protocol.events import End, Error, Event
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.settings import LoadedSettings

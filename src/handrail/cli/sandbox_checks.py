@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from handrail.cli.preferences import find_project_folder
 from handrail.cli.rows import Finding, replace_home
-from handrail.protocol.decision import OVERLAY_TIER
-from handrail.protocol.error import ToolError
+from handrail.protocol.decisions import OVERLAY_TIER
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.report import Failure, Report
 from handrail.settings import Settings, SettingsError, load, resolve_state_folder
-from handrail.settings.location import expand_home
 from handrail.settings.model import Sandbox as Wanted
+from handrail.settings.paths import expand_home
 
 
 def check_sandbox() -> Iterator[Finding]:
@@ -58,8 +58,8 @@ def check_sandbox() -> Iterator[Finding]:
 def _of_others(roots: tuple[str, ...]) -> Failure | None:
     """What of the workspace belongs to others, so that no overlay of an ordinary user can lie over it."""
     from handrail.tools.commands import describe_foreign_owner  # noqa: PLC0415  only if not root
-    from handrail.workspace.root import Root  # noqa: PLC0415
-    from handrail.workspace.withheld import SensitivePaths  # noqa: PLC0415
+    from handrail.workspace.roots import Root  # noqa: PLC0415
+    from handrail.workspace.sensitive_paths import SensitivePaths  # noqa: PLC0415
 
     found = None
     with suppress(ToolError, OSError):  # what cannot be looked through is told when a command is to run

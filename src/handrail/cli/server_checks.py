@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from handrail.cli.preferences import find_project_folder, has_servers
 from handrail.cli.rows import Finding, replace_home
+from handrail.protocol.errors import build_install_command
 from handrail.runtime.sources import ToolSource
 from handrail.settings import LoadedSettings, SettingsError, load
-from handrail.settings.extras import build_install_command
 
 _GROUP = "mcp"
 _EXPORT = re.compile(r"export \w+=…")

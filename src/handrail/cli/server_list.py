@@ -3,10 +3,8 @@
 import os
 
 from handrail.settings import LoadedSettings, resolve_state_folder
-from handrail.settings.mcp_json import MCP_FILE, McpJson, load_mcp_json
-from handrail.settings.project_servers import merge_server_tables
-from handrail.settings.server_words import describe_server
-from handrail.settings.servers import ServerTable
+from handrail.settings.mcp_json import MCP_FILE, McpJson, load_mcp_json, merge_server_tables
+from handrail.settings.mcp_servers import ServerTable, describe_server
 
 
 def describe_servers(loaded: LoadedSettings, folder: str | None) -> dict[str, str]:

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from handrail.cli.output import print_note
 from handrail.mcp.client.sources import find_sources
 from handrail.protocol.text import to_one_line
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.runtime.foreign.naming import split_tool_name
 from handrail.runtime.foreign.taking_over import close_sources
 from handrail.runtime.offering import list_foreign_specs
 from handrail.runtime.sources import ToolSource
 from handrail.settings import LoadedSettings
-from handrail.settings.policy import list_trusted_servers
+from handrail.settings.rules import list_trusted_servers
 
 
 def build_server_sources(

@@ -12,8 +12,8 @@ from handrail.cli.place import resolve_workspace
 from handrail.cli.rows import format_binary_size
 from handrail.cli.sessions import open_state_folder
 from handrail.protocol.wire import encode
-from handrail.store.places import read_workspace_path
-from handrail.store.retention import count_bytes, read_last_use, read_session_use
+from handrail.store.sessions import count_bytes, read_last_use, read_session_use
+from handrail.store.state_dir import read_workspace_path
 
 SCHEMA = "handrail.sessions/1"
 

@@ -8,7 +8,7 @@ from handrail.cli.output import print_json, print_note, print_out
 from handrail.cli.session_list import SCHEMA, build_session_row, list_session_folders
 from handrail.cli.sessions import open_state_folder, resolve_session_folder
 from handrail.protocol.wire import encode
-from handrail.store.retention import Use, read_last_use, remove_outputs, remove_session
+from handrail.store.sessions import Use, read_last_use, remove_outputs, remove_session
 
 _WHY: dict[Use, str] = {
     "running": "another process has it open",

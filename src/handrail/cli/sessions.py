@@ -6,9 +6,8 @@ from argparse import Namespace
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.place import resolve_workspace
 from handrail.settings import resolve_state_folder
-from handrail.store.archive import SessionInfo, list_stored_sessions
-from handrail.store.folder import StateFolder
-from handrail.store.short_ids import list_matching_ids
+from handrail.store.sessions import SessionInfo, list_stored_sessions
+from handrail.store.state_dir import StateFolder, list_matching_ids
 
 MAX_SHOWN_IDS = 4
 """So many ids are named in a line; they are long."""

@@ -7,7 +7,7 @@ from handrail.cli.exits import OK
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
 from handrail.cli.place import resolve_workspace
 from handrail.cli.preferences import load_effective_settings
-from handrail.protocol.skill import SkillEntry
+from handrail.protocol.records import SkillEntry
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
 from handrail.runtime.skill_search import load_skills

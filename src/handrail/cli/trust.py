@@ -11,9 +11,9 @@ from handrail.cli.sessions import open_state_folder
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.settings import PROJECT_FILE, LoadedSettings, Project, load
-from handrail.settings.ignored import IgnoredSetting
 from handrail.settings.mcp_json import MCP_FILE, McpJson, read_mcp_json
-from handrail.store.trust import give_trust, list_trusted_projects, revoke_trust
+from handrail.settings.merge import IgnoredSetting
+from handrail.store.grants import give_trust, list_trusted_projects, revoke_trust
 
 
 def run(options: Namespace) -> int:
@@ -65,7 +65,7 @@ def _as_data(
 def _servers_as_data(brought: McpJson | None) -> dict[str, object]:
     if brought is None:
         return {}
-    from handrail.settings.server_words import describe_server  # noqa: PLC0415  few bring any
+    from handrail.settings.mcp_servers import describe_server  # noqa: PLC0415  few bring any
 
     said = {name: describe_server(one) for name, one in brought.servers.items()}
     return {"servers": {"digest": brought.digest, "named": said, "unusable": brought.unusable}}

@@ -8,8 +8,8 @@ from handrail.cli.changes import open_cli_session, print_refusal
 from handrail.cli.coverage import list_change_gaps
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.output import print_json, print_note, print_out, warn
-from handrail.protocol.error import ToolError
-from handrail.protocol.result import ToolResult
+from handrail.protocol.errors import ToolError
+from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import encode
 from handrail.runtime.person import Resolve
 

@@ -12,7 +12,7 @@ from handrail.cli.asking import can_ask
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.inbox import build_short_ids
 from handrail.cli.output import print_json, print_note, print_out, warn
-from handrail.protocol.error import HandrailError
+from handrail.protocol.errors import HandrailError
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.store.inbox import Inbox, InboxRequest

@@ -11,9 +11,9 @@ from handrail.code.feeding import parse_with_timeout
 from handrail.code.shell_hidden import expand_known_variables
 from handrail.code.shell_text import join_continued_lines
 from handrail.code.shell_tree import MAX_COMMANDS, MAX_TEXTS, ShellFindings, collect_commands
-from handrail.policy.commands.wrapped import MAX_INNER_COMMANDS as MOST_INSIDE
-from handrail.policy.commands.wrapped import unwrap
-from handrail.protocol.decision import DisplayedCommand
+from handrail.policy.wrappers import MAX_INNER_COMMANDS as MOST_INSIDE
+from handrail.policy.wrappers import unwrap
+from handrail.protocol.decisions import DisplayedCommand
 
 if TYPE_CHECKING:
     from tree_sitter import Language

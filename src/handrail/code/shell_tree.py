@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.code.shell_hidden import list_backtick_texts, list_substitution_texts
 from handrail.code.shell_text import get_source, unquote_word
-from handrail.protocol.decision import DisplayedCommand
+from handrail.protocol.decisions import DisplayedCommand
 
 if TYPE_CHECKING:
     from tree_sitter import Node

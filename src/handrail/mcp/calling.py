@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from handrail.mcp.outcomes import FormAnswer, ParkedCall, UnansweredCall, list_revisions
-from handrail.protocol.batch import Done
-from handrail.protocol.error import ToolError, UsageError
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.result import ToolResult
+from handrail.protocol.calls import Done
+from handrail.protocol.errors import ToolError, UsageError
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.results import ToolResult
 
 if TYPE_CHECKING:
     from handrail.mcp.permission.signing import Signer

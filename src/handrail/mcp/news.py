@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from handrail.mcp.caller import LEVELS, Level
-from handrail.protocol.event import Event, Notice, ToolCallUpdate, Warning  # noqa: A004  the wire calls it so
+from handrail.protocol.events import Event, Notice, ToolCallUpdate, Warning  # noqa: A004  the wire calls it so
 
 KINDS = (ToolCallUpdate, Warning, Notice)
 """The events that say something to who called."""

@@ -4,9 +4,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.protocol.question import Question, Reply
-from handrail.protocol.result import ToolResult
+from handrail.protocol.permissions import Answer, PermissionRequest, Question, Reply
+from handrail.protocol.results import ToolResult
 
 
 class UnansweredCall(msgspec.Struct, frozen=True, kw_only=True):

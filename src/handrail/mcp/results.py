@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
-from handrail.protocol.result import Attachment, ToolResult
-from handrail.protocol.told import render_for_model
+from handrail.protocol.results import Attachment, ToolResult, render_for_model
 from handrail.protocol.version import VERSION
 
 SERVER_INFO = {"name": "handrail", "title": "handrail", "version": VERSION}

@@ -4,9 +4,9 @@ import os
 import re
 
 from handrail.mcp.caller import Caller
-from handrail.protocol.error import UsageError
-from handrail.store.folder import StateFolder
-from handrail.store.lease import Lease
+from handrail.protocol.errors import UsageError
+from handrail.store.runner import Lease
+from handrail.store.state_dir import StateFolder
 
 _MAX_SAME_NAME_SESSIONS = 100
 _MAX_SLUG_CHARS = 40

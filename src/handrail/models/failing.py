@@ -9,7 +9,7 @@ from typing import Any
 from handrail.models.model import ModelError, ModelRequest
 from handrail.models.provider import Endpoint
 from handrail.models.quoting import redact_quotes
-from handrail.protocol.error import EXHAUSTED
+from handrail.protocol.errors import EXHAUSTED
 
 _MAX_MESSAGE_CHARS = 10_000
 _TOO_LONG = re.compile(

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from handrail.models.model import ModelError
 from handrail.models.provider import Provider
-from handrail.settings.extras import build_install_command, build_pip_command
+from handrail.protocol.errors import build_install_command, build_pip_command
 
 # Two threads that import the same packages from different ends can see them half made.
 _importing = threading.Lock()

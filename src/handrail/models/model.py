@@ -5,8 +5,8 @@ from typing import Literal, Protocol
 
 import msgspec
 
-from handrail.protocol.error import HandrailError
-from handrail.protocol.message import Finish, Message, Part
+from handrail.protocol.errors import HandrailError
+from handrail.protocol.messages import Finish, Message, Part
 from handrail.protocol.wire import Json
 
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from handrail.models.model import ModelRequest
-from handrail.protocol.message import CallResult, Message, ResultsMessage, UserMessage
-from handrail.protocol.result import Attachment
+from handrail.protocol.messages import CallResult, Message, ResultsMessage, UserMessage
+from handrail.protocol.results import Attachment
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import BinaryContent

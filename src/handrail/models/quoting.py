@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from handrail.models.model import ModelRequest
-from handrail.protocol.message import Message
+from handrail.protocol.messages import Message
 from handrail.protocol.text import truncate
 
 _MAX_TOLD_CHARS = 200

@@ -7,7 +7,7 @@ import msgspec
 
 from handrail.models.characters import SurrogateJoiner, fix_json_surrogates, fix_surrogates
 from handrail.models.model import CallPiece, Completion, ReasoningPiece, StreamPiece, TextPiece, TokenUsage
-from handrail.protocol.message import CallPart, Detail, Finish, Part, ReasoningPart, TextPart
+from handrail.protocol.messages import CallPart, Detail, Finish, Part, ReasoningPart, TextPart
 
 if TYPE_CHECKING:
     from pydantic_ai import messages as wire

@@ -16,7 +16,7 @@ from handrail.models.model import (
     TextPiece,
     TokenUsage,
 )
-from handrail.protocol.message import AssistantMessage, CallPart, Detail, Finish, Part, ReasoningPart, TextPart
+from handrail.protocol.messages import AssistantMessage, CallPart, Detail, Finish, Part, ReasoningPart, TextPart
 
 _PROVIDER = "scripted"
 

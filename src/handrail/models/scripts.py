@@ -6,8 +6,8 @@ import msgspec
 
 from handrail.models.model import ModelError, TokenUsage
 from handrail.models.scripted import ScriptedReply
-from handrail.protocol.message import Finish
-from handrail.protocol.reading import decode_json
+from handrail.protocol.messages import Finish
+from handrail.protocol.wire import decode_json
 
 
 class _Written(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ import msgspec
 from handrail.models.characters import fix_json_surrogates, fix_surrogates
 from handrail.models.model import ModelRequest
 from handrail.models.pictures import list_pictures, to_picture
-from handrail.protocol.message import (
+from handrail.protocol.messages import (
     AssistantMessage,
     CallPart,
     CallResult,

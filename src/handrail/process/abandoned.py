@@ -15,7 +15,7 @@ import stat
 import time
 from typing import NamedTuple
 
-from handrail.kernel.process_table import find_process, read_entry
+from handrail.kernel.procfs import find_process, read_entry
 from handrail.process.held import ProcessHandle
 
 _KILL_SECONDS = 2.0

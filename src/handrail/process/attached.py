@@ -7,16 +7,15 @@ import threading
 import time
 from collections import deque
 
-from handrail.process.control_group import ControlGroup
+from handrail.kernel.cgroup import ControlGroup, find_parent_group
 from handrail.process.pipes import Pipes
 from handrail.process.ran import Ending
 from handrail.process.starting import build_start_error, start
 from handrail.process.tree import ProcessTree
 from handrail.process.watching import UsageMonitor
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import ResourceLimits
-from handrail.sandbox.probing.control_groups import find_parent_group
 
 _MAX_STDERR_BYTES = 64 * 1024
 """Bytes of stderr that are kept: the end of it, which says why something failed."""

@@ -6,7 +6,7 @@ import re
 import stat
 from collections.abc import Iterable
 
-from handrail.kernel.process_table import list_descendants, read_entry
+from handrail.kernel.procfs import list_descendants, read_entry
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MIN_COUNTED_BYTES = 4096

@@ -6,7 +6,7 @@ import select
 import signal
 import time
 
-from handrail.kernel.process_table import find_process
+from handrail.kernel.procfs import find_process
 
 _POLL_SECONDS = 0.005
 """How often to look where the kernel has no way to wait."""

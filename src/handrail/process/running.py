@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable
 
+from handrail.kernel.cgroup import ControlGroup, find_parent_group
 from handrail.process.collecting import OutputBuffer
-from handrail.process.control_group import ControlGroup
 from handrail.process.following import RunLoop
 from handrail.process.pipes import Pipes
 from handrail.process.ran import CommandResult, Ending
@@ -14,7 +14,6 @@ from handrail.process.tree import ProcessTree
 from handrail.process.watching import UsageMonitor
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import ResourceLimits
-from handrail.sandbox.probing.control_groups import find_parent_group
 
 _NAMES: dict[Ending, str] = {"timeout": "time", "memory": "memory", "processes": "processes", "disk": "disk"}
 """The limits that end a command."""

@@ -5,7 +5,7 @@ import os
 import subprocess
 
 from handrail.process.pipes import Pipes
-from handrail.protocol.error import ErrorCode, ToolError
+from handrail.protocol.errors import ErrorCode, ToolError
 from handrail.sandbox.launch import Launch
 
 _NO_ROOM = {errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.ENOSPC}

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, Self
 
-from handrail.kernel.process_table import find_process
+from handrail.kernel.procfs import find_process
 from handrail.process.held import ProcessHandle
 from handrail.process.status import Status
 from handrail.sandbox.launch import Launch

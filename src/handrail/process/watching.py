@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Literal
 
-from handrail.process.bounds import TreeLimits
+from handrail.kernel.cgroup import TreeLimits
 from handrail.process.census import UsageSample, count_bytes_below, sample_descendants, sample_namespace
 
 _USUAL_PAUSE_SECONDS = 0.1

@@ -4,18 +4,16 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.batch import Done, Parked
-from handrail.protocol.call import ToolCall
-from handrail.protocol.change import ChangeRecord, ChangeSet
-from handrail.protocol.decision import Decision, Facts
-from handrail.protocol.error import ErrorInfo
-from handrail.protocol.event import KINDS, get_event_kind
-from handrail.protocol.message import AssistantMessage, ResultsMessage, SummaryMessage, SystemMessage, UserMessage
-from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.protocol.process import ProcessRecord
-from handrail.protocol.question import Question, Reply
-from handrail.protocol.result import ToolResult
-from handrail.protocol.tool import ToolDescription
+from handrail.protocol.calls import Done, Parked, ToolCall
+from handrail.protocol.changes import ChangeRecord, ChangeSet
+from handrail.protocol.decisions import Decision, Facts
+from handrail.protocol.errors import ErrorInfo
+from handrail.protocol.events import KINDS, get_event_kind
+from handrail.protocol.messages import AssistantMessage, ResultsMessage, SummaryMessage, SystemMessage, UserMessage
+from handrail.protocol.permissions import Answer, PermissionRequest, Question, Reply
+from handrail.protocol.records import ProcessRecord
+from handrail.protocol.results import ToolResult
+from handrail.protocol.tool_spec import ToolDescription
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

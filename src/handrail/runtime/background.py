@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.settings.model import Limits
 from handrail.store.journal import SessionJournal
 
@@ -113,7 +113,7 @@ class BackgroundWork:
     def announce_start(self, process: "ProcessSession") -> None:
         """Nobody waits for it any more."""
         from handrail.runtime.telling import emit_once  # noqa: PLC0415  as said
-        from handrail.store.places import save_workspace_path  # noqa: PLC0415
+        from handrail.store.state_dir import save_workspace_path  # noqa: PLC0415
 
         if self._workspace is not None:
             save_workspace_path(os.path.dirname(self._session_folder), self._workspace)

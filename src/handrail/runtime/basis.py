@@ -1,8 +1,8 @@
 """What a person's yes is for: the files that a call is about, as they are when the question is put."""
 
-from handrail.protocol.decision import CommandFact
-from handrail.protocol.error import ToolError
-from handrail.protocol.permission import FileBinding
+from handrail.protocol.decisions import CommandFact
+from handrail.protocol.errors import ToolError
+from handrail.protocol.permissions import FileBinding
 from handrail.runtime.session import PendingCall, Session
 
 _MAX_HASHED_BYTES = 64 * 1024 * 1024
@@ -27,7 +27,7 @@ def bind_files(session: Session, pending: PendingCall) -> tuple[FileBinding, ...
 
 def _named(session: Session, command: CommandFact) -> list[FileBinding]:
     """The files whose names are in a command: the scripts that it runs, and what it gives to programs."""
-    from handrail.policy.script import list_word_paths  # noqa: PLC0415  tables that only commands need
+    from handrail.policy.parse import list_word_paths  # noqa: PLC0415  tables that only commands need
 
     found: list[FileBinding] = []
     for path in list_word_paths(command.text, command.cwd, command.seen)[:_MAX_NAMED_PATHS]:

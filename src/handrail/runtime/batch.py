@@ -6,13 +6,12 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.batch import Done, Parked
-from handrail.protocol.call import ToolCall
-from handrail.protocol.error import StoreError, ToolError, UsageError
-from handrail.protocol.event import ToolCallEnd, ToolCallError
-from handrail.protocol.permission import Answer
-from handrail.protocol.reading import convert
-from handrail.protocol.result import ToolResult
+from handrail.protocol.calls import Done, Parked, ToolCall
+from handrail.protocol.errors import StoreError, ToolError, UsageError
+from handrail.protocol.events import ToolCallEnd, ToolCallError
+from handrail.protocol.permissions import Answer
+from handrail.protocol.results import ToolResult
+from handrail.protocol.wire import convert
 from handrail.runtime import latch
 from handrail.runtime.closing import build_error_result, require_result
 from handrail.runtime.pipeline import (
@@ -29,8 +28,8 @@ from handrail.runtime.reloading import load_call
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.stacking import rebase_later_calls
 from handrail.runtime.waiting_trials import find_preview_id
+from handrail.store.approvals import find_last_request
 from handrail.store.journal import DuplicateCallError
-from handrail.store.requests import find_last_request
 from handrail.tools.contract import ApprovalNeededError
 
 _MIN_BUDGET_CHARS = 2_000
@@ -102,7 +101,7 @@ def answer_request(session: Session, request_id: str, given: Answer) -> Done | P
 def resume_batches(session: Session) -> Done | None:
     """Runs what killed processes left of batches that everything is answered of; None where there is nothing. Of a
     batch that has to wait once more there are no results yet."""
-    from handrail.store.batches import list_ready_batches  # noqa: PLC0415  hardly ever needed
+    from handrail.store.approvals import list_ready_batches  # noqa: PLC0415  hardly ever needed
 
     recover(session)
     results: list[ToolResult[Any]] = []

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from handrail.runtime.outside import build_boundary
 from handrail.runtime.session import Session
 from handrail.settings import resolve_user_file
-from handrail.settings.location import MANAGED_FILE
 from handrail.settings.model import ClientRoots
-from handrail.workspace.outside import Boundary
-from handrail.workspace.root import Root, open_root
+from handrail.settings.paths import MANAGED_FILE
+from handrail.workspace.facts import Boundary
+from handrail.workspace.roots import Root, open_root
 
 MAX_CLIENT_ROOTS = 32
 """Folders of one client; each is a descriptor."""

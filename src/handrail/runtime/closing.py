@@ -6,19 +6,17 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.call import ToolCall
-from handrail.protocol.change import ChangeSet
-from handrail.protocol.error import MEANING, ErrorInfo, StoreError, ToolError
-from handrail.protocol.event import ChangeEvent, ToolCallEnd, ToolCallError, ToolCallStart
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.reading import decode_json
-from handrail.protocol.result import Artifacts, Meta, ToolResult
-from handrail.protocol.wire import encode
-from handrail.protocol.wording import clip_text
+from handrail.protocol.arguments import clip_text
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.changes import ChangeSet
+from handrail.protocol.errors import MEANING, ErrorInfo, StoreError, ToolError
+from handrail.protocol.events import ChangeEvent, ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.results import Artifacts, Meta, ToolResult
+from handrail.protocol.wire import decode_json, encode
 from handrail.runtime.session import PendingCall, Session
-from handrail.store.audit import AuditRecord
+from handrail.store.audit import AuditRecord, redact_arguments, redact_commands
 from handrail.store.journal import PendingEvent
-from handrail.store.redact import redact_arguments, redact_commands
 from handrail.tools.contract import Output
 from handrail.tools.preview import truncate_with_reference
 
@@ -157,7 +155,7 @@ def _redacted_command(pending: PendingCall) -> str | msgspec.UnsetType:
         text = args.get("command")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     if not isinstance(text, str):
         return msgspec.UNSET
-    from handrail.policy.confinement import outline_command  # noqa: PLC0415  the tables are only for commands
+    from handrail.policy.parse import outline_command  # noqa: PLC0415  the tables are only for commands
 
     return outline_command(text, fact.seen if fact else None)
 

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from handrail.policy.commands.reading import PathUse
-from handrail.policy.commands.targets import to_base_name
-from handrail.policy.script import list_cd_targets, list_command_uses, needs_display, parse_steps
-from handrail.policy.shell.script import Unparsed
-from handrail.protocol.decision import CommandFact, DisplayedCommand, Facts, PathFact
-from handrail.protocol.error import ToolError
+from handrail.policy.builtin_denies import to_base_name
+from handrail.policy.parse import list_cd_targets, list_command_uses, needs_display, parse_steps
+from handrail.policy.programs.spec import PathUse
+from handrail.policy.shell.syntax import Unparsed
+from handrail.protocol.decisions import CommandFact, DisplayedCommand, Facts, PathFact
+from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import clip_path
 from handrail.workspace.workspace import Workspace
 

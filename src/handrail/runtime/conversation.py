@@ -3,17 +3,16 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from handrail.protocol.batch import Done, Parked
-from handrail.protocol.call import ToolCall
-from handrail.protocol.error import ToolError
-from handrail.protocol.event import End, Error, User
-from handrail.protocol.message import Message
+from handrail.protocol.calls import Done, Parked, ToolCall
+from handrail.protocol.errors import ToolError
+from handrail.protocol.events import End, Error, User
+from handrail.protocol.messages import Message
 from handrail.runtime.batch import refuse_batch
 from handrail.runtime.instructions import Instructions, read_instructions
 from handrail.runtime.session import Session
 from handrail.store.journal import PendingEvent
-from handrail.store.lease import Lease
-from handrail.store.messages import Messages, NumberedMessage
+from handrail.store.runner import Lease
+from handrail.store.transcript import Messages, NumberedMessage
 
 
 class Conversation:

@@ -5,9 +5,8 @@ import errno
 import os
 from collections.abc import Callable
 
-from handrail.protocol.error import EXHAUSTED, StoreError, ToolError
-from handrail.store.folder import open_private
-from handrail.store.identity import make_id
+from handrail.protocol.errors import EXHAUSTED, StoreError, ToolError
+from handrail.store.state_dir import make_id, open_private
 
 
 def build_internal_error(error: BaseException, folder: Callable[[], str]) -> ToolError:

@@ -4,8 +4,8 @@ import os
 from typing import TYPE_CHECKING
 
 from handrail.changes.recorder import UNDO_ID_SUFFIX
-from handrail.protocol.change import ChangeSet
-from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.changes import ChangeSet
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.runtime.closing import list_changed_files
 from handrail.runtime.session import PendingCall, Session
 from handrail.tools.marks import WholeFileMark, encode_mark
@@ -108,6 +108,6 @@ def _only_looked(pending: PendingCall) -> bool:
     command = pending.facts.command
     if command is None or command.tier == 0:
         return False
-    from handrail.policy.confinement import build_runnable  # noqa: PLC0415  tables that only commands need
+    from handrail.policy.parse import build_runnable  # noqa: PLC0415  tables that only commands need
 
     return build_runnable(command.text, command.cwd, command.there).is_read_only

@@ -5,7 +5,7 @@ import sys
 from hashlib import sha256
 from types import ModuleType
 
-from handrail.protocol.error import UsageError
+from handrail.protocol.errors import UsageError
 from handrail.settings import Settings
 from handrail.tools.contract import Tool
 

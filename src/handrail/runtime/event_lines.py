@@ -1,6 +1,6 @@
 """A live copy of the event stream as lines of JSON in the workspace. A copy: the journal is the truth."""
 
-from handrail.protocol.event import Event
+from handrail.protocol.events import Event
 from handrail.protocol.wire import encode
 from handrail.workspace.workspace import Workspace
 

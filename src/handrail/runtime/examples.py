@@ -4,12 +4,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from handrail.policy.commands.examples import find_example_refusal
-from handrail.policy.configuration import PolicyConfig
-from handrail.policy.rules.examples import list_failing_examples
-from handrail.policy.rules.rule import Rule, describe_rule
-from handrail.policy.tables.form import ProgramSpec
-from handrail.policy.tables.load import ProgramRegistry, build_registry
+from handrail.policy.config import PolicyConfig, Rule, describe_rule
+from handrail.policy.programs.registry import ProgramRegistry, build_registry, find_example_refusal
+from handrail.policy.programs.spec import ProgramSpec
+from handrail.policy.rules.lint import list_failing_examples
 from handrail.protocol.wire import Wire
 from handrail.runtime.explaining import Explainer
 from handrail.tools.exec import EXEC

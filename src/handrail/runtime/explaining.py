@@ -6,21 +6,21 @@ from typing import Any
 
 import msgspec
 
-from handrail.policy.configuration import PolicyConfig
-from handrail.policy.rules.foreign_names import MCP_PREFIX
-from handrail.policy.verdict import decide
+from handrail.policy.config import PolicyConfig
+from handrail.policy.decide import decide
+from handrail.policy.rules.rulebook import MCP_PREFIX
 from handrail.protocol.arguments import Problem, build_argument_error, validate
-from handrail.protocol.decision import Decision, DecisionPart, Facts
-from handrail.protocol.error import ToolError
-from handrail.protocol.plain import escape_surrogates, sanitize_json
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.decisions import Decision, DecisionPart, Facts
+from handrail.protocol.errors import ToolError
+from handrail.protocol.tool_spec import ToolSpec
+from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime.registry import ToolSet
 from handrail.settings import Settings
-from handrail.store.folder import StateFolder
-from handrail.store.opened import GrantedFolders
+from handrail.store.grants import GrantedFolders
+from handrail.store.state_dir import StateFolder
 from handrail.tools.contract import ProcessUse, Tool
 from handrail.tools.exec import EXEC, ExecArguments
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 _WITHOUT_LAYER = 2

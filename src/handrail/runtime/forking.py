@@ -3,8 +3,8 @@
 import os
 
 from handrail.runtime.session import Session
-from handrail.store.folder import check_session_id, make_private
-from handrail.store.forking import fork_journal
+from handrail.store.state_dir import check_session_id, make_private
+from handrail.store.transcript import fork_journal
 
 
 def fork_session(session: Session, session_id: str) -> str:

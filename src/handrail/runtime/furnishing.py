@@ -8,8 +8,8 @@ import msgspec
 
 from handrail.changes.history import History
 from handrail.changes.recorder import Recorder
-from handrail.policy.verdict import PolicyConfig
-from handrail.protocol.permission import Scope
+from handrail.policy.decide import PolicyConfig
+from handrail.protocol.permissions import Scope
 from handrail.runtime.background import BackgroundWork
 from handrail.runtime.locks import Locks
 from handrail.runtime.outputs import StoredOutputs
@@ -19,19 +19,19 @@ from handrail.runtime.registry import ToolRegistry, ToolSet
 from handrail.runtime.session import Session
 from handrail.runtime.skills import SessionSkills
 from handrail.settings import Settings, resolve_user_file
-from handrail.settings.location import MANAGED_FILE
+from handrail.settings.paths import MANAGED_FILE
 from handrail.settings.units import parse_size
 from handrail.store.active_skills import ActiveSkills
 from handrail.store.audit import AuditChain
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
-from handrail.store.folder import GRANTED, OPENED, StateFolder
+from handrail.store.grants import GrantedFolders
 from handrail.store.journal import SessionJournal
-from handrail.store.opened import GrantedFolders
 from handrail.store.runner import Runner
+from handrail.store.state_dir import GRANTED, OPENED, StateFolder
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import Tool
-from handrail.workspace.outside import Boundary
+from handrail.workspace.facts import Boundary
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -168,10 +168,10 @@ def _boundary(state: StateFolder) -> Boundary:
 
 
 def _other_servers(terms: SessionOptions, folder: str, journal: SessionJournal) -> "ForeignCatalog":
-    from handrail.protocol.event import Warning as WarningEvent  # noqa: PLC0415  few have other servers
+    from handrail.protocol.events import Warning as WarningEvent  # noqa: PLC0415  few have other servers
     from handrail.runtime.foreign.known import PinStore  # noqa: PLC0415
     from handrail.runtime.foreign.servers import ForeignCatalog  # noqa: PLC0415
-    from handrail.store.known_tools import KnownTools  # noqa: PLC0415
+    from handrail.store.grants import KnownTools  # noqa: PLC0415
 
     def warn(code: str, text: str) -> None:
         journal.append((WarningEvent, {"code": code, "text": text}))

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 
-from handrail.policy.rules.grant import Grant
-from handrail.protocol.error import StoreError
-from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest, Scope, StandingGrant
+from handrail.policy.config import Grant
+from handrail.protocol.errors import StoreError
+from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest, Scope, StandingGrant
+from handrail.store.approvals import list_open_answers
 from handrail.store.database import Database
 from handrail.store.grants import GrantFiles
-from handrail.store.requests import list_open_answers
 
 _SCOPES: dict[AnswerKind, Scope] = {"session": "session", "workspace": "workspace"}
 

@@ -4,8 +4,8 @@ import os
 
 import msgspec
 
-from handrail.policy.verdict import decide
-from handrail.protocol.error import ToolError
+from handrail.policy.decide import decide
+from handrail.protocol.errors import ToolError
 from handrail.runtime.session import Session
 from handrail.runtime.steps import collect_touched_facts
 from handrail.tools.contract import Touches

@@ -4,17 +4,17 @@ import os
 from contextlib import suppress
 from functools import partial
 
-from handrail.protocol.batch import Parked
-from handrail.protocol.error import StoreError, ToolError, UsageError
-from handrail.protocol.event import (
+from handrail.protocol.arguments import render_value
+from handrail.protocol.calls import Parked
+from handrail.protocol.errors import StoreError, ToolError, UsageError
+from handrail.protocol.events import (
     Notice,
     ToolCallPermissionDenied,
     ToolCallPermissionGranted,
     ToolCallPermissionRequired,
 )
-from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.protocol.wire import encode
-from handrail.protocol.wording import render_value
 from handrail.runtime.closing import build_start_event
 from handrail.runtime.pipeline import DECIDING, take_steps
 from handrail.runtime.question import request_approval as put_question
@@ -22,8 +22,8 @@ from handrail.runtime.question import require_answer
 from handrail.runtime.recovery import recover
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.waiting_trials import drop_preview, find_preview_id, forget_preview, list_base_previews
+from handrail.store.approvals import StoredRequest, find_answer, find_stored_request, list_pending_requests
 from handrail.store.journal import NewCall, PendingEvent
-from handrail.store.requests import StoredRequest, find_answer, find_stored_request, list_pending_requests
 
 
 def needs_answer(pending: PendingCall) -> bool:
@@ -45,7 +45,7 @@ def request_approvals(session: Session, batch: list[PendingCall]) -> bool:
 
 def park_batch(session: Session, batch: list[PendingCall]) -> Parked:
     """Writes down the whole batch as waiting. Nothing of it has run."""
-    from handrail.store.places import save_workspace_path  # noqa: PLC0415  only where somebody has to be asked
+    from handrail.store.state_dir import save_workspace_path  # noqa: PLC0415  only where somebody has to be asked
 
     batch_id = batch[0].batch_id
     session.workspace.drop_cached()
@@ -76,7 +76,7 @@ def _keep_variables(session: Session, requests: list[PermissionRequest]) -> None
     """Before anybody can answer: who does it in another shell is to carry it out as it would have been here."""
     digests = {request.environment for request in requests if request.environment is not None}
     if digests:
-        from handrail.store.environments import has_variables, save_variables  # noqa: PLC0415  only where commands ask
+        from handrail.store.grants import has_variables, save_variables  # noqa: PLC0415  only where commands ask
 
         if all(has_variables(session.folder, digest) for digest in digests):
             return
@@ -85,7 +85,7 @@ def _keep_variables(session: Session, requests: list[PermissionRequest]) -> None
 
 def load_parked(session: Session, batch_id: str | None = None) -> Parked:
     """What is open, of one batch or of the session: what needs a yes, and what the model asks."""
-    from handrail.store.questions import list_pending_questions  # noqa: PLC0415  only where something waits
+    from handrail.store.approvals import list_pending_questions  # noqa: PLC0415  only where something waits
 
     database = session.journal.database
     return Parked(
@@ -158,7 +158,7 @@ def _answered_before(session: Session, request: PermissionRequest, given: Answer
 
 def claim_batch(session: Session, batch_id: str) -> list[str]:
     """Takes over what a killed process left of a batch that everything is answered of; all its calls, or none."""
-    from handrail.store.batches import claim_ready  # noqa: PLC0415  hardly ever needed
+    from handrail.store.approvals import claim_ready  # noqa: PLC0415  hardly ever needed
 
     recover(session)
     return claim_ready(session.journal.database, session.journal.runner, batch_id)
@@ -166,7 +166,7 @@ def claim_batch(session: Session, batch_id: str) -> list[str]:
 
 def release_batch(session: Session, batch_id: str) -> None:
     """Gives up what this process took over and did not begin; whoever comes next can have it."""
-    from handrail.store.batches import release_claims  # noqa: PLC0415  hardly ever needed
+    from handrail.store.approvals import release_claims  # noqa: PLC0415  hardly ever needed
 
     with suppress(StoreError):
         release_claims(session.journal.database, session.journal.runner, batch_id)

@@ -8,18 +8,18 @@ may ask late too, and has not run then: no snapshot could be taken.
 import os
 from collections.abc import Sequence
 
-from handrail.protocol.batch import Parked
-from handrail.protocol.event import ToolCallPermissionRequired
-from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.calls import Parked
+from handrail.protocol.events import ToolCallPermissionRequired
+from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.wire import encode
 from handrail.runtime.basis import bind_files
 from handrail.runtime.closing import build_event_fields, build_start_event
 from handrail.runtime.question import build_request
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.waiting_trials import forget_preview, get_preview_id
-from handrail.store.environments import save_variables
+from handrail.store.grants import save_variables
 from handrail.store.journal import NewCall
-from handrail.store.places import save_workspace_path
+from handrail.store.state_dir import save_workspace_path
 from handrail.tools.contract import ApprovalNeededError
 
 

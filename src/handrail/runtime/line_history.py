@@ -4,7 +4,7 @@ import os
 
 from handrail.changes.line_origin import LineOrigin, trace_line
 from handrail.changes.line_ways import split_text_lines
-from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.errors import ToolError, UsageError
 from handrail.runtime.person import settle_dead_changes
 from handrail.runtime.session import Session
 

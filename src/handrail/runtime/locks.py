@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from handrail.protocol.error import StoreError
+from handrail.protocol.errors import StoreError
 
 ROOT = "root-"
 Release = Callable[[], None]

@@ -7,11 +7,10 @@ import os
 import posixpath
 from contextlib import suppress
 
-from handrail.policy.network.git import Remote
-from handrail.policy.network.git_config import list_remote_urls
+from handrail.policy.network.git_remotes import Remote, list_remote_urls
 from handrail.policy.network.needs import NetworkNeeds, add_remote_urls, find_network_needs
-from handrail.protocol.decision import DisplayedCommand
-from handrail.protocol.error import ToolError
+from handrail.protocol.decisions import DisplayedCommand
+from handrail.protocol.errors import ToolError
 from handrail.workspace.workspace import Workspace
 
 _MAX_CONFIG_BYTES = 1 << 18

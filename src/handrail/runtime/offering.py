@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from handrail.policy.configuration import TrustedServer
-from handrail.protocol.error import ToolError
-from handrail.protocol.tool import ToolSpec
+from handrail.policy.config import TrustedServer
+from handrail.protocol.errors import ToolError
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.runtime.discovery import load_configured_tools
 from handrail.runtime.own_tools import ToolServices, list_builtin_tools
 from handrail.runtime.registry import ToolRegistry, ToolSet
@@ -39,14 +39,14 @@ def list_foreign_specs(
     sources: "Iterable[ToolSource]", vouched: tuple[TrustedServer, ...], disable: Collection[str] = ()
 ) -> list[ToolSpec]:
     """What other servers offer, as a session would have it; they are started for that."""
-    from handrail.policy.judging.foreign import is_read_only_tool  # noqa: PLC0415  few have other servers
-    from handrail.policy.rules.foreign_names import is_mcp_tool_excluded  # noqa: PLC0415
-    from handrail.protocol.decision import ForeignFact  # noqa: PLC0415
+    from handrail.policy.decide import is_read_only_tool  # noqa: PLC0415  few have other servers
+    from handrail.policy.rules.rulebook import is_mcp_tool_excluded  # noqa: PLC0415
+    from handrail.protocol.decisions import ForeignFact  # noqa: PLC0415
     from handrail.runtime.foreign.accepting import find_tool_problem  # noqa: PLC0415
     from handrail.runtime.foreign.fitting import select_fitting  # noqa: PLC0415
     from handrail.runtime.foreign.known import PinStore  # noqa: PLC0415
     from handrail.runtime.foreign.tools import build_foreign_tool  # noqa: PLC0415
-    from handrail.store.known_tools import KnownTools  # noqa: PLC0415
+    from handrail.store.grants import KnownTools  # noqa: PLC0415
 
     nothing = PinStore(KnownTools(""))  # what is only described was met by nobody
     specs: list[ToolSpec] = []

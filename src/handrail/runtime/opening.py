@@ -5,17 +5,16 @@ from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager
 from typing import TYPE_CHECKING
 
-from handrail.protocol.error import UsageError
+from handrail.protocol.errors import UsageError
 from handrail.runtime.furnishing import SessionOptions, SessionResources, build_session
 from handrail.runtime.session import Session
 from handrail.settings import Settings
 from handrail.store.audit import AuditChain
 from handrail.store.database import Database
-from handrail.store.folder import make_private
-from handrail.store.places import save_workspace_path
 from handrail.store.runner import Runner
+from handrail.store.state_dir import make_private, save_workspace_path
 from handrail.tools.contract import Tool
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
 from handrail.tools.contract import OffloadedText

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from handrail.protocol.decision import Facts, PathFact
-from handrail.protocol.error import ToolError
-from handrail.protocol.permission import AnswerKind, OpenedFolder, PermissionRequest, Scope
-from handrail.settings.location import find_account_home
-from handrail.store.opened import GrantedFolders
-from handrail.workspace.outside import Boundary, find_spelled_folder
-from handrail.workspace.root import Root, open_root
+from handrail.protocol.decisions import Facts, PathFact
+from handrail.protocol.errors import ToolError
+from handrail.protocol.permissions import AnswerKind, OpenedFolder, PermissionRequest, Scope
+from handrail.settings.paths import find_account_home
+from handrail.store.grants import GrantedFolders
+from handrail.workspace.facts import Boundary, find_spelled_folder
+from handrail.workspace.roots import Root, open_root
 from handrail.workspace.workspace import Workspace
 
 OPENING: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")

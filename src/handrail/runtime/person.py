@@ -13,11 +13,11 @@ import msgspec
 from handrail.changes import choosing
 from handrail.changes.choosing import Within, select_last_undo
 from handrail.changes.settling import is_within, recover_change_set
-from handrail.protocol.call import ToolCall
-from handrail.protocol.change import ChangeRecord
-from handrail.protocol.decision import Decision, Facts, PathFact
-from handrail.protocol.error import StoreError, ToolError, UsageError
-from handrail.protocol.result import ToolResult
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.changes import ChangeRecord
+from handrail.protocol.decisions import Decision, Facts, PathFact
+from handrail.protocol.errors import StoreError, ToolError, UsageError
+from handrail.protocol.results import ToolResult
 from handrail.runtime import steps
 from handrail.runtime.closing import require_result
 from handrail.runtime.cut_off import BY_PERSON

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 
-from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.runtime import closing, steps
 from handrail.runtime.crash import build_internal_error
 from handrail.runtime.cut_off import describe_interrupted

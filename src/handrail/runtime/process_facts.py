@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from handrail.policy.confinement import build_runnable
+from handrail.policy.parse import build_runnable
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.layers import read_note
 from handrail.process.sessions.session import build_ended_error
-from handrail.protocol.decision import Facts, ProcessFact
+from handrail.protocol.decisions import Facts, ProcessFact
 from handrail.tools.contract import ProcessUse
 
 if TYPE_CHECKING:

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from handrail.policy.permissions import list_permissions
-from handrail.protocol.decision import DecisionPart, ForeignFact
-from handrail.protocol.error import ToolError
-from handrail.protocol.event import ToolCallPermissionRequired
-from handrail.protocol.permission import AnswerKind, FileBinding, PermissionRequest, Preview, classify_permissions
+from handrail.policy.decide import list_permissions
+from handrail.protocol.decisions import DecisionPart, ForeignFact
+from handrail.protocol.errors import ToolError
+from handrail.protocol.events import ToolCallPermissionRequired
+from handrail.protocol.permissions import AnswerKind, FileBinding, PermissionRequest, Preview, classify_permissions
 from handrail.protocol.wire import encode
 from handrail.runtime.closing import build_event_fields
 from handrail.runtime.outside import collect_requested_folders, to_folder_request
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.steps import digest_environment
-from handrail.store.identity import make_id
+from handrail.store.state_dir import make_id
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
 """The answers that are always possible."""

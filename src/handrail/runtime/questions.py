@@ -9,12 +9,11 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.batch import Done, Parked
-from handrail.protocol.call import ToolCall
-from handrail.protocol.error import ErrorInfo, UsageError
-from handrail.protocol.event import ToolCallQuestionRequired
-from handrail.protocol.question import Question, Reply
-from handrail.protocol.result import ToolResult
+from handrail.protocol.calls import Done, Parked, ToolCall
+from handrail.protocol.errors import ErrorInfo, UsageError
+from handrail.protocol.events import ToolCallQuestionRequired
+from handrail.protocol.permissions import Question, Reply
+from handrail.protocol.results import ToolResult
 from handrail.runtime.closing import (
     build_error_result,
     build_event_fields,
@@ -26,8 +25,8 @@ from handrail.runtime.latch import park_batch
 from handrail.runtime.pipeline import close_call, take_steps
 from handrail.runtime.reloading import load_call
 from handrail.runtime.session import PendingCall, Session
+from handrail.store.approvals import find_pending_question
 from handrail.store.journal import CallEntry, DuplicateCallError
-from handrail.store.questions import find_pending_question
 from handrail.tools.companions.replying import build_no_reply_error, build_reply_output, normalize_reply
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.error import StoreError, ToolError
-from handrail.protocol.event import Notice, ToolCallEnd, ToolCallError
-from handrail.protocol.result import ToolResult
+from handrail.protocol.errors import StoreError, ToolError
+from handrail.protocol.events import Notice, ToolCallEnd, ToolCallError
+from handrail.protocol.results import ToolResult
 from handrail.runtime.closing import build_audit_record, flush_audit
 from handrail.runtime.cut_off import describe_interrupted
 from handrail.runtime.pipeline import close_call
@@ -16,9 +16,9 @@ from handrail.runtime.registry import ToolSet
 from handrail.runtime.reloading import load_call
 from handrail.runtime.session import Session
 from handrail.runtime.waiting_trials import find_preview_id
+from handrail.store.approvals import find_last_request
 from handrail.store.audit import AuditChain
 from handrail.store.journal import CallEntry, SessionJournal
-from handrail.store.requests import find_last_request
 from handrail.store.runner import Runner, is_dead, list_dead_runners, remove_runner
 
 RECOVERY_SECONDS = 10.0
@@ -92,7 +92,7 @@ def _settle(session: Session, runner: str) -> None:
         if entry.facts.command is not None:
             session.commands.end_left()
         _seal_interrupted(session, entry)
-    from handrail.store.batches import release_claims  # noqa: PLC0415  hardly ever needed
+    from handrail.store.approvals import release_claims  # noqa: PLC0415  hardly ever needed
 
     # Of what was answered and not begun nothing is lost: whoever asks for it next runs it, and nobody is asked again.
     release_claims(session.journal.database, runner)

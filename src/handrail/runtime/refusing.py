@@ -2,8 +2,8 @@
 
 import time
 
-from handrail.protocol.call import ToolCall
-from handrail.protocol.error import ToolError
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.errors import ToolError
 from handrail.runtime.session import PendingCall, Session
 
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from handrail.policy.rules.foreign_names import MCP_PREFIX, is_mcp_tool_excluded
-from handrail.protocol.error import UsageError
-from handrail.protocol.permission import Permission
-from handrail.protocol.tool import BASE_NAMES, ToolSpec
-from handrail.protocol.wording import render_value
+from handrail.policy.rules.rulebook import MCP_PREFIX, is_mcp_tool_excluded
+from handrail.protocol.arguments import render_value
+from handrail.protocol.errors import UsageError
+from handrail.protocol.permissions import Permission
+from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
 from handrail.tools.contract import Tool
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")

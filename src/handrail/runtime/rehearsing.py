@@ -16,8 +16,8 @@ from handrail.changes.history import History
 from handrail.changes.layered.sealing import load_preview
 from handrail.changes.layered.trial import PLAIN_OVERLAY_PLACEMENT, OverlayChanges
 from handrail.changes.recorder import Recorder
-from handrail.protocol.change import State
-from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.changes import State
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.steps import build_context
 from handrail.runtime.trials import ignore_metadata

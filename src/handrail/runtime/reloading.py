@@ -6,13 +6,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.protocol.call import ToolCall
-from handrail.protocol.error import ToolError
-from handrail.protocol.event import ToolCallStart
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.errors import ToolError
+from handrail.protocol.events import ToolCallStart
 from handrail.runtime.registry import ToolSet
 from handrail.runtime.session import PendingCall
+from handrail.store.approvals import find_last_request
 from handrail.store.journal import CallEntry, SessionJournal
-from handrail.store.requests import find_last_request
 
 
 def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget: int) -> PendingCall:

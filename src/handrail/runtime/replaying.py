@@ -6,14 +6,14 @@ from datetime import datetime
 
 import msgspec
 
-from handrail.policy.configuration import PolicyConfig
-from handrail.policy.verdict import decide
-from handrail.protocol.decision import Decision, Facts, Mode, Verdict
-from handrail.protocol.error import StoreError
-from handrail.protocol.tool import ToolSpec
+from handrail.policy.config import PolicyConfig
+from handrail.policy.decide import decide
+from handrail.protocol.decisions import Decision, Facts, Mode, Verdict
+from handrail.protocol.errors import StoreError
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.store.journal import BrokenEvent, CallContext
-from handrail.store.past_calls import PastCall, list_past_calls
+from handrail.store.sessions import PastCall, list_past_calls
 
 _BEFORE_POLICY = frozenset({"call.refused", "journal.broken"})
 

@@ -4,11 +4,10 @@ import os
 import re
 from collections.abc import Iterable
 
-from handrail.policy.names import is_git_control_name, list_possible_repositories
-from handrail.policy.spelling import normalize_name
-from handrail.protocol.change import Change
-from handrail.protocol.error import ToolError
-from handrail.workspace.exact import open_parent
+from handrail.policy.names import is_git_control_name, list_possible_repositories, normalize_name
+from handrail.protocol.changes import Change
+from handrail.protocol.errors import ToolError
+from handrail.workspace.file_state import open_parent
 from handrail.workspace.workspace import Workspace
 
 _HEAD, _REFS = "head", "refs"

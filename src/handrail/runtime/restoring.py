@@ -2,14 +2,14 @@
 
 from contextlib import suppress
 
-from handrail.protocol.error import StoreError
+from handrail.protocol.errors import StoreError
 from handrail.runtime.locks import Locks
 from handrail.runtime.recovery import RECOVERY_SECONDS, AuditSession, restore_lines
 from handrail.runtime.registry import ToolSet
-from handrail.store.archive import open_journal
 from handrail.store.audit import AuditChain
-from handrail.store.folder import StateFolder
 from handrail.store.runner import list_dead_runners
+from handrail.store.sessions import open_journal
+from handrail.store.state_dir import StateFolder
 
 
 def list_unsettled_sessions(state: StateFolder) -> list[str]:

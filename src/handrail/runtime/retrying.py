@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.protocol.error import StoreError, ToolError, UsageError
-from handrail.protocol.event import ToolCallPermissionRequired, ToolCallStart
-from handrail.protocol.permission import PermissionRequest
+from handrail.protocol.errors import StoreError, ToolError, UsageError
+from handrail.protocol.events import ToolCallPermissionRequired, ToolCallStart
+from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.wire import encode
 from handrail.runtime.closing import build_event_fields
 from handrail.runtime.latch import load_request
@@ -21,8 +21,8 @@ from handrail.runtime.reloading import load_call, replace_command
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.steps import digest_environment
 from handrail.runtime.waiting_trials import drop_preview, find_preview_id, forget_preview
+from handrail.store.approvals import StoredRequest, find_last_request, list_batch_calls, list_batch_requests
 from handrail.store.journal import NewCall
-from handrail.store.requests import StoredRequest, find_last_request, list_batch_calls, list_batch_requests
 
 
 def retry(session: Session, request_id: str, command: str | None) -> PermissionRequest:

@@ -11,7 +11,7 @@ import msgspec
 
 from handrail.process.attached import StdioProcess
 from handrail.process.cleaning import clean_output
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.proxy.attempt import Attempt
 from handrail.sandbox.proxy.place import build_socket_folder
@@ -19,9 +19,9 @@ from handrail.sandbox.proxy.proxy import Proxy
 from handrail.settings import Settings
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.network import describe_attempt
-from handrail.workspace.root import Root, check_roots
-from handrail.workspace.tracked import list_tracked
-from handrail.workspace.withheld import SensitivePaths, list_read_only_paths
+from handrail.workspace.facts import list_tracked
+from handrail.workspace.roots import Root, check_roots
+from handrail.workspace.sensitive_paths import SensitivePaths, list_read_only_paths
 
 _MAX_KEPT_ATTEMPTS = 1_000
 """Attempts to reach a host that are kept until somebody asks; of those after them, none is told by itself."""
@@ -195,7 +195,7 @@ class ServerPrograms:
         return next((file for file in files if not self._commands.sandbox.shows(file, profile.roots)), "")
 
     def _proxy(self, hosts: tuple[str, ...], attempts: Attempts) -> Proxy:
-        from handrail.policy.network.listed import Allowlist  # noqa: PLC0415  few have one
+        from handrail.policy.network.allowlist import Allowlist  # noqa: PLC0415  few have one
 
         try:
             with self._lock:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from handrail.changes.recorder import Recorder
-from handrail.policy.verdict import PolicyConfig
-from handrail.protocol.call import ToolCall
-from handrail.protocol.change import ChangeSet
-from handrail.protocol.decision import Decision, Facts
-from handrail.protocol.error import CODES, RETRYABLE, ErrorInfo, ToolError
-from handrail.protocol.permission import Answer, FileBinding, PermissionRequest, Scope
-from handrail.protocol.plain import escape_surrogates, sanitize_json
-from handrail.protocol.result import ToolResult
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.policy.decide import PolicyConfig
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.changes import ChangeSet
+from handrail.protocol.decisions import Decision, Facts
+from handrail.protocol.errors import CODES, RETRYABLE, ErrorInfo, ToolError
+from handrail.protocol.permissions import Answer, FileBinding, PermissionRequest, Scope
+from handrail.protocol.results import ToolResult
+from handrail.protocol.tool_spec import Arguments, ToolSpec
+from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime.background import BackgroundWork
 from handrail.runtime.cancelling import CancelTokens
 from handrail.runtime.locks import Locks, Release, SessionQueue
@@ -27,7 +27,7 @@ from handrail.store.audit import AuditChain, AuditRecord
 from handrail.store.journal import CallContext, PendingEvent, SessionJournal
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import Context, Output, Tool
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

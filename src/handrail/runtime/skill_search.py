@@ -6,7 +6,7 @@ from handrail.runtime.offering import build_tool_set
 from handrail.settings import Settings
 from handrail.skills.finding import SkillCatalog, add_files, find_skills, list_skill_folders
 from handrail.skills.skill import Skill
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 

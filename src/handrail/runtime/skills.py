@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from handrail.policy.names import can_hold_credentials
-from handrail.protocol.decision import Narrowing
-from handrail.protocol.error import ToolError, UsageError
+from handrail.protocol.decisions import Narrowing
+from handrail.protocol.errors import ToolError, UsageError
 from handrail.runtime.registry import ToolSet
 from handrail.store.active_skills import ActiveSkill, ActiveSkills
-from handrail.workspace.outside import Boundary
-from handrail.workspace.root import Root
+from handrail.workspace.facts import Boundary
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from handrail.protocol.skill import SkillEntry
+    from handrail.protocol.records import SkillEntry
     from handrail.skills.finding import SkillCatalog
     from handrail.skills.skill import Skill, SkillFolder
 
@@ -185,7 +185,7 @@ class SessionSkills:
 
 def build_skill_entry(skill: "Skill", *, active: bool) -> "SkillEntry":
     """A skill as it is listed."""
-    from handrail.protocol.skill import SkillEntry  # noqa: PLC0415  only who asks for them
+    from handrail.protocol.records import SkillEntry  # noqa: PLC0415  only who asks for them
     from handrail.skills.allowed import format_allowed_tools  # noqa: PLC0415  as above
 
     return SkillEntry(
@@ -203,7 +203,7 @@ def build_skill_entry(skill: "Skill", *, active: bool) -> "SkillEntry":
 
 
 def _gone(active: ActiveSkill) -> "SkillEntry":
-    from handrail.protocol.skill import SkillEntry  # noqa: PLC0415  as above
+    from handrail.protocol.records import SkillEntry  # noqa: PLC0415  as above
     from handrail.skills.allowed import format_allowed_tools  # noqa: PLC0415  as above
 
     return SkillEntry(

@@ -4,7 +4,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from handrail.protocol.permission import Permission
+from handrail.protocol.permissions import Permission
 from handrail.tools.contract import CommandContext, Output
 
 

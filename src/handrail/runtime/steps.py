@@ -7,19 +7,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.policy.judging.judged import SKILL
-from handrail.policy.permissions import is_network_closed
-from handrail.policy.rules.foreign_names import MCP_PREFIX
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol import event
+from handrail.policy.decide import PolicyConfig, decide, is_network_closed
+from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.policy.verdict import SKILL
+from handrail.protocol import events
 from handrail.protocol.arguments import Problem, build_argument_error, validate
-from handrail.protocol.change import Change
-from handrail.protocol.decision import Access, Decision, Facts, MemoryFact, PathFact
-from handrail.protocol.error import ErrorCode, ToolError
-from handrail.protocol.event import ToolCallRunning, ToolCallUpdate
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.plain import escape_surrogates, sanitize_json
-from handrail.protocol.tool import SideEffect, ToolSpec, parse_major_version
+from handrail.protocol.changes import Change
+from handrail.protocol.decisions import Access, Decision, Facts, MemoryFact, PathFact
+from handrail.protocol.errors import ErrorCode, ToolError
+from handrail.protocol.events import ToolCallRunning, ToolCallUpdate
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.tool_spec import SideEffect, ToolSpec, parse_major_version
+from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime.closing import build_event_fields, record_state
 from handrail.runtime.locks import Lock
 from handrail.runtime.registry import find_nearest_name
@@ -346,7 +345,7 @@ def _check_surroundings(session: Session, pending: PendingCall, asked: Permissio
 
 def digest_environment(session: Session) -> str:
     """A digest of the variables that a command would get now."""
-    from handrail.store.environments import hash_variables  # noqa: PLC0415  only where somebody is asked
+    from handrail.store.grants import hash_variables  # noqa: PLC0415  only where somebody is asked
 
     return hash_variables(session.commands.variables(session.workspace.roots))
 
@@ -382,7 +381,7 @@ def resolve_turn(session: Session, pending: PendingCall) -> str:
     A call that no model made is a turn of its own, with its batch."""
     call = pending.call
     begun = session.journal.last_of("user") if call.message_id else None
-    return call.trace_id if isinstance(begun, event.User) and begun.message_id == call.trace_id else pending.batch_id
+    return call.trace_id if isinstance(begun, events.User) and begun.message_id == call.trace_id else pending.batch_id
 
 
 def build_context(session: Session, pending: PendingCall) -> Context:
@@ -440,7 +439,7 @@ def _tell(
 def _tell_attempt(session: Session, pending: PendingCall, /, host: str, port: int, allowed: bool, reason: str) -> None:
     if pending.journal_state == "started":  # as above
         told = {"host": host, "port": port, "allowed": allowed, "reason": reason}
-        session.journal.append((event.Network, {**told, "tool_call_id": pending.call.tool_call_id}))
+        session.journal.append((events.Network, {**told, "tool_call_id": pending.call.tool_call_id}))
 
 
 def _ending(session: Session, pending: PendingCall) -> Callable[[], bool]:
@@ -459,7 +458,7 @@ def judge_call_changes(
     session: Session, pending: PendingCall, changes: tuple[Change, ...], configs: Mapping[str, str]
 ) -> Decision:
     """What policy says of what a command changed in its overlay."""
-    from handrail.policy.changes import judge_changes  # noqa: PLC0415  few commands change something
+    from handrail.policy.changeset import judge_changes  # noqa: PLC0415  few commands change something
     from handrail.runtime.repositories import list_steering_paths  # noqa: PLC0415  as above
 
     rules = pending.rules
@@ -534,5 +533,5 @@ def _what_ended(session: Session) -> str:
 def warn(pending: PendingCall, code: str, text: str) -> None:
     """A warning event that goes with the call."""
     pending.pending_events.append(
-        (event.Warning, {"code": code, "text": text, "tool_call_id": pending.call.tool_call_id})
+        (events.Warning, {"code": code, "text": text, "tool_call_id": pending.call.tool_call_id})
     )

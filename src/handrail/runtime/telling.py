@@ -10,9 +10,9 @@ import os
 import time
 from typing import TYPE_CHECKING, Any, Literal
 
-from handrail.protocol.error import ToolError
-from handrail.protocol.event import Network, Process
-from handrail.protocol.process import ProcessRecord
+from handrail.protocol.errors import ToolError
+from handrail.protocol.events import Network, Process
+from handrail.protocol.records import ProcessRecord
 from handrail.store.journal import SessionJournal
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from handrail.protocol.decision import CommandFact, Decision, DecisionPart, Mode
-from handrail.protocol.error import StoreError, ToolError
-from handrail.protocol.permission import Preview
-from handrail.protocol.tool import ASIDE
+from handrail.protocol.decisions import CommandFact, Decision, DecisionPart, Mode
+from handrail.protocol.errors import StoreError, ToolError
+from handrail.protocol.permissions import Preview
+from handrail.protocol.tool_spec import ASIDE
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.steps import build_context, judge_call_changes
 from handrail.tools.contract import CommandContext
@@ -87,7 +87,7 @@ def can_change_files(pending: PendingCall) -> bool:
     command = pending.facts.command
     if command is None:
         return pending.facts.process is None
-    from handrail.policy.confinement import build_runnable  # noqa: PLC0415  tables that only commands need
+    from handrail.policy.parse import build_runnable  # noqa: PLC0415  tables that only commands need
 
     return not build_runnable(command.text, command.cwd, command.there).is_read_only
 

@@ -1,6 +1,6 @@
 """Stored previews of the requests that wait: which those are, and how they are deleted."""
 
-from handrail.protocol.permission import PermissionRequest, Preview
+from handrail.protocol.permissions import PermissionRequest, Preview
 from handrail.runtime.session import PendingCall, Session
 
 

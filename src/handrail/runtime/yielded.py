@@ -19,11 +19,11 @@ from handrail.changes.recorder import Recorder
 from handrail.process.ran import CommandResult
 from handrail.process.sessions.layers import NOTE, OverlayNote, drop_unfinished, is_settled, read_note, settle
 from handrail.process.sessions.session import ProcessSession
-from handrail.protocol.change import ChangeSet
-from handrail.protocol.decision import Decision
-from handrail.protocol.error import ToolError
-from handrail.protocol.event import ChangeEvent, ToolCallPermissionRequired
-from handrail.protocol.process import ProcessRecord
+from handrail.protocol.changes import ChangeSet
+from handrail.protocol.decisions import Decision
+from handrail.protocol.errors import ToolError
+from handrail.protocol.events import ChangeEvent, ToolCallPermissionRequired
+from handrail.protocol.records import ProcessRecord
 from handrail.runtime.closing import build_event_fields
 from handrail.runtime.latch import park_batch
 from handrail.runtime.question import build_request
@@ -32,7 +32,7 @@ from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.steps import build_command_context, check_arguments, judge_call_changes, resolve_turn
 from handrail.sandbox.layer.layer import Overlay
 from handrail.sandbox.layer.owner import reclaim
-from handrail.store.requests import find_answer
+from handrail.store.approvals import find_answer
 from handrail.tools.changed_words import render_change_row
 from handrail.tools.kept_output import read_captured_output
 from handrail.tools.layered import commit_preview

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 
 _PLACES = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash")
 

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from handrail.protocol.decision import OVERLAY_TIER
+from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.sandbox.namespaces.bubblewrap import Bubblewrap
 
 

@@ -4,8 +4,8 @@ import math
 import time
 from threading import Lock
 
-from handrail.protocol.decision import OVERLAY_TIER
-from handrail.protocol.error import ToolError
+from handrail.protocol.decisions import OVERLAY_TIER
+from handrail.protocol.errors import ToolError
 from handrail.sandbox import choice
 from handrail.sandbox.choice import TierChoice, choose_tier, read_identity
 from handrail.sandbox.confinement import SandboxProfile

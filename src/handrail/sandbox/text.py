@@ -2,7 +2,7 @@
 
 import os
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 
 MAX_ARGUMENT_BYTES = (1 << 17) - 1
 """Bytes that the kernel takes as one argument."""

@@ -1,28 +1,35 @@
-"""Settings from all layers, and which layer each value comes from."""
+"""Loads the settings of a workspace."""
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.protocol.reading import convert
-from handrail.settings.check import nest
+from handrail.policy.names import find_protection
+from handrail.protocol.wire import convert
 from handrail.settings.errors import SettingsError, quote_path
-from handrail.settings.files import Project, read_managed_layer, read_project_layer, read_user_layer
-from handrail.settings.layers import (
+from handrail.settings.model import Settings, nest
+from handrail.settings.paths import MANAGED_FILE, expand_home, is_located_in, resolve_state_folder, resolve_user_file
+from handrail.settings.sources import (
     Layer,
+    Project,
     build_default_layer,
     build_environment_layers,
     build_flag_layer,
     build_session_layer,
+    read_managed_layer,
+    read_project_layer,
+    read_user_layer,
 )
-from handrail.settings.location import MANAGED_FILE, expand_home, is_located_in, resolve_state_folder, resolve_user_file
-from handrail.settings.model import Settings
 
 if TYPE_CHECKING:
-    from handrail.policy.rules.rule import Rule
-    from handrail.settings.ignored import IgnoredSetting
-    from handrail.settings.servers import ServerTable
+    from handrail.policy.config import Rule
+    from handrail.settings.mcp_servers import ServerTable
+    from handrail.settings.merge import IgnoredSetting
+
+
+# § [settings.load] Settings from all layers, and which layer each value comes from.
 
 
 class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +115,7 @@ def _merged(layers: list[Layer], managed: Layer, project: Project | None, *, rev
 
 
 def _reviewed(rules: "list[Rule]", layers: list[Layer]) -> tuple[str, ...]:
-    from handrail.settings.review import review_rules  # noqa: PLC0415 - only where there are rules
+    from handrail.settings.rules import review_rules  # noqa: PLC0415 - only where there are rules
 
     return review_rules(tuple(rules), layers)
 
@@ -125,7 +132,6 @@ def _refuse_reach(writable: tuple[str, ...], files: tuple[str, ...]) -> None:
 
 
 def _refuse_wide(loaded: LoadedSettings, environ: Mapping[str, str], state: str | None) -> None:
-    from handrail.settings.toolchains import refuse_wide  # noqa: PLC0415 - only where somebody names one
 
     home = expand_home("~", environ)
     refuse_wide(loaded.settings.sandbox.toolchains, home, state or resolve_state_folder(environ))
@@ -148,3 +154,41 @@ def _with_home(settings: Settings, environ: Mapping[str, str]) -> Settings:
         ),
         sandbox=msgspec.structs.replace(settings.sandbox, toolchains=absolute(settings.sandbox.toolchains)),
     )
+
+
+# § [settings.toolchains] Which folders nobody shows to commands as a toolchain, so that a slip in the settings does
+# § not bare everything.
+
+_EVERY_PROGRAMS = (".config", ".local", ".local/share")
+"""Folders in the home folder that every program keeps something in, credentials too."""
+
+
+def refuse_wide(toolchains: tuple[str, ...], home: str, state: str) -> None:
+    """A SettingsError for toolchains that hold the home folder, the state folder or credentials."""
+    found = [(path, why) for path in toolchains if (why := _why_not(path, home, state))]
+    if found:
+        raise SettingsError(
+            "The settings cannot be used",
+            [f"sandbox.toolchains has {quote_path(path)}, {why}" for path, why in found],
+            "Nothing was run. Name a smaller folder in it, then try again.",
+        )
+
+
+def _why_not(path: str, home: str, state: str) -> str | None:
+    spellings = _places(path)
+    if _any_holds(spellings, home):
+        return "which the home folder lies in"
+    if _any_holds(spellings, state):
+        return "which handrail keeps its own files in"
+    shared = {os.path.join(place, name) for place in _places(home) for name in _EVERY_PROGRAMS}
+    if spellings & shared or any(find_protection(spelled) == "credential" for spelled in spellings):
+        return "where programs keep credentials"
+    return None
+
+
+def _any_holds(folders: set[str], path: str) -> bool:
+    return any(os.path.commonpath((folder, place)) == folder for folder in folders for place in _places(path))
+
+
+def _places(path: str) -> set[str]:
+    return {os.path.normpath(path), os.path.realpath(path)}

@@ -8,10 +8,10 @@ from typing import Literal
 
 import msgspec
 
-from handrail.protocol.error import StoreError
-from handrail.protocol.reading import decode_json
+from handrail.protocol.errors import StoreError
+from handrail.protocol.wire import decode_json
 from handrail.settings.errors import quote_path
-from handrail.settings.location import is_located_in
+from handrail.settings.paths import is_located_in
 
 _MAX_FILE_BYTES = 16 * 1024 * 1024
 

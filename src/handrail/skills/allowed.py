@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.policy.rules.foreign_names import MCP_PREFIX
-from handrail.policy.rules.skill_patterns import parse_skill_command
+from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.policy.skills import parse_skill_command
 
 NAMES: dict[str, str] = {
     "Read": "read",

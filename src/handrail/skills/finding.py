@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 from msgspec.structs import replace
 
-from handrail.protocol.error import ToolError, UsageError
-from handrail.settings.location import expand_home, is_located_in, resolve_user_file
+from handrail.protocol.errors import ToolError, UsageError
 from handrail.settings.model import Settings
+from handrail.settings.paths import expand_home, is_located_in, resolve_user_file
 from handrail.skills.allowed import is_foreign
 from handrail.skills.reading import FILE, read_skill
 from handrail.skills.skill import Skill, SkillFolder
-from handrail.workspace.glimpse import list_files_below, list_folder_names
+from handrail.workspace.directory import list_files_below, list_folder_names
 from handrail.workspace.workspace import Workspace
 
 _OF_PROJECTS = (".handrail/skills", ".agents/skills", ".claude/skills")

@@ -6,7 +6,7 @@ and nobody activates a second one for that. A skill that names no tools says not
 
 from collections.abc import Collection, Sequence
 
-from handrail.protocol.decision import Narrowing
+from handrail.protocol.decisions import Narrowing
 from handrail.skills.allowed import is_foreign
 from handrail.store.active_skills import ActiveSkill
 

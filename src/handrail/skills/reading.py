@@ -5,12 +5,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.protocol.text import truncate
 from handrail.skills.allowed import AllowedToolsError, parse_allowed_tools
 from handrail.skills.front_matter import FrontMatterError, parse_front_matter, split_front_matter
 from handrail.skills.skill import Skill
-from handrail.workspace.glimpse import read_small_file
+from handrail.workspace.directory import read_small_file
 from handrail.workspace.text import decode_text
 from handrail.workspace.workspace import Workspace
 

@@ -4,10 +4,9 @@ import os
 
 import msgspec
 
-from handrail.protocol.error import StoreError
-from handrail.protocol.event import Notice
-from handrail.protocol.reading import UNREADABLE, decode_json
-from handrail.protocol.wire import encode
+from handrail.protocol.errors import StoreError
+from handrail.protocol.events import Notice
+from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.database import Row
 from handrail.store.journal import SessionJournal
 

@@ -1,9 +1,4 @@
-"""The audit: one line a call, each line sealed with the hash of the line before it.
-
-A changed, inserted or removed line breaks the chain. A cut end is detected by the journals, which know the calls they
-finished. Changes by an attacker who can write the chain and all journals are not detected. Old records move to archive
-files beside it, each named by the number of its first record; the chain goes on.
-"""
+"""The hash-chained audit log."""
 
 import errno
 import fcntl
@@ -13,13 +8,18 @@ from collections import deque
 from collections.abc import Iterator
 from datetime import datetime
 from threading import Lock
+from typing import Any
 
 import msgspec
 
-from handrail.protocol.error import StoreError
-from handrail.protocol.reading import UNREADABLE, decode_json
-from handrail.protocol.wire import Envelope, Json, encode
-from handrail.store.folder import make_private, write_private
+from handrail.protocol.errors import StoreError
+from handrail.protocol.wire import UNREADABLE, Envelope, Json, decode_json, encode
+from handrail.store.state_dir import make_private, write_private
+
+# § [store.audit] The audit: one line a call, each line sealed with the hash of the line before it.  A changed,
+# § inserted or removed line breaks the chain. A cut end is detected by the journals, which know the calls they
+# § finished. Changes by an attacker who can write the chain and all journals are not detected. Old records move to
+# § archive files beside it, each named by the number of its first record; the chain goes on.
 
 FIRST_HASH = "0" * 64
 _TAIL_BYTES = 64 * 1024
@@ -214,3 +214,46 @@ def decode_record(line: bytes) -> tuple[ChainedRecord, str] | None:
         return decode_json(whole, ChainedRecord), digest
     except UNREADABLE:
         return None
+
+
+# § [store.redact] What of a call's arguments may stand in the audit: enough to recognise it, not what it carried.
+
+_MAX_PLAIN_CHARS = 200
+_MAX_NAME_CHARS = 40
+_NUMBERS = (bool, int, float)
+
+
+def redact_arguments(arguments: Json, plain: tuple[str, ...]) -> Json:
+    """Numbers and the arguments a tool calls plain stay; every other text becomes its length."""
+    if not isinstance(arguments, dict):
+        return _hidden(arguments)
+    items: dict[Any, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
+    return {name if name in plain else _shown(name): _kept(name, value, plain) for name, value in items.items()}
+
+
+def redact_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
+    """What commands start, by the names of the programs: their other words may be anything."""
+    if not commands:
+        return ()
+    from handrail.policy.parse import build_runnable  # noqa: PLC0415  the tables are only for commands
+
+    return tuple(dict.fromkeys(program for text in commands for program in build_runnable(text, ".").programs))
+
+
+def _shown(name: object) -> str:
+    """A name that no tool could have given may be a text in the place of one."""
+    text = str(name)
+    return text if text.isidentifier() and len(text) <= _MAX_NAME_CHARS else _hidden(text)
+
+
+def _kept(name: object, value: Json, plain: tuple[str, ...]) -> Json:
+    if value is None or isinstance(value, _NUMBERS):
+        return value
+    harmless = name in plain and isinstance(value, str) and len(value) <= _MAX_PLAIN_CHARS
+    return value if harmless else _hidden(value)
+
+
+def _hidden(value: Json) -> str:
+    if isinstance(value, str):
+        return f"<{len(value)} characters>"
+    return f"<{type(value).__name__}>"

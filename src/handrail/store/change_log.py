@@ -11,9 +11,9 @@ from functools import lru_cache
 
 import msgspec
 
-from handrail.protocol.change import Change, Kind, State
-from handrail.protocol.error import StoreError
-from handrail.protocol.reading import UNREADABLE, get_msgpack_decoder
+from handrail.protocol.changes import Change, Kind, State
+from handrail.protocol.errors import StoreError
+from handrail.protocol.wire import UNREADABLE, get_msgpack_decoder
 from handrail.store.database import Database, Row
 
 

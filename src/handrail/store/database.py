@@ -1,8 +1,9 @@
-"""One SQLite connection, one lock, and one way to write: everything that belongs together in one transaction."""
+"""A SQLite database with its schema and migrations."""
 
 import contextlib
 import errno
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -10,9 +11,73 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, Literal, NoReturn, TypeVar
 
-from handrail.protocol.error import StoreError
-from handrail.protocol.reading import UNREADABLE, decode_json
-from handrail.store.migrations import JOURNAL, migrate
+from handrail.protocol.errors import StoreError
+from handrail.protocol.wire import UNREADABLE, decode_json
+from handrail.store.state_dir import make_temporary_folder
+
+# § [store.migrations] Tables, as numbered steps: a file of any age is brought up to date when it is opened.
+
+JOURNAL = (
+    """
+    CREATE TABLE event (
+        seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, call_id TEXT, runner TEXT NOT NULL, data BLOB NOT NULL,
+        decided BLOB
+    );
+    CREATE TABLE given (id TEXT PRIMARY KEY, start_seq INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE call (
+        id TEXT PRIMARY KEY, batch_id TEXT NOT NULL, runner TEXT NOT NULL, state TEXT NOT NULL,
+        start_seq INTEGER NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE runner (id TEXT PRIMARY KEY, audited INTEGER NOT NULL, audit_size INTEGER NOT NULL) WITHOUT ROWID;
+    CREATE TABLE seen (path TEXT PRIMARY KEY, mark BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE output (call_id TEXT PRIMARY KEY, blob TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE request (
+        id TEXT PRIMARY KEY, batch_id TEXT NOT NULL, call_id TEXT NOT NULL, data BLOB NOT NULL, answer BLOB
+    ) WITHOUT ROWID;
+    CREATE TABLE batch (id TEXT PRIMARY KEY, state TEXT NOT NULL, calls TEXT NOT NULL) WITHOUT ROWID;
+    """,
+    "CREATE TABLE message (number INTEGER PRIMARY KEY, kind TEXT NOT NULL, data BLOB NOT NULL)",
+    "CREATE TABLE skill (name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID",
+    """
+    CREATE TABLE left_call (call_id TEXT PRIMARY KEY, digest TEXT NOT NULL, holder TEXT) WITHOUT ROWID;
+    CREATE INDEX left_call_digest ON left_call (digest);
+    """,
+)
+
+CHANGES = (
+    """
+    CREATE TABLE change_set (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, call_id TEXT NOT NULL, turn TEXT NOT NULL,
+        runner TEXT NOT NULL, state TEXT NOT NULL, time TEXT NOT NULL, undone_by INTEGER, data BLOB NOT NULL, diff BLOB
+    );
+    CREATE INDEX change_set_state ON change_set (state);
+    CREATE TABLE touched (path BLOB NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (path, number)) WITHOUT ROWID;
+    """,
+)
+
+
+def migrate(connection: sqlite3.Connection, steps: tuple[str, ...]) -> None:
+    """Applies the steps the file does not have yet, all in one transaction: most files are new, and get all of them."""
+    if read_schema_version(connection, steps) == len(steps):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    for step in steps[read_schema_version(connection, steps) :]:  # somebody else may have applied some a moment ago
+        for statement in step.split(";"):
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {len(steps)}")
+    connection.execute("COMMIT")
+
+
+def read_schema_version(connection: sqlite3.Connection, steps: tuple[str, ...]) -> int:
+    """How many of the steps the file has; DatabaseError where it has more."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > len(steps):
+        raise sqlite3.DatabaseError(f"it was written by a newer handrail (step {version})")
+    return version
+
+
+# § [store.database] One SQLite connection, one lock, and one way to write: everything that belongs together in one
+# § transaction.
 
 Durability = Literal["crash", "power"]
 Row = tuple[Any, ...]
@@ -231,3 +296,109 @@ def _touch(path: str) -> bool:
         return os.fstat(descriptor).st_size == 0
     finally:
         os.close(descriptor)
+
+
+# § [store.read_only] Reads a database that others may be at work on: nothing in it changes, and nothing is left
+# § beside it.
+
+Stamp = tuple[tuple[int, int], ...]
+
+
+class ReadOnlyDatabase(Database):
+    """A journal or a change log, to look at. One of an older handrail stays as it is; tables that it lacks are empty.
+
+    SQLite makes files for readers to share, and would leave them. A database of which nothing is unfinished is read
+    without, as long as its stamp stays the same.
+    """
+
+    _verb = "read"
+
+    def __init__(self, path: str, steps: tuple[str, ...] = JOURNAL) -> None:
+        self._is_older = False
+        self._stamp: Stamp | None = None
+        super().__init__(path, "crash", steps)
+
+    def _connect(self, durability: Durability, steps: tuple[str, ...]) -> sqlite3.Connection:  # noqa: ARG002
+        stamp = read_stamp(self.path)
+        unshared = not stamp[1][0]
+        connection = _checked(self.path, "immutable=1") if unshared else open_read_only(self.path)
+        self._stamp = stamp if unshared else None
+        try:
+            self._is_older = read_schema_version(connection, steps) < len(steps)
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+    def rows(self, statement: str, values: Row = ()) -> list[Row]:
+        """All rows of a query."""
+        with self.lock:
+            try:
+                found = super().rows(statement, values)
+            except StoreError as error:
+                if self._is_older and "no such table" in str(error):
+                    return []
+                if self._is_current():
+                    raise
+            else:
+                if self._is_current():
+                    return found
+            return self.rows(statement, values)  # somebody wrote meanwhile: what was read may be of two times
+
+    def row(self, statement: str, values: Row = ()) -> Row | None:
+        """The first row of a query."""
+        return next(iter(self.rows(statement, values)), None)
+
+    def _is_current(self) -> bool:
+        """Whether what was read counts. If not, the connection is one that shares with writers from here on."""
+        if self._stamp is None or self._stamp == read_stamp(self.path):
+            return True
+        self._stamp = None
+        self._connection.close()
+        try:
+            self._connection = open_read_only(self.path)
+        except (sqlite3.Error, OSError) as error:
+            self._fail(self._verb, error)
+        self.execute = self._connection.cursor().execute
+        return False
+
+
+def open_read_only(path: str) -> sqlite3.Connection:
+    """A connection that only looks. Where nothing may be written, SQLite cannot make the files that readers share: then
+    a copy is read."""
+    try:
+        return _checked(path, "mode=ro")
+    except sqlite3.OperationalError:
+        if os.access(os.path.dirname(path), os.W_OK) or not os.access(path, os.R_OK):
+            raise
+    with make_temporary_folder("handrail-journal-") as folder:
+        copy = os.path.join(folder, "journal.db")
+        for ending in ("", "-wal"):
+            shutil.copyfile(path + ending, copy + ending)
+        return _checked(copy, "mode=rw")
+
+
+def read_stamp(path: str) -> Stamp:
+    """Size and time of a database and of what is not in it yet: one of them changes whenever it does."""
+    return tuple(_size_and_time(path + ending) for ending in ("", "-wal"))
+
+
+def _checked(path: str, how: str) -> sqlite3.Connection:
+    name = path.replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    connection = sqlite3.connect(
+        f"file:{name}?{how}", _BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=True
+    )
+    try:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _size_and_time(path: str) -> tuple[int, int]:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns

@@ -9,21 +9,17 @@ from typing import Literal
 
 import msgspec
 
-from handrail.protocol.decision import Mode
-from handrail.protocol.error import StoreError
-from handrail.protocol.event import ToolCallStart, decode_event
-from handrail.protocol.permission import Answer, OpenedFolder, PermissionRequest, StandingGrant
-from handrail.protocol.question import Question
-from handrail.protocol.reading import UNREADABLE, decode_json
-from handrail.store.database import Database, Row
-from handrail.store.folder import GRANTED, OPENED, StateFolder
-from handrail.store.grants import GrantFiles
+from handrail.protocol.decisions import Mode
+from handrail.protocol.errors import StoreError
+from handrail.protocol.events import ToolCallStart, decode_event
+from handrail.protocol.permissions import Answer, OpenedFolder, PermissionRequest, Question, StandingGrant
+from handrail.protocol.wire import UNREADABLE, decode_json
+from handrail.store.approvals import ASKED, parse_question
+from handrail.store.database import Database, ReadOnlyDatabase, Row, Stamp, read_stamp
+from handrail.store.grants import GrantedFolders, GrantFiles
 from handrail.store.journal import CallContext
-from handrail.store.opened import GrantedFolders
-from handrail.store.places import read_workspace_path
-from handrail.store.questions import ASKED, parse_question
-from handrail.store.read_only import ReadOnlyDatabase, Stamp, read_stamp
 from handrail.store.runner import is_dead
+from handrail.store.state_dir import GRANTED, OPENED, StateFolder, read_workspace_path
 
 _OPEN = """
 SELECT r.data, r.answer, c.state, c.runner, e.data, e.decided

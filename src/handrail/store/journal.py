@@ -1,21 +1,19 @@
-"""The journal of a session: every event in order, every call with its facts, decision and result.
-
-It is the checkpoint. A call that may have effects is written down as started before the first of them; a call without
-effects is written once, when its result is known. What was reported as done is in the file before it is reported.
-"""
+"""The journal of a session: events, calls and subscribers."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
 from functools import cache, partial
+from threading import Lock
 from typing import Any
 
 import msgspec
 
-from handrail.protocol.change import ChangeSet
-from handrail.protocol.decision import Decision, Facts, Mode
-from handrail.protocol.error import StoreError
-from handrail.protocol.event import (
+from handrail.protocol.changes import ChangeSet
+from handrail.protocol.decisions import Decision, Facts, Mode
+from handrail.protocol.errors import StoreError
+from handrail.protocol.events import (
     KIND_NAMES,
     AnyEvent,
     ChangeEvent,
@@ -26,13 +24,79 @@ from handrail.protocol.event import (
     ToolCallError,
     decode_event,
 )
-from handrail.protocol.reading import UNREADABLE, decode_json
-from handrail.protocol.result import ToolResult
-from handrail.protocol.wire import encode
-from handrail.store import parking
+from handrail.protocol.results import ToolResult
+from handrail.protocol.wire import UNREADABLE, decode_json, encode
+from handrail.store import approvals
 from handrail.store.database import Database, Row
-from handrail.store.identity import make_call_id, parse_call_position
-from handrail.store.listeners import Kinds, Listener, Listeners
+from handrail.store.state_dir import make_call_id, parse_call_position
+
+# § [store.listeners] Who is told of events, in order and only of what is stored.
+
+Listener = Callable[[Event], None]
+Kinds = Collection[type[Event]]
+_One = tuple[Listener, int, Kinds | None]
+"""Who listens, after which number, and what for; None: for all."""
+
+
+class Listeners:
+    """Listeners, each with the number after which it listens and what for, and the events that are still to be told.
+    What nobody listens for costs a look, not a turn."""
+
+    def __init__(self, on_failure: Callable[[str], None]) -> None:
+        self._on_failure = on_failure
+        """Gets the kind of error a listener failed with; its text may quote the event."""
+        self.everyone: tuple[_One, ...] = ()
+        self._wanted: Kinds | None = ()
+        self._changing = Lock()
+        self._outbox: deque[Event] = deque()
+        self._delivering = Lock()
+
+    def add(self, listener: Listener, after: int, kinds: Kinds | None = None) -> Callable[[], None]:
+        """Tells the listener of every event after a number, or of those of some kinds; returns how to stop that."""
+        with self._changing:
+            self._set((*self.everyone, (listener, after, kinds)))
+        return lambda: self._remove(listener)
+
+    def put(self, events: Iterable[Event]) -> None:
+        """Events that are stored, to be told when the writer holds nothing any more."""
+        wanted = self._wanted
+        for event in events:
+            if wanted is None or type(event) in wanted:
+                self._outbox.append(event)
+
+    def deliver(self) -> None:
+        """Tells what is waiting, in order, by whichever thread comes first."""
+        while self._outbox and self._delivering.acquire(blocking=False):
+            try:
+                while self._outbox:
+                    self._tell(self._outbox.popleft())
+            finally:
+                self._delivering.release()
+
+    def _tell(self, event: Event) -> None:
+        """A listener that fails is not called again: what it watches is done, whether it can follow or not."""
+        for listener, after, kinds in self.everyone:
+            if event.seq > after and (kinds is None or type(event) in kinds):
+                try:
+                    listener(event)
+                except Exception as error:  # whatever a stranger's listener does wrong, the call is done
+                    self._remove(listener)
+                    self._on_failure(type(error).__name__)
+
+    def _remove(self, listener: Listener) -> None:
+        with self._changing:
+            self._set(tuple(other for other in self.everyone if other[0] is not listener))
+
+    def _set(self, everyone: tuple[_One, ...]) -> None:
+        kinds = [kinds for _, _, kinds in everyone]
+        self._wanted = None if None in kinds else frozenset(kind for some in kinds if some is not None for kind in some)
+        self.everyone = everyone
+
+
+# § [store.journal] The journal of a session: every event in order, every call with its facts, decision and result.
+# § It is the checkpoint. A call that may have effects is written down as started before the first of them; a call
+# § without effects is written once, when its result is known. What was reported as done is in the file before it is
+# § reported.
 
 PendingEvent = tuple[type[Event], dict[str, Any]]
 """An event that has no number yet: its kind and its own fields."""
@@ -198,10 +262,10 @@ class SessionJournal:
         """Writes down a whole batch as waiting, and what is asked about it: (request id, call id, request) each."""
 
         def insert(first: int, _last: int) -> None:
-            parking.insert_calls(self.database, self.runner, batch_id, calls, first)
-            parking.insert_batch(self.database, batch_id, tuple(call.id for call in calls))
+            approvals.insert_calls(self.database, self.runner, batch_id, calls, first)
+            approvals.insert_batch(self.database, batch_id, tuple(call.id for call in calls))
             for request in requests:
-                parking.insert_request(self.database, batch_id, request)
+                approvals.insert_request(self.database, batch_id, request)
             self._note_left(calls)
 
         self._write(tuple(draft for call in calls for draft in call.pending_events), insert)
@@ -215,19 +279,19 @@ class SessionJournal:
         """
 
         def update(first: int, _last: int) -> None:
-            if not parking.park_begun(self.database, self.runner, batch_id, begun.id):
+            if not approvals.park_begun(self.database, self.runner, batch_id, begun.id):
                 raise DuplicateCallError
             self.database.execute(_DECIDE_ANEW, (encode(begun.decided), begun.id))
-            parking.insert_calls(self.database, self.runner, batch_id, later, first + len(begun.pending_events))
-            parking.insert_batch(self.database, batch_id, calls)
-            parking.insert_request(self.database, batch_id, request)
+            approvals.insert_calls(self.database, self.runner, batch_id, later, first + len(begun.pending_events))
+            approvals.insert_batch(self.database, batch_id, calls)
+            approvals.insert_request(self.database, batch_id, request)
             self._note_left((begun, *later))
 
         self._write(tuple(draft for call in (begun, *later) for draft in call.pending_events), update)
 
     def _note_left(self, calls: tuple[NewCall, ...]) -> None:
         found = ((call.id, self.digests[call.id]()) for call in calls if call.id in self.digests)
-        parking.insert_deferred(self.database, self.runner, (one for one in found if one[1]))
+        approvals.insert_deferred(self.database, self.runner, (one for one in found if one[1]))
 
     def renew(self, request_id: str, shown: bytes, anew: tuple[str, bytes], call: NewCall) -> bool:
         """Puts another question in the place of one that is stored as it was shown, and has no answer; whether it did.

@@ -6,10 +6,10 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from handrail.protocol.error import StoreError, ToolError
-from handrail.protocol.memory import Memory
-from handrail.store.folder import make_private
-from handrail.store.small_files import SmallFiles
+from handrail.protocol.errors import StoreError, ToolError
+from handrail.protocol.records import Memory
+from handrail.store.grants import SmallFiles
+from handrail.store.state_dir import make_private
 
 MAX_MEMORIES = 50
 """Notes of a workspace."""

@@ -1,18 +1,24 @@
-"""Checks the audit chain line by line, and against the journals."""
+"""Checks the state folder: audit chain, journals, change logs."""
 
 import os
 from collections import Counter
-from typing import Any
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, Literal
 
 import msgspec
 
-from handrail.protocol.error import StoreError
-from handrail.protocol.result import ToolResult
-from handrail.store.archive import open_journal
-from handrail.store.audit import FIRST_HASH, decode_record, read_audit_lines
-from handrail.store.folder import StateFolder, build_damaged_path
-from handrail.store.redact import redact_commands
-from handrail.store.retention import count_removed_calls
+from handrail.protocol.errors import StoreError
+from handrail.protocol.results import ToolResult
+from handrail.store.approvals import check_requests
+from handrail.store.audit import FIRST_HASH, decode_record, read_audit_lines, redact_commands
+from handrail.store.change_log import ChangeLog
+from handrail.store.database import CHANGES, ReadOnlyDatabase
+from handrail.store.journal import BrokenEvent
+from handrail.store.sessions import count_removed_calls, open_journal
+from handrail.store.state_dir import StateFolder, build_damaged_path
+
+# § [store.verify] Checks the audit chain line by line, and against the journals.
 
 _MAX_TOLD_CALLS = 10
 """Missing calls that are named."""
@@ -116,3 +122,41 @@ def _outcome(result: ToolResult[Any] | None) -> Outcome:
     artifacts = result.artifacts
     commands = redact_commands(artifacts.commands_run)
     return result.name, result.ok, code, result.duration_ms, artifacts.files_changed, commands
+
+
+# § [store.damage] Looks for damage in what the state folder holds: every page and every row is read, and nothing is
+# § changed.
+
+
+class Damage(msgspec.Struct, frozen=True):
+    """A file that cannot be read, or not all of it."""
+
+    kind: Literal["journal", "change log"]
+    folder: str
+    """Of the session, or of the change log."""
+    problem: str
+
+
+def find_damage(state: StateFolder) -> Iterator[Damage]:
+    """Every damaged journal and change log."""
+    for folder in state.sessions():
+        if (problem := _problem_of_journal(folder)) is not None:
+            yield Damage("journal", folder, problem)
+    for folder in state.change_logs():
+        try:
+            with closing(ChangeLog(ReadOnlyDatabase(os.path.join(folder, "changes.db"), CHANGES))) as log:
+                log.check()
+        except StoreError as error:
+            yield Damage("change log", folder, str(error))
+
+
+def _problem_of_journal(folder: str) -> str | None:
+    try:
+        with open_journal(folder) as journal:
+            journal.database.check()
+            check_requests(journal.database)
+            broken = [event.seq for event in journal.events() if isinstance(event, BrokenEvent)]
+    except StoreError as error:
+        return str(error)
+    more = f" and {len(broken) - 1} more" if len(broken) > 1 else ""
+    return f"event {broken[0]}{more} cannot be read" if broken else None

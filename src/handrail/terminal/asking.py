@@ -6,9 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
-    from handrail.protocol.permission import PermissionRequest
-    from handrail.protocol.question import Question, Reply
-    from handrail.protocol.result import ToolResult
+    from handrail.protocol.permissions import PermissionRequest, Question, Reply
+    from handrail.protocol.results import ToolResult
     from handrail.terminal.keys import KeyTiming
     from handrail.terminal.source import PromptResult, RequestHooks
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from handrail.protocol.change import Action, Change
-from handrail.protocol.permission import PreviewRun
+from handrail.protocol.changes import Action, Change
+from handrail.protocol.permissions import PreviewRun
 from handrail.protocol.text import escape_exact_line, measure_width, pad, wrap
 from handrail.tools.changed_words import describe_git_files, find_repository
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from handrail.protocol.permission import AnswerKind, PermissionRequest
+from handrail.protocol.permissions import AnswerKind, PermissionRequest
 from handrail.protocol.text import measure_width, pad, wrap
 from handrail.terminal.request import count_hidden_lines
 from handrail.terminal.told import format_command_classes, format_folders

@@ -1,6 +1,6 @@
 """What a model shows the person, in one line: for logs, and for views that have room for no more."""
 
-from handrail.protocol.event import Display, Level
+from handrail.protocol.events import Display, Level
 from handrail.protocol.text import to_one_line
 
 _ICONS: dict[Level, str] = {"info": "ℹ", "success": "✓", "warning": "⚠", "error": "✗", "progress": "…"}

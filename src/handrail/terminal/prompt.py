@@ -5,8 +5,8 @@ from typing import Any, cast
 
 import msgspec
 
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.reading import convert
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.wire import convert
 from handrail.terminal.keys import KeyReader, KeyTiming
 from handrail.terminal.question import RequestDialog
 from handrail.terminal.screen import Screen

@@ -2,8 +2,8 @@
 
 from contextlib import suppress
 
-from handrail.protocol.error import HandrailError, ToolError
-from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.protocol.errors import HandrailError, ToolError
+from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.protocol.text import to_one_line, truncate_to_width
 from handrail.terminal.browsing import ViewerPage, browse, build_diff_pages, build_output_page
 from handrail.terminal.choices import KEEPING, KEYS, NUMBERS, PromptState, list_choices, render_choices

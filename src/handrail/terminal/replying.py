@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from handrail.protocol.error import UsageError
-from handrail.protocol.question import Question, Reply
+from handrail.protocol.errors import UsageError
+from handrail.protocol.permissions import Question, Reply
 from handrail.protocol.text import to_one_line, wrap
 from handrail.terminal.keys import KeyReader, KeyTiming
 from handrail.terminal.screen import Screen

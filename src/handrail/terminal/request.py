@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from handrail.policy.network.told import render_host
-from handrail.protocol.decision import DecisionPart
-from handrail.protocol.permission import PermissionRequest
+from handrail.policy.network.needs import render_host
+from handrail.protocol.decisions import DecisionPart
+from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.text import (
     escape_control,
     escape_exact,
@@ -15,7 +15,7 @@ from handrail.protocol.text import (
     to_one_line,
     wrap,
 )
-from handrail.protocol.tool import format_tool_label
+from handrail.protocol.tool_spec import format_tool_label
 from handrail.terminal.changed import MAX_FILE_ROWS
 from handrail.terminal.look_alikes import find_look_alikes
 from handrail.terminal.tried import AGAIN, describe_preview_age, render_preview_run

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.protocol.permissions import Answer, PermissionRequest
 
 
 def _always(_: PermissionRequest) -> bool:

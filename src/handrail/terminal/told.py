@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.protocol.result import ToolResult
+from handrail.protocol.permissions import Answer, PermissionRequest
+from handrail.protocol.results import ToolResult
 from handrail.protocol.text import escape_exact_line, measure_width, to_one_line, truncate_to_width
 from handrail.terminal.changed import format_file_count, summarize_changes
 from handrail.terminal.request import describe_subject

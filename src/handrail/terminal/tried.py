@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from handrail.protocol.decision import OVERLAY_TIER
-from handrail.protocol.permission import ONLY_LOOKS, PermissionRequest, Preview, PreviewRun
+from handrail.protocol.decisions import OVERLAY_TIER
+from handrail.protocol.permissions import ONLY_LOOKS, PermissionRequest, Preview, PreviewRun
 from handrail.protocol.text import escape_exact_line, format_age, format_duration, to_one_line, truncate
 from handrail.terminal.changed import MAX_FILE_ROWS, render_changes
 

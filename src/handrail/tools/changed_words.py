@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from handrail.policy.harm import collect_moved_paths, is_deletion, sort_by_harm
+from handrail.policy.changeset import collect_moved_paths, is_deletion, sort_by_harm
+from handrail.policy.git_repository import is_new_object
 from handrail.policy.names import is_git_control_name
-from handrail.policy.repository import is_new_object
-from handrail.protocol.change import Change, ChangeSet
+from handrail.protocol.changes import Change, ChangeSet
 from handrail.workspace.errors import clip_path
 
 _MAX_NAMED_FILES = 20

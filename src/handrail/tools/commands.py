@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from handrail.settings import Settings
-from handrail.store.folder import PRINTED
+from handrail.store.state_dir import PRINTED
 
 if TYPE_CHECKING:
-    from handrail.policy.confinement import RunnableCommand
+    from handrail.policy.parse import RunnableCommand
     from handrail.sandbox.confinement import SandboxProfile
     from handrail.sandbox.host import SandboxHost
     from handrail.sandbox.limits import ResourceLimits
     from handrail.sandbox.sandbox import CommandSandbox
-    from handrail.store.printed import SpillFolder
+    from handrail.store.state_dir import SpillFolder
     from handrail.tools.contract import CommandContext
-    from handrail.workspace.root import Root
-    from handrail.workspace.withheld import MaskedPaths, SensitivePaths
+    from handrail.workspace.roots import Root
+    from handrail.workspace.sensitive_paths import MaskedPaths, SensitivePaths
 
 RESTRICTED_SECONDS = 3.0
 _RESTRICTED_OUTPUT_BYTES = 256 * 1024
@@ -110,7 +110,7 @@ class CommandEnvironment:
     def spill_folder(self) -> str:
         """Where what they print is kept while they run."""
         if self._printed is None:
-            from handrail.store.printed import SpillFolder  # noqa: PLC0415  as said above
+            from handrail.store.state_dir import SpillFolder  # noqa: PLC0415  as said above
 
             self._printed = SpillFolder(self._state)
             self.end_left()
@@ -122,7 +122,7 @@ class CommandEnvironment:
         folder = os.path.join(self._state, PRINTED)
         if os.path.isdir(folder) and os.listdir(folder):
             from handrail.process.abandoned import kill_orphans  # noqa: PLC0415  hardly ever needed
-            from handrail.store.locked_folder import remove_stale_folders  # noqa: PLC0415
+            from handrail.store.state_dir import remove_stale_folders  # noqa: PLC0415
 
             remove_stale_folders(folder, kill_orphans)
 
@@ -183,8 +183,8 @@ class CommandEnvironment:
         self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "RunnableCommand", found: "MaskedPaths"
     ) -> "SandboxProfile":
         from handrail.sandbox.confinement import SandboxProfile  # noqa: PLC0415  as said above
-        from handrail.workspace.root import check_roots  # noqa: PLC0415
-        from handrail.workspace.withheld import list_read_only_paths  # noqa: PLC0415
+        from handrail.workspace.roots import check_roots  # noqa: PLC0415
+        from handrail.workspace.sensitive_paths import list_read_only_paths  # noqa: PLC0415
 
         roots, proven = context.workspace.roots, todo.is_read_only
         writable = () if proven else tuple(root.path for root in roots if root.writable)
@@ -208,7 +208,7 @@ class CommandEnvironment:
 
     @cached_property
     def _withheld(self) -> "SensitivePaths":
-        from handrail.workspace.withheld import SensitivePaths  # noqa: PLC0415  as said above
+        from handrail.workspace.sensitive_paths import SensitivePaths  # noqa: PLC0415  as said above
 
         return SensitivePaths()
 
@@ -216,7 +216,7 @@ class CommandEnvironment:
 def _git_settings(configs: tuple[str, ...], todo: "RunnableCommand") -> tuple[tuple[str, str], ...]:
     if not any(program.split()[0] == "git" for program in todo.programs):
         return ()
-    from handrail.workspace.tracked import build_driver_settings  # noqa: PLC0415  as said above
+    from handrail.workspace.facts import build_driver_settings  # noqa: PLC0415  as said above
 
     return build_driver_settings(configs)
 
@@ -238,6 +238,6 @@ def _not_tracked(credentials: tuple[str, ...], roots: "tuple[Root, ...]") -> tup
 def _tracked(credentials: tuple[str, ...], roots: "tuple[Root, ...]") -> frozenset[str]:
     if not credentials:
         return frozenset()
-    from handrail.workspace.tracked import list_tracked  # noqa: PLC0415  as said above
+    from handrail.workspace.facts import list_tracked  # noqa: PLC0415  as said above
 
     return list_tracked(credentials, [root.path for root in roots])

@@ -8,7 +8,7 @@ was run, and it is made anew.
 from collections.abc import Callable
 from typing import TypeVar
 
-from handrail.policy.confinement import RunnableCommand
+from handrail.policy.parse import RunnableCommand
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import CommandContext

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from handrail.protocol.change import Change, ChangeSet
-from handrail.protocol.decision import Decision, Facts, ForeignFact
-from handrail.protocol.error import ToolError
-from handrail.protocol.event import Event
-from handrail.protocol.permission import AnswerKind, Preview
-from handrail.protocol.question import Question
-from handrail.protocol.result import Attachment
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.changes import Change, ChangeSet
+from handrail.protocol.decisions import Decision, Facts, ForeignFact
+from handrail.protocol.errors import ToolError
+from handrail.protocol.events import Event
+from handrail.protocol.permissions import AnswerKind, Preview, Question
+from handrail.protocol.results import Attachment
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

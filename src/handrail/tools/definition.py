@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from handrail.protocol.error import UsageError
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.arguments import render_value
+from handrail.protocol.errors import UsageError
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Json
-from handrail.protocol.wording import render_value
 from handrail.tools.contract import Context, Output, Tool
 from handrail.tools.custom import ANY_EFFECT, CustomData, check_spec, to_output
 

@@ -2,7 +2,7 @@
 
 from handrail.changes.carrying import MAX_IN_MEMORY_BYTES
 from handrail.edit.diff import Diff, build_unified_diff
-from handrail.protocol.permission import Preview
+from handrail.protocol.permissions import Preview
 from handrail.tools.contract import Context, Output, ReadMarks
 from handrail.tools.delete import DeleteArguments, DeleteData
 from handrail.tools.saving import Records

@@ -3,11 +3,10 @@
 import msgspec
 
 from handrail.edit.diff import Diff
-from handrail.edit.lines import format_line_range
-from handrail.edit.newlines import normalize_newlines
-from handrail.edit.omission.guard import refuse_omission
-from handrail.protocol.error import ToolError
-from handrail.protocol.permission import Preview
+from handrail.edit.lines import format_line_range, normalize_newlines
+from handrail.edit.omission import refuse_omission
+from handrail.protocol.errors import ToolError
+from handrail.protocol.permissions import Preview
 from handrail.tools.contract import Context, Output, ReadMarks
 from handrail.tools.edit import MAX_TEXT_BYTES, EditArguments, EditData
 from handrail.tools.looking import FileState, build_too_large_error, check_file_size, open_target, read_file_state
@@ -16,9 +15,9 @@ from handrail.tools.parses import find_parse_warning
 from handrail.tools.replacing import TextReplacement, replace_text
 from handrail.tools.saving import CommitResult, FileWrite, Records, check_hard_links, commit_file
 from handrail.tools.shown import describe_tolerance, render_diff_body
-from handrail.workspace.current import FileSnapshot
 from handrail.workspace.errors import clip_path
-from handrail.workspace.walk import ResolvedParent
+from handrail.workspace.file_state import FileSnapshot
+from handrail.workspace.resolve import ResolvedParent
 
 _MAX_LISTED_PLACES = 100
 """Places whose lines the result names."""

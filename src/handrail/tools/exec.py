@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from handrail.protocol.error import ToolError
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.errors import ToolError
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import CommandContext, CommandUse, Output, Tool, Touches
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from handrail.changes.recorder import Recorder
-    from handrail.protocol.permission import Preview
+    from handrail.protocol.permissions import Preview
     from handrail.tools.commands import CommandEnvironment
     from handrail.tools.contract import Background
 

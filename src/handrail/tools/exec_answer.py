@@ -3,12 +3,12 @@
 import re
 from typing import Any
 
-from handrail.policy.confinement import RunnableCommand
+from handrail.policy.parse import RunnableCommand
 from handrail.process.cleaning import clean_output
 from handrail.process.exit_codes import describe_exit_code, find_exit_signal
 from handrail.process.ran import CommandResult
-from handrail.protocol.error import ToolError
-from handrail.protocol.result import SandboxUsed
+from handrail.protocol.errors import ToolError
+from handrail.protocol.results import SandboxUsed
 from handrail.sandbox.layer.hints import list_overlay_hints
 from handrail.sandbox.limits import ResourceLimits
 from handrail.tools.commands import RESTRICTED_SECONDS

@@ -1,7 +1,7 @@
 """Runs a command for exec: in an overlay, on the real tree, or beyond its call."""
 
 from handrail.changes.recorder import Recorder
-from handrail.policy.confinement import RunnableCommand, build_runnable
+from handrail.policy.parse import RunnableCommand, build_runnable
 from handrail.process.ran import CommandResult
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.tools.commands import CommandEnvironment

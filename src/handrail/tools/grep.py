@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Outputs, Tool, Touches
 from handrail.tools.preview import OUTPUT

@@ -5,7 +5,7 @@ from functools import cache
 
 import msgspec
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.protocol.text import escape_unprintable
 from handrail.tools.contract import Context, Output, Outputs
 from handrail.tools.grep import GrepArguments
@@ -14,8 +14,8 @@ from handrail.tools.preview import OUTPUT
 from handrail.tools.search_words import build_path_namer, describe_search_scope
 from handrail.tools.searching import SessionSearch
 from handrail.workspace.errors import to_tool_error
-from handrail.workspace.search.complaints import build_line_break_error
 from handrail.workspace.search.engine import Pattern, SearchScope
+from handrail.workspace.search.ripgrep_output import build_line_break_error
 from handrail.workspace.search.search import STREAM_SECONDS, Engines, find_hits, find_in_stream
 from handrail.workspace.workspace import OpenPath
 

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from handrail.protocol.result import SandboxUsed
+from handrail.protocol.results import SandboxUsed
 from handrail.tools.contract import CommandContext, Output
 from handrail.tools.exec import ExecData
 from handrail.tools.polling import take_new_output

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from handrail.process.ran import CommandResult, Ending
 from handrail.process.sessions.layers import OverlayNote, build_note
 from handrail.process.updates import Updates
-from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import ResourceLimits

@@ -5,9 +5,9 @@ from handrail.changes.layered.configs import read_git_configs
 from handrail.changes.layered.sealing import load_preview
 from handrail.changes.layered.trial import CommandPreview
 from handrail.changes.recorder import Recorder
-from handrail.policy.confinement import RunnableCommand, build_runnable
-from handrail.protocol.decision import Decision
-from handrail.protocol.error import StoreError, ToolError
+from handrail.policy.parse import RunnableCommand, build_runnable
+from handrail.protocol.decisions import Decision
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.layer.layer import Overlay
 from handrail.tools.commands import CommandEnvironment

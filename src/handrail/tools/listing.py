@@ -3,9 +3,9 @@
 from handrail.protocol.text import escape_unprintable
 from handrail.tools.contract import Context, Output
 from handrail.tools.ls import LsArguments, LsData, LsEntry
+from handrail.workspace.directory import FolderListing, ListingEntry, list_tree
 from handrail.workspace.errors import clip_path, to_tool_error
 from handrail.workspace.ignore import read_ignore_rules
-from handrail.workspace.listing import FolderListing, ListingEntry, list_tree
 
 MAX_ENTRIES = 1_000
 """Most entries in one listing."""

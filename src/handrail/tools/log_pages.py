@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.process.cleaning import Cleaner, clean_output
-from handrail.workspace.page import MAX_LINE_CHARACTERS, TextPage, split_rows
+from handrail.workspace.pages import MAX_LINE_CHARACTERS, TextPage, split_rows
 
 if TYPE_CHECKING:
     from handrail.process.sessions.log import ProcessLog

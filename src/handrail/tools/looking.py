@@ -6,18 +6,17 @@ from contextlib import contextmanager, suppress
 
 import msgspec
 
-from handrail.edit.lines import format_line_range, list_line_ranges
-from handrail.edit.trimming import count_common_end, count_common_start
+from handrail.edit.lines import count_common_end, count_common_start, format_line_range, list_line_ranges
 from handrail.policy.names import find_protection
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.tools.contract import Context, ReadMarks
 from handrail.tools.edit import MAX_TEXT_BYTES
 from handrail.tools.marks import find_whole_hash, hash_seen_page, is_stale
 from handrail.tools.saving import Records
-from handrail.workspace.current import FileSnapshot, read_file_snapshot
 from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.file_state import FileSnapshot, read_file_snapshot
+from handrail.workspace.resolve import ResolvedParent
 from handrail.workspace.text import decode_text
-from handrail.workspace.walk import ResolvedParent
 
 
 class FileState(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Tool, Touches
 

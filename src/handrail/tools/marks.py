@@ -4,9 +4,9 @@ import os
 
 import msgspec
 
-from handrail.protocol.reading import get_json_decoder
-from handrail.workspace.current import FileSnapshot
-from handrail.workspace.large import hash_range
+from handrail.protocol.wire import get_json_decoder
+from handrail.workspace.file_state import FileSnapshot
+from handrail.workspace.pages import hash_range
 
 
 class WholeFileMark(msgspec.Struct, frozen=True, tag="whole"):

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import msgspec
 
 from handrail.edit.diff import Diff, build_unified_diff
-from handrail.edit.newlines import normalize_newlines
-from handrail.edit.omission.guard import refuse_omission
-from handrail.edit.placing import find_first_match
-from handrail.edit.refusals.wording import Wording
-from handrail.protocol.error import ToolError
-from handrail.protocol.permission import Preview
+from handrail.edit.lines import normalize_newlines
+from handrail.edit.match import find_first_match
+from handrail.edit.omission import refuse_omission
+from handrail.edit.refusals import Wording
+from handrail.protocol.errors import ToolError
+from handrail.protocol.permissions import Preview
 from handrail.tools.contract import Context, Output, ReadMarks
 from handrail.tools.edit import MAX_TEXT_BYTES
 from handrail.tools.looking import build_too_large_error, check_file_size, open_target, read_file_state
@@ -21,10 +21,10 @@ from handrail.tools.replacing import TextReplacement, replace_text
 from handrail.tools.saving import CommitResult, FileWrite, Records, check_hard_links, commit_file
 from handrail.tools.shown import describe_tolerance, format_count, render_diff_body
 from handrail.tools.text_file import FileRewrite, decode_text_file
-from handrail.workspace.current import FileSnapshot
 from handrail.workspace.errors import clip_path
+from handrail.workspace.file_state import FileSnapshot
+from handrail.workspace.resolve import ResolvedParent
 from handrail.workspace.text import decode_text
-from handrail.workspace.walk import ResolvedParent
 
 _MAX_LISTED_EDITS = 20
 """Edits that the model is told of one by one."""

@@ -6,8 +6,8 @@ from typing import Self
 
 import msgspec
 
-from handrail.policy.network.listed import Allowlist
-from handrail.protocol.error import ToolError
+from handrail.policy.network.allowlist import Allowlist
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.proxy.attempt import Attempt
 from handrail.sandbox.proxy.place import build_socket_folder

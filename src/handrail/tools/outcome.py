@@ -3,7 +3,7 @@
 import msgspec
 
 from handrail.changes.recorder import RecordedChangeSet
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.tools.changed_words import render_change_list, render_change_row
 
 

@@ -7,7 +7,7 @@ import msgspec
 from handrail.code.data_syntax import find_front_matter_problem, find_json_problem, find_toml_problem, find_yaml_problem
 from handrail.code.python_syntax import find_python_problem
 from handrail.code.script_syntax import find_javascript_problem, find_tsx_problem, find_typescript_problem
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.tools.contract import CallLimits
 from handrail.workspace.errors import clip_path
 from handrail.workspace.text import decode_text

@@ -4,12 +4,12 @@ import os
 from collections.abc import Sequence
 
 from handrail.edit.patch.model import FilePatch, Hunk, strip_byte_order_mark
-from handrail.edit.patch.text_lines import TextLines
-from handrail.protocol.error import ToolError
+from handrail.edit.patch.placement import TextLines
+from handrail.protocol.errors import ToolError
 from handrail.tools.patch_tree import PatchFileState
 from handrail.tools.text_file import TextFile, decode_text_file
-from handrail.workspace.content import build_content
 from handrail.workspace.errors import clip_path
+from handrail.workspace.file_state import build_content
 from handrail.workspace.text import find_byte_order_mark
 
 _AGAIN = "Read it, then make the patch anew."

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from handrail.edit.patch.model import FilePatch
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import clip_path
 
 _NOTHING = " Nothing was changed."

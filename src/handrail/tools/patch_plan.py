@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from handrail.edit.diff import Diff, build_edit_diff, build_unified_diff
-from handrail.edit.patch.fitting import apply_hunks
+from handrail.edit.patch.apply import apply_hunks
 from handrail.edit.patch.model import FilePatch, Hunk
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.tools.deleting import NO_DIFF, build_removal
 from handrail.tools.looking import build_too_large_error
 from handrail.tools.patch_deletion import adapt_hunks, check_deleted_content
@@ -18,9 +18,9 @@ from handrail.tools.saving import check_hard_links
 from handrail.tools.slots import TargetPath, TargetResolver
 from handrail.tools.text_file import decode_text_file
 from handrail.tools.together import FileChange
+from handrail.workspace.atomic import build_executable_mode
 from handrail.workspace.errors import clip_path
-from handrail.workspace.exact import PathState
-from handrail.workspace.modes import build_executable_mode
+from handrail.workspace.file_state import PathState
 from handrail.workspace.text import decode_text
 
 _NOWHERE = TargetPath("", "", b"", PathState(None))

@@ -10,7 +10,7 @@ from typing import NoReturn
 import msgspec
 
 from handrail.edit.diff import Diff
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.tools.slots import TargetPath, TargetResolver
 from handrail.workspace.errors import clip_path
 

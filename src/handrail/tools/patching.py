@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from handrail.edit.diff import Diff
-from handrail.edit.patch.parsing import parse_patch
-from handrail.protocol.change import Change
-from handrail.protocol.permission import Preview
+from handrail.edit.patch.envelope import parse_patch
+from handrail.protocol.changes import Change
+from handrail.protocol.permissions import Preview
 from handrail.tools.apply_patch import ApplyPatchArguments, ApplyPatchData, PatchedFile
 from handrail.tools.contract import Context, Output, ReadMarks, Touches
 from handrail.tools.marks import WholeFileMark, encode_mark

@@ -4,7 +4,7 @@ import io
 import logging
 from itertools import islice
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import clip_path
 
 _MAX_PAGES = 500

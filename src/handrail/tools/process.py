@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta
 
 from handrail.protocol.arguments import Problem, build_argument_error
-from handrail.protocol.error import ToolError
-from handrail.protocol.permission import Preview
-from handrail.protocol.process import ProcessRecord
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.errors import ToolError
+from handrail.protocol.permissions import Preview
+from handrail.protocol.records import ProcessRecord
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import CommandContext, Output, ProcessUse, Tool, Touches
 

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from handrail.protocol.process import ProcessRecord
+from handrail.protocol.records import ProcessRecord
 
 _REASONS = {
     "stopped": "stopped",

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from handrail.protocol.error import ToolError
-from handrail.protocol.process import ProcessRecord
+from handrail.protocol.errors import ToolError
+from handrail.protocol.records import ProcessRecord
 from handrail.tools.contract import Background, CommandContext, Output
 from handrail.tools.log_pages import read_log_page
 from handrail.tools.polling import poll

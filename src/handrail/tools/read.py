@@ -8,18 +8,24 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from handrail.protocol.error import ToolError
-from handrail.protocol.result import Attachment
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.errors import ToolError
+from handrail.protocol.results import Attachment
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Outputs, ReadMarks, Tool, Touches
 from handrail.tools.marks import PageMark, WholeFileMark, encode_mark
 from handrail.tools.preview import OUTPUT
 from handrail.workspace.errors import clip_path, to_tool_error
-from handrail.workspace.large import hash_range, read_large_page
-from handrail.workspace.line_index import LineIndexes
-from handrail.workspace.page import TextPage, build_text_page, build_whole_page, count_lines
-from handrail.workspace.rows import read_row_page
+from handrail.workspace.pages import (
+    LineIndexes,
+    TextPage,
+    build_text_page,
+    build_whole_page,
+    count_lines,
+    hash_range,
+    read_large_page,
+    read_row_page,
+)
 from handrail.workspace.text import SAMPLE_BYTES, Encoding, decode_text, detect_start_encoding
 from handrail.workspace.workspace import OpenPath
 

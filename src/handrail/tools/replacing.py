@@ -3,14 +3,10 @@
 import msgspec
 
 from handrail.edit.diff import Diff, build_edit_diff
-from handrail.edit.lines import list_line_ranges
-from handrail.edit.matching import Span
-from handrail.edit.newlines import LineEnding, Replacement, normalize_newlines
-from handrail.edit.placing import EditMatch, list_edge_slips, match_edit
-from handrail.edit.plain_bytes import find_unique_match
-from handrail.edit.refusals.wording import OF_EDIT, Wording
-from handrail.edit.trimming import count_common_start
-from handrail.protocol.error import ToolError
+from handrail.edit.lines import LineEnding, Replacement, Span, count_common_start, list_line_ranges, normalize_newlines
+from handrail.edit.match import EditMatch, find_unique_match, list_edge_slips, match_edit
+from handrail.edit.refusals import OF_EDIT, Wording
+from handrail.protocol.errors import ToolError
 from handrail.tools.edit import MAX_TEXT_BYTES
 from handrail.tools.text_file import PDF, decode_text_file
 from handrail.workspace.text import Encoding

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from handrail.policy.confinement import RunnableCommand
+from handrail.policy.parse import RunnableCommand
 from handrail.process.cleaning import clean_output
 from handrail.process.ran import CommandResult
 from handrail.process.running import run_launch
 from handrail.process.updates import Update, Updates
-from handrail.protocol.decision import CommandFact
-from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.decisions import CommandFact
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.layer.layer import Overlay

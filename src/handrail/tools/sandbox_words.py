@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from handrail.protocol.decision import CommandFact
-from handrail.protocol.result import SandboxUsed
+from handrail.protocol.decisions import CommandFact
+from handrail.protocol.results import SandboxUsed
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import CommandContext

@@ -9,20 +9,16 @@ from handrail.changes.carrying import MAX_IN_MEMORY_BYTES
 from handrail.changes.planned import PlannedChangeSet, build_change
 from handrail.changes.recorder import RecordedChangeSet
 from handrail.edit.diff import Diff
-from handrail.protocol.change import ChangeSet, State
-from handrail.protocol.error import ToolError
+from handrail.protocol.changes import ChangeSet, State
+from handrail.protocol.errors import ToolError
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
 from handrail.tools.parses import check_parses
-from handrail.workspace.content import Content, start_hash
-from handrail.workspace.current import FileSnapshot
+from handrail.workspace.atomic import build_temporary_name, replace
 from handrail.workspace.errors import clip_path
-from handrail.workspace.exact import build_exact_path, to_state
+from handrail.workspace.file_state import Content, FileSnapshot, build_exact_path, start_hash, to_state
 from handrail.workspace.in_place import WriteResult
-from handrail.workspace.new_folders import NewFolders, sync_folder
-from handrail.workspace.replace import replace
-from handrail.workspace.temporary import build_temporary_name
-from handrail.workspace.walk import ResolvedParent
+from handrail.workspace.resolve import NewFolders, ResolvedParent, sync_folder
 
 
 class Records(Protocol):

@@ -7,8 +7,7 @@ from typing import Any
 from handrail.protocol.text import escape_unprintable
 from handrail.tools.shown import format_count
 from handrail.workspace.ignore import ALWAYS_IGNORED
-from handrail.workspace.search.engine import MAX_LINE_BYTES
-from handrail.workspace.search.run import MAX_HITS, MAX_RESULT_BYTES
+from handrail.workspace.search.engine import MAX_HITS, MAX_LINE_BYTES, MAX_RESULT_BYTES
 from handrail.workspace.search.search import Engines, SearchResult
 from handrail.workspace.workspace import OpenPath
 

@@ -20,7 +20,7 @@ class SessionSearch:
     def engines(self, workspace: Workspace) -> "Engines":
         """The engines; ToolError UNAVAILABLE where there are none."""
         if self._engines is None:
-            from handrail.workspace.search.choose import choose_engines  # noqa: PLC0415  see above
+            from handrail.workspace.search.search import choose_engines  # noqa: PLC0415  see above
 
             self._engines = choose_engines(workspace, self._choice)
         return self._engines

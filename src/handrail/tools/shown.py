@@ -26,6 +26,6 @@ def describe_tolerance(strategy: str) -> str:
     """What was forgiven to find a place, so that who sent it can look at what was meant; empty where nothing was."""
     if strategy == "exact":
         return ""
-    from handrail.edit.ladder.strategies import FORGIVEN  # noqa: PLC0415  loaded already, where it is not exact
+    from handrail.edit.fuzzy.strategies import FORGIVEN  # noqa: PLC0415  loaded already, where it is not exact
 
     return f"found but for {FORGIVEN[strategy]}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from handrail.changes.snapshots.scanning import OTHER, REPOSITORY
 from handrail.changes.snapshots.watch import CommandWatch
-from handrail.protocol.change import Change
+from handrail.protocol.changes import Change
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import CommandContext
 from handrail.workspace.workspace import Workspace

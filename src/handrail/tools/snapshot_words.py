@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from handrail.changes.recorder import RecordedChangeSet
 from handrail.changes.snapshots.snapshot import UncoveredPath
 from handrail.changes.snapshots.watch import CommandWatchResult
-from handrail.protocol.decision import Decision
-from handrail.protocol.error import StoreError, ToolError
-from handrail.protocol.result import SandboxUsed
+from handrail.protocol.decisions import Decision
+from handrail.protocol.errors import StoreError, ToolError
+from handrail.protocol.results import SandboxUsed
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import CommandContext
 from handrail.tools.running import NetworkedRun

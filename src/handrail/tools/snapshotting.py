@@ -15,10 +15,10 @@ from handrail.changes.recorder import UNDO_ID_SUFFIX, RecordedChangeSet, Recorde
 from handrail.changes.snapshots.configs import read_new_configs
 from handrail.changes.snapshots.recording import finish_command, finish_without_undo
 from handrail.changes.snapshots.watch import CommandWatch, CommandWatchResult
-from handrail.policy.confinement import RunnableCommand
-from handrail.protocol.decision import Decision
-from handrail.protocol.error import StoreError, ToolError
-from handrail.protocol.permission import Preview
+from handrail.policy.parse import RunnableCommand
+from handrail.protocol.decisions import Decision
+from handrail.protocol.errors import StoreError, ToolError
+from handrail.protocol.permissions import Preview
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import ApprovalNeededError, CommandContext, Output

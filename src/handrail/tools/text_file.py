@@ -4,12 +4,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from handrail.edit.line_parts import narrow_replacements
-from handrail.edit.newlines import LineEnding, Replacement, normalize_newlines, predict_line_ending, restore_newlines
-from handrail.protocol.error import ToolError
+from handrail.edit.diff import narrow_replacements
+from handrail.edit.lines import LineEnding, Replacement, normalize_newlines, predict_line_ending, restore_newlines
+from handrail.protocol.errors import ToolError
 from handrail.tools.edit import MAX_TEXT_BYTES
-from handrail.workspace.lossless import LosslessText, decode_lossless, replace_surrogates, splice_bytes
-from handrail.workspace.text import Encoding
+from handrail.workspace.text import Encoding, LosslessText, decode_lossless, replace_surrogates, splice_bytes
 
 PDF = b"%PDF-"
 

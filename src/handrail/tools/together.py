@@ -10,15 +10,14 @@ import msgspec
 from handrail.changes.planned import PlannedChangeSet, build_change
 from handrail.changes.recorder import RecordedChangeSet
 from handrail.edit.diff import Diff
-from handrail.protocol.change import Change, State
-from handrail.protocol.error import ToolError
+from handrail.protocol.changes import Change, State
+from handrail.protocol.errors import ToolError
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
 from handrail.tools.saving import Records
 from handrail.tools.slots import TargetPath
-from handrail.workspace.content import build_content
-from handrail.workspace.exact import open_parent
-from handrail.workspace.temporary import build_temporary_name
+from handrail.workspace.atomic import build_temporary_name
+from handrail.workspace.file_state import build_content, open_parent
 from handrail.workspace.workspace import Workspace
 
 

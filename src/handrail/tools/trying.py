@@ -16,12 +16,12 @@ from handrail.changes.layered.laying import restack, set_expected_changes
 from handrail.changes.layered.sealing import count_preview_bytes, delete_preview, save_preview
 from handrail.changes.layered.trial import CommandPreview, OverlayChanges
 from handrail.changes.recorder import Recorder
-from handrail.policy.confinement import RunnableCommand, build_runnable
-from handrail.policy.harm import collect_moved_paths, is_deletion, rank_by_harm, sort_by_harm
+from handrail.policy.changeset import collect_moved_paths, is_deletion, rank_by_harm, sort_by_harm
+from handrail.policy.parse import RunnableCommand, build_runnable
 from handrail.process.census import count_bytes_below
 from handrail.process.cleaning import clean_output
-from handrail.protocol.error import StoreError, ToolError
-from handrail.protocol.permission import ONLY_LOOKS, Preview, PreviewRun
+from handrail.protocol.errors import StoreError, ToolError
+from handrail.protocol.permissions import ONLY_LOOKS, Preview, PreviewRun
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.layer.layer import Overlay
 from handrail.sandbox.limits import MEGABYTE
@@ -39,7 +39,7 @@ from handrail.tools.running import (
     watch_disk,
 )
 from handrail.tools.sandbox_words import build_overlay_sandbox_used
-from handrail.workspace.root import check_roots
+from handrail.workspace.roots import check_roots
 from handrail.workspace.workspace import Workspace
 
 _DROPPED = "Nothing of the command was kept."

@@ -12,14 +12,14 @@ from handrail.changes.planned import DiffBudget, PlannedChangeSet, build_change
 from handrail.changes.recorder import RecordedChangeSet, Recorder
 from handrail.changes.undoing import UndoPlan, UndoStep, plan_undo
 from handrail.edit.diff import Diff, build_unified_diff
-from handrail.protocol.error import StoreError, ToolError
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.errors import StoreError, ToolError
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context, Output, Tool, Touches
+from handrail.workspace.atomic import build_temporary_name
 from handrail.workspace.errors import clip_path
-from handrail.workspace.exact import render_path
-from handrail.workspace.temporary import build_temporary_name
+from handrail.workspace.file_state import render_path
 from handrail.workspace.text import decode_text
 from handrail.workspace.workspace import Workspace
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from handrail.protocol.permission import Preview
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.permissions import Preview
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, ReadMarks, Tool, Touches
 

@@ -3,17 +3,18 @@
 import msgspec
 
 from handrail.edit.diff import Diff, build_unified_diff
-from handrail.edit.newlines import normalize_newlines
-from handrail.edit.omission.guard import refuse_omission_in_file
-from handrail.protocol.permission import Preview
+from handrail.edit.lines import normalize_newlines
+from handrail.edit.omission import refuse_omission_in_file
+from handrail.protocol.permissions import Preview
 from handrail.tools.contract import Context, Output, ReadMarks
 from handrail.tools.looking import open_target, read_file_state
 from handrail.tools.marks import WholeFileMark, encode_mark
 from handrail.tools.parses import find_parse_warning
 from handrail.tools.saving import CommitResult, FileWrite, Records, check_hard_links, commit_file
 from handrail.tools.write import WriteArguments, WriteData
-from handrail.workspace.current import FileSnapshot
 from handrail.workspace.errors import clip_path
+from handrail.workspace.file_state import FileSnapshot
+from handrail.workspace.resolve import ResolvedParent
 from handrail.workspace.text import (
     DecodedText,
     Encoding,
@@ -23,7 +24,6 @@ from handrail.workspace.text import (
     encode_text,
     trim_cut_character,
 )
-from handrail.workspace.walk import ResolvedParent
 
 MAX_DIFF_BYTES = 8 * 1024 * 1024
 """Old contents above this size are replaced without a diff."""

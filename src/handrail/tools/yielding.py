@@ -3,11 +3,11 @@
 import os
 
 from handrail.changes.recorder import Recorder
-from handrail.policy.confinement import RunnableCommand
+from handrail.policy.parse import RunnableCommand
 from handrail.process.ran import CommandResult
 from handrail.process.sessions.layers import OverlayNote
 from handrail.process.sessions.sessions import generate_id
-from handrail.protocol.result import SandboxUsed
+from handrail.protocol.results import SandboxUsed
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.layer.layer import Overlay
 from handrail.sandbox.layer.owner import assign_owner

@@ -1,9 +1,12 @@
-"""The one place where errors of the operating system become codes of the contract."""
+"""Maps operating-system errors to error codes."""
 
 import errno
+import itertools
 import os
 
-from handrail.protocol.error import ErrorCode, ToolError
+from handrail.protocol.errors import ErrorCode, ToolError
+
+# § [workspace.errors] The one place where errors of the operating system become codes of the contract.
 
 _CODES: dict[int, tuple[ErrorCode, str]] = {
     errno.ENOENT: ("NOT_FOUND", "{path} does not exist."),
@@ -43,3 +46,19 @@ def clip_path(path: str) -> str:
     """A path without its middle if it is long. It is escaped as by `clip_text`."""
     visible = path if path.isprintable() else path.encode("unicode_escape", "surrogatepass").decode("ascii")
     return visible if len(visible) <= 200 else f"{visible[:160]}…{visible[-36:]}"
+
+
+# § [workspace.nearby] Names that somebody may have meant.
+
+_MAX_SEEN_NAMES = 2_000
+
+
+def list_similar_names(name: str, folder: int, count: int = 3) -> list[str]:
+    """Up to `count` names in an open folder that resemble the one that is not there."""
+    from difflib import get_close_matches  # noqa: PLC0415  costs start-up time, and most files are there
+
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in itertools.islice(entries, _MAX_SEEN_NAMES) if entry.name.isprintable()]
+    same = [found for found in names if found.casefold() == name.casefold()]
+    close = get_close_matches(name[:255], names, n=count, cutoff=0.6)
+    return list(dict.fromkeys(same + close))[:count]

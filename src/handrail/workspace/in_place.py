@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from handrail.protocol.error import ToolError
-from handrail.workspace.content import Content
-from handrail.workspace.current import FileSnapshot, build_conflict_error, has_same_bytes
+from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import clip_path
+from handrail.workspace.file_state import Content, FileSnapshot, build_conflict_error, has_same_bytes
 
 _BLOCK_BYTES = 1 << 16
 _MAX_HELD_BYTES = 8 * 1024 * 1024

@@ -1,11 +1,16 @@
-"""Bytes to text and back, so that what was not meant to change does not: encoding, byte order mark, line endings."""
+"""Encodings of text files."""
 
 import codecs
+import re
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import msgspec
 
-from handrail.edit.newlines import LineEnding, detect_line_ending
+from handrail.edit.lines import LineEnding, Replacement, detect_line_ending
+
+# § [workspace.text] Bytes to text and back, so that what was not meant to change does not: encoding, byte order
+# § mark, line endings.
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"]
 SAMPLE_BYTES = 8192
@@ -115,3 +120,75 @@ def _is_binary(sample: bytes) -> bool:
 def _has_utf8(data: bytes) -> bool:
     """Damaged, but with characters that only UTF-8 writes this way: so not some one-byte encoding."""
     return any(ord(character) > 127 for character in data.decode("utf-8", "ignore"))
+
+
+# § [workspace.lossless] A file's text in which every byte can be told, also those that are no text, so that a part
+# § can be exchanged.
+
+
+class LosslessText(msgspec.Struct, frozen=True):
+    """The bytes, and the text they are, line endings as they are."""
+
+    data: bytes
+    text: str
+    """Bytes that are not valid in the encoding are lone surrogates, which no other text has."""
+    encoding: Encoding
+    line_ending: LineEnding
+    damaged: bool = False
+    """Whether there are such bytes."""
+
+
+def decode_lossless(data: bytes) -> LosslessText | None:
+    """The text of a whole file; None when it is not text."""
+    plain = decode_plain_utf8(data)
+    if plain is not None:
+        return LosslessText(data, plain, "utf-8", detect_line_ending(plain))
+    encoding = detect_encoding(data)
+    if encoding is None:
+        return None
+    codec, errors = _codec(encoding)
+    # A single byte at the end of UTF-16 is half a character: it stays where it is.
+    end = len(data) - len(data) % (2 if encoding.startswith("utf-16") else 1)
+    text = str(memoryview(data)[len(find_byte_order_mark(encoding)) : end], codec, errors)
+    return LosslessText(data, text, encoding, detect_line_ending(text), damaged=replace_surrogates(text) != text)
+
+
+def splice_bytes(file: LosslessText, replacements: Iterable[Replacement]) -> bytes:
+    """The bytes with parts of the text replaced, in order; UnicodeEncodeError where the encoding lacks a character.
+
+    All other bytes are copied, not encoded again.
+    """
+    return b"".join(_parts(file, replacements))
+
+
+def replace_surrogates(text: str) -> str:
+    """The text as `read` shows it, of the same length: what is no character is U+FFFD."""
+    return text if text.isascii() else re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def _parts(file: LosslessText, replacements: Iterable[Replacement]) -> Iterator[bytes | memoryview]:
+    codec, _ = _codec(file.encoding)
+    view = memoryview(file.data)
+    at = copied = 0
+    here = len(find_byte_order_mark(file.encoding))
+    for start, end, text in replacements:
+        here += _size(file, at, start)
+        yield view[copied:here]
+        yield text.encode(codec)
+        copied = here = here + _size(file, start, end)
+        at = end
+    yield view[copied:]
+
+
+def _size(file: LosslessText, start: int, end: int) -> int:
+    """How many bytes a part of the text is."""
+    if file.encoding == "latin-1" or (file.text.isascii() and not file.encoding.startswith("utf-16")):
+        return end - start
+    return len(file.text[start:end].encode(*_codec(file.encoding)))
+
+
+def _codec(encoding: Encoding) -> tuple[str, str]:
+    """The name Python has for it, and how bytes that are not valid in it get through."""
+    if encoding.startswith("utf-16"):
+        return encoding, "surrogatepass"
+    return ("latin-1", "strict") if encoding == "latin-1" else ("utf-8", "surrogateescape")

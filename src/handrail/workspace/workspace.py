@@ -14,21 +14,16 @@ import msgspec
 from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
 from handrail.kernel.openat2 import has_openat2 as openat2_works
 from handrail.policy.names import find_protection, list_possible_repositories
-from handrail.protocol.decision import Access, FileKind, PathFact
-from handrail.protocol.error import ToolError
-from handrail.workspace.errors import build_outside_error, clip_path, to_tool_error
-from handrail.workspace.nearby import list_similar_names
-from handrail.workspace.new_folders import NewFolders
-from handrail.workspace.outside import Boundary, build_outside_fact
-from handrail.workspace.place import SpelledPath, find_innermost_root
-from handrail.workspace.repository import is_repository_change
-from handrail.workspace.root import Root, find_descriptor_path
-from handrail.workspace.roots import SessionRoots
-from handrail.workspace.walk import ResolvedParent, is_link, walk
+from handrail.protocol.decisions import Access, FileKind, PathFact
+from handrail.protocol.errors import ToolError
+from handrail.workspace.errors import build_outside_error, clip_path, list_similar_names, to_tool_error
+from handrail.workspace.facts import Boundary, build_outside_fact, is_repository_change
+from handrail.workspace.resolve import NewFolders, ResolvedParent, is_link, walk
+from handrail.workspace.roots import Root, SessionRoots, SpelledPath, find_descriptor_path, find_innermost_root
 
 if TYPE_CHECKING:
-    from handrail.workspace.other_names import FileId
-    from handrail.workspace.withheld import SensitivePaths
+    from handrail.workspace.facts import FileId
+    from handrail.workspace.sensitive_paths import SensitivePaths
 
 _LOOK = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
@@ -273,7 +268,7 @@ class Workspace:
 
     @cached_property
     def _withheld(self) -> "SensitivePaths":
-        from handrail.workspace.withheld import SensitivePaths  # noqa: PLC0415  few files have several names
+        from handrail.workspace.sensitive_paths import SensitivePaths  # noqa: PLC0415  few files have several names
 
         return SensitivePaths(kernel=self.kernel)
 

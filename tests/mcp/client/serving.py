@@ -11,7 +11,7 @@ from typing import Any
 
 from handrail import Handrail
 from handrail.mcp.client.sources import ServerSources, find_sources
-from handrail.protocol.result import ToolResult
+from handrail.protocol.results import ToolResult
 from handrail.settings import LoadedSettings, load
 
 SERVERS = Path(__file__).parent.parent / "servers"

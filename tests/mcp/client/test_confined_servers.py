@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from serving import PYTHON, SERVERS, Place, code_of, comes_true, hostile, plain, table
 
-from handrail.protocol.event import Network, ToolCallUpdate
+from handrail.protocol.events import Network, ToolCallUpdate
 from handrail.runtime.server_programs import ServerProgram, ServerPrograms, ServerProgramSpec
 
 

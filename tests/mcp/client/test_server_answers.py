@@ -12,8 +12,8 @@ from handrail.mcp.client.answers import build_output
 from handrail.mcp.client.pace import RateLimiter
 from handrail.mcp.client.secrets import Secrets
 from handrail.mcp.client.sources import find_sources
-from handrail.settings.project_servers import ConfiguredServer
-from handrail.settings.servers import ServerTable
+from handrail.settings.mcp_json import ConfiguredServer
+from handrail.settings.mcp_servers import ServerTable
 
 NO_SECRETS = Secrets(ConfiguredServer(name="a", table=ServerTable()))
 

@@ -9,8 +9,8 @@ from handrail.mcp.client.ends import CloseReason
 from handrail.mcp.client.failures import convert_failure
 from handrail.mcp.client.secrets import Secrets
 from handrail.mcp.client.words import describe_close_reason, describe_failure, render_progress_text
-from handrail.settings.project_servers import ConfiguredServer
-from handrail.settings.servers import ServerTable
+from handrail.settings.mcp_json import ConfiguredServer
+from handrail.settings.mcp_servers import ServerTable
 
 KEY = "k3y-of-a-server"
 RANDOM = "a1b2c3d4e5f6g7h8i9j0k1l2m3"

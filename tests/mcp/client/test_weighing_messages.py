@@ -13,8 +13,8 @@ from handrail.mcp.client.ends import CloseReason
 from handrail.mcp.client.secrets import Secrets
 from handrail.mcp.client.weighing import has_too_many_parts, limit_message_size
 from handrail.mcp.client.words import describe_close_reason
-from handrail.settings.project_servers import ConfiguredServer
-from handrail.settings.servers import ServerTable
+from handrail.settings.mcp_json import ConfiguredServer
+from handrail.settings.mcp_servers import ServerTable
 
 MANY: list[Any] = [{"type": "nonsense"}] * 20_000
 

@@ -11,8 +11,8 @@ from handrail.changes.layered.sealing import delete_preview, load_preview, save_
 from handrail.changes.layered.trial import CommandPreview
 from handrail.process.ran import CommandResult
 from handrail.process.running import run_launch
-from handrail.protocol.decision import Mode
-from handrail.protocol.result import SandboxUsed
+from handrail.protocol.decisions import Mode
+from handrail.protocol.results import SandboxUsed
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.layer.layer import Overlay
 from handrail.settings import Settings

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from handrail.policy.commands.denies import FORK_BOMB, find_builtin_deny
+from handrail.policy.builtin_denies import FORK_BOMB, find_builtin_deny
 
 
 def rule(command: str, *writes: str, literal: bool = False) -> str | None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.commands.denies import find_builtin_deny
-from handrail.policy.commands.wrapped import MAX_INNER_COMMANDS, list_inner_commands, unwrap
+from handrail.policy.builtin_denies import find_builtin_deny
+from handrail.policy.wrappers import MAX_INNER_COMMANDS, list_inner_commands, unwrap
 
 
 def words(text: str) -> tuple[str, ...]:

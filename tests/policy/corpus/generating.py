@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from handrail.policy.tables.form import ProgramSpec
-from handrail.policy.tables.load import build_registry
+from handrail.policy.programs.registry import build_registry
+from handrail.policy.programs.spec import ProgramSpec
 
 from .records import attacks, everyday
 from .sandbox import Sandbox

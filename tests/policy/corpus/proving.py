@@ -1,10 +1,10 @@
 """Whether a command goes unasked: asked in the way in which a call of the exec tool is judged."""
 
-from handrail.policy.confinement import build_runnable
+from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.parse import build_runnable
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Unparsed
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import Decision
+from handrail.policy.shell.syntax import Unparsed
+from handrail.protocol.decisions import Decision
 from handrail.runtime.command_facts import collect_command_facts
 from handrail.tools.exec import EXEC
 from handrail.workspace.workspace import Workspace

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Unparsed
+from handrail.policy.shell.syntax import Unparsed
 from handrail.workspace.workspace import Workspace
 
 from .generating import gather, generators

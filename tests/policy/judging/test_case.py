@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from handrail.policy.commands.reading import PathUse
-from handrail.policy.configuration import RestrictedProfile
-from handrail.policy.judging.case import PolicyContext, build_context
-from handrail.policy.rules.book import build_rulebook
-from handrail.policy.verdict import PolicyConfig
-from handrail.protocol.decision import CommandFact, Facts, PathFact
+from handrail.policy.commands import PolicyContext, build_context
+from handrail.policy.config import RestrictedProfile
+from handrail.policy.decide import PolicyConfig
+from handrail.policy.programs.spec import PathUse
+from handrail.policy.rules.rulebook import build_rulebook
+from handrail.protocol.decisions import CommandFact, Facts, PathFact
 
 
 def fact(path: str, access: str = "read", **more: Any) -> PathFact:

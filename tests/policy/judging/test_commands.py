@@ -4,12 +4,10 @@ import pytest
 from tests.policy.deciding import EXEC, ROOT, decided
 
 from handrail.code.shell_commands import find_shell_commands
-from handrail.policy.configuration import RestrictedProfile
-from handrail.policy.rules.grant import Grant
-from handrail.policy.rules.rule import Rule
-from handrail.policy.script import list_command_uses, list_word_paths, needs_display
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import MODES, CommandFact, Facts
+from handrail.policy.config import Grant, RestrictedProfile, Rule
+from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.parse import list_command_uses, list_word_paths, needs_display
+from handrail.protocol.decisions import MODES, CommandFact, Facts
 
 
 def verdicts(command: str, **more: object) -> str:

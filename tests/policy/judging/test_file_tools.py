@@ -4,11 +4,10 @@ from typing import Any
 
 import pytest
 
-from handrail.policy.configuration import RestrictedProfile
-from handrail.policy.rules.rule import Rule
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import MODES, CommandFact, Decision, Facts, PathFact
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.policy.config import RestrictedProfile, Rule
+from handrail.policy.decide import PolicyConfig, decide
+from handrail.protocol.decisions import MODES, CommandFact, Decision, Facts, PathFact
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 
 
 def tool(*permissions: str, **more: Any) -> ToolSpec:

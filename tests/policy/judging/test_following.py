@@ -3,8 +3,7 @@
 import pytest
 from tests.policy.deciding import decided
 
-from handrail.policy.commands.reading import PathUse
-from handrail.policy.script import (
+from handrail.policy.parse import (
     find_start_folder,
     list_cd_targets,
     list_command_uses,
@@ -13,8 +12,9 @@ from handrail.policy.script import (
     parse_steps,
     to_fact_use,
 )
-from handrail.policy.shell.script import Unparsed
-from handrail.protocol.decision import DisplayedCommand
+from handrail.policy.programs.spec import PathUse
+from handrail.policy.shell.syntax import Unparsed
+from handrail.protocol.decisions import DisplayedCommand
 
 
 def uses(command: str, cwd: str = ".") -> list[tuple[str, str]]:

@@ -5,13 +5,11 @@ import itertools
 import pytest
 from tests.policy.deciding import decided
 
-from handrail.policy.configuration import RestrictedProfile, TrustedServer
-from handrail.policy.rules.grant import Grant
-from handrail.policy.rules.review import review
-from handrail.policy.rules.rule import Rule
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import MODES, Decision, Facts, ForeignFact
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.policy.config import Grant, RestrictedProfile, Rule, TrustedServer
+from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.rules.lint import review
+from handrail.protocol.decisions import MODES, Decision, Facts, ForeignFact
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 
 NAME = "mcp__github__get_issue"
 SPEC = ToolSpec(

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.policy.deciding import decided
 
-from handrail.policy.rules.grant import Grant
-from handrail.policy.tables.groups import GROUPS
-from handrail.protocol.decision import Decision
+from handrail.policy.config import Grant
+from handrail.policy.programs.classes import GROUPS
+from handrail.protocol.decisions import Decision
 
 RUNNING = sorted(
     program

@@ -4,10 +4,20 @@ from typing import Any
 
 import pytest
 
-from handrail.policy.judging.judged import PartVerdict, allow, ask, deny, judge_by_mode, judge_by_rule, pick_strictest
-from handrail.policy.modes import REASONS, Subject, apply_mode
-from handrail.policy.rules.rule import Rule
-from handrail.protocol.decision import DecisionPart, Mode
+from handrail.policy.config import Rule
+from handrail.policy.verdict import (
+    REASONS,
+    PartVerdict,
+    Subject,
+    allow,
+    apply_mode,
+    ask,
+    deny,
+    judge_by_mode,
+    judge_by_rule,
+    pick_strictest,
+)
+from handrail.protocol.decisions import DecisionPart, Mode
 
 
 def test_what_is_built_in_or_said_by_a_rule_is_firm_and_what_the_mode_says_is_not() -> None:

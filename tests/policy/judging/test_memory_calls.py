@@ -2,10 +2,9 @@
 
 import pytest
 
-from handrail.policy.configuration import RestrictedProfile
-from handrail.policy.rules.rule import Rule
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import MODES, Decision, Facts, MemoryFact, Mode, Verdict
+from handrail.policy.config import RestrictedProfile, Rule
+from handrail.policy.decide import PolicyConfig, decide
+from handrail.protocol.decisions import MODES, Decision, Facts, MemoryFact, Mode, Verdict
 from handrail.tools.companions.memory import MEMORY
 
 

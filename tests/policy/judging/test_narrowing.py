@@ -9,9 +9,9 @@ from msgspec.structs import replace
 from tests.policy.corpus.records import HALVES, attacks, everyday
 from tests.policy.deciding import EXEC, facts_of
 
-from handrail.policy.verdict import PolicyConfig, RestrictedProfile, decide
-from handrail.protocol.decision import MODES, Decision, Facts, Mode, Narrowing, PathFact, ProcessFact
-from handrail.protocol.tool import Arguments, Category, ToolSpec
+from handrail.policy.decide import PolicyConfig, RestrictedProfile, decide
+from handrail.protocol.decisions import MODES, Decision, Facts, Mode, Narrowing, PathFact, ProcessFact
+from handrail.protocol.tool_spec import Arguments, Category, ToolSpec
 from handrail.tools.find import FIND
 from handrail.tools.process import PROCESS
 from handrail.tools.read import READ

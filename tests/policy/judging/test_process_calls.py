@@ -2,8 +2,8 @@
 
 import pytest
 
-from handrail.policy.verdict import PolicyConfig, RestrictedProfile, decide
-from handrail.protocol.decision import Decision, Facts, Mode, ProcessFact, Verdict
+from handrail.policy.decide import PolicyConfig, RestrictedProfile, decide
+from handrail.protocol.decisions import Decision, Facts, Mode, ProcessFact, Verdict
 from handrail.tools.process import PROCESS
 
 

@@ -3,9 +3,9 @@
 import pytest
 from tests.policy.deciding import EXEC, ROOT, decided, facts_of
 
-from handrail.policy.rules.rule import Rule
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import MODES, CommandFact, Decision, DisplayedCommand, Facts
+from handrail.policy.config import Rule
+from handrail.policy.decide import PolicyConfig, decide
+from handrail.protocol.decisions import MODES, CommandFact, Decision, DisplayedCommand, Facts
 
 
 def verdicts(command: str, **more: object) -> str:

@@ -3,10 +3,8 @@
 import pytest
 from tests.policy.deciding import decided
 
-from handrail.policy.configuration import RestrictedProfile
-from handrail.policy.rules.grant import Grant
-from handrail.policy.rules.rule import Rule
-from handrail.protocol.decision import MODES
+from handrail.policy.config import Grant, RestrictedProfile, Rule
+from handrail.protocol.decisions import MODES
 
 
 def verdicts(command: str, **more: object) -> str:

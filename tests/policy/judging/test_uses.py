@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from tests.policy.deciding import EXEC, ROOT, decided
 
-from handrail.policy.rules.rule import Rule
-from handrail.policy.verdict import PolicyConfig, decide
-from handrail.protocol.decision import MODES, CommandFact, Decision, Facts, PathFact
+from handrail.policy.config import Rule
+from handrail.policy.decide import PolicyConfig, decide
+from handrail.protocol.decisions import MODES, CommandFact, Decision, Facts, PathFact
 
 
 def verdicts(command: str, **more: object) -> str:

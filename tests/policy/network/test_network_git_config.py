@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.network.git import Remote
-from handrail.policy.network.git_config import Setting, list_included_paths, list_remote_urls, parse_git_config
+from handrail.policy.network.git_remotes import Remote, Setting, list_included_paths, list_remote_urls, parse_git_config
 
 CONFIG = """
 [core]

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.network.entries import parse_host_pattern
+from handrail.policy.network.allowlist import Allowlist, parse_host_pattern
 from handrail.policy.network.hosts import HostPort, parse_host_port
-from handrail.policy.network.listed import Allowlist
 
 
 def said(entries: str, text: str) -> str | None:

@@ -5,12 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.code.shell_commands import find_shell_commands
-from handrail.policy.network.entries import parse_host_pattern
-from handrail.policy.network.git import Remote
+from handrail.policy.network.allowlist import parse_host_pattern
+from handrail.policy.network.git_remotes import Remote
 from handrail.policy.network.hosts import HostPort, parse_host_port
-from handrail.policy.network.needs import MAX_HOSTS, NetworkNeeds, add_remote_urls, find_network_needs
-from handrail.policy.network.programs import NOT_CARRIED, REACHES
-from handrail.policy.script import needs_display
+from handrail.policy.network.needs import (
+    MAX_HOSTS,
+    NOT_CARRIED,
+    REACHES,
+    NetworkNeeds,
+    add_remote_urls,
+    find_network_needs,
+)
+from handrail.policy.parse import needs_display
 
 PYPI = ("pypi.org:443", "files.pythonhosted.org:443")
 NPM = ("registry.npmjs.org:443",)

@@ -2,11 +2,10 @@
 
 import pytest
 
-from handrail.policy.rules.book import build_rulebook
-from handrail.policy.rules.operands import is_inside_by_spelling
-from handrail.policy.rules.patterns import PatternError
-from handrail.policy.rules.rule import RuleLayer, Rule
-from handrail.protocol.decision import Verdict
+from handrail.policy.config import Rule, RuleLayer
+from handrail.policy.rules.command_match import PatternError, is_inside_by_spelling
+from handrail.policy.rules.rulebook import build_rulebook
+from handrail.protocol.decisions import Verdict
 
 
 def rule(verdict: Verdict, pattern: str, *, name: str = "r", layer: RuleLayer = "user", any_args: bool = False) -> Rule:

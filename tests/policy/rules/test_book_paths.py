@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.rules.book import build_rulebook
-from handrail.policy.rules.globs import split_pattern
-from handrail.policy.rules.rule import Rule
-from handrail.protocol.decision import Verdict
+from handrail.policy.config import Rule
+from handrail.policy.rules.rulebook import build_rulebook, split_pattern
+from handrail.protocol.decisions import Verdict
 
 
 def rule(verdict: Verdict, pattern: str, tool: str = "write", name: str = "r") -> Rule:

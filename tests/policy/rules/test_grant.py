@@ -1,6 +1,6 @@
 """Grants are about one class of commands, as a whole."""
 
-from handrail.policy.rules.grant import Grant, find_grant
+from handrail.policy.config import Grant, find_grant
 
 COMMIT = Grant(id="g1", command="git commit")
 STAR = Grant(id="g2", command="git *", scope="workspace")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.policy.rules.operands import is_inside_by_spelling, is_plain
+from handrail.policy.rules.command_match import is_inside_by_spelling, is_plain
 
 OPTIONS = [
     "-", "--", "-x", "-M", "-Z", "-A", "-5", "-0", "-9", "-_", "-x-y", "--name", "--NAME", "--na_me", "--na-me", "--n9",

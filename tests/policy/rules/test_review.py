@@ -2,9 +2,9 @@
 
 import pytest
 
-from handrail.policy.rules.review import review
-from handrail.policy.rules.rule import Rule
-from handrail.protocol.decision import Verdict
+from handrail.policy.config import Rule
+from handrail.policy.rules.lint import review
+from handrail.protocol.decisions import Verdict
 
 
 def rule(name: str, verdict: Verdict, pattern: str, **more: object) -> Rule:

@@ -6,7 +6,7 @@ and `e` to its errors, and ends well if it has an even number of words.
 
 from typing import Literal, NamedTuple
 
-from handrail.policy.shell.script import Script, SimpleCommand, Word
+from handrail.policy.shell.syntax import Script, SimpleCommand, Word
 
 Stream = Literal["out", "err", "null", "pipe"]
 

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Script
+from handrail.policy.shell.syntax import Script
 
 PLAUSIBLE = r"""
 git status

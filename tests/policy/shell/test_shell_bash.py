@@ -11,8 +11,7 @@ from bash_runs import FUNCTION, Case, Ran, run_all
 from odd_commands import odd_commands
 
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.rewrite import to_bash
-from handrail.policy.shell.script import Script
+from handrail.policy.shell.syntax import Script, to_bash
 
 ACCEPTED = 200_000
 AT_ONCE = 1_000

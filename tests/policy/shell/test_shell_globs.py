@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.rewrite import to_bash
-from handrail.policy.shell.script import Script, Unparsed, Word
+from handrail.policy.shell.syntax import Script, Unparsed, Word, to_bash
 
 NAMES = (
     *(

@@ -3,7 +3,7 @@
 import pytest
 
 from handrail.policy.shell.lexer import MAX_COMMANDS, MAX_PARTS, MAX_SCRIPT_BYTES, lex
-from handrail.policy.shell.script import Redirection, Script, SimpleCommand, Unparsed, Word
+from handrail.policy.shell.syntax import Redirection, Script, SimpleCommand, Unparsed, Word
 
 LITERAL: list[tuple[str, list[str]]] = [
     ("ls", ["ls"]),

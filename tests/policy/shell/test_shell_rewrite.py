@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from odd_commands import odd_commands
 
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.rewrite import to_bash
-from handrail.policy.shell.script import Script, Unparsed
+from handrail.policy.shell.syntax import Script, Unparsed, to_bash
 
 WRITTEN: list[tuple[str, str]] = [
     ("ls", "'ls'"),

@@ -1,11 +1,9 @@
 """Commands of tests, read as policy reads them."""
 
-from handrail.policy.commands.reader import classify
-from handrail.policy.commands.reading import Classification
+from handrail.policy.programs.registry import build_registry, classify
+from handrail.policy.programs.spec import Classification, ProgramSpec
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Script, SimpleCommand, Word
-from handrail.policy.tables.form import ProgramSpec
-from handrail.policy.tables.load import build_registry
+from handrail.policy.shell.syntax import Script, SimpleCommand, Word
 
 TABLES: list[ProgramSpec] = list({id(table): table for table in build_registry().tables.values()}.values())
 

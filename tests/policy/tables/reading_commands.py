@@ -1,9 +1,9 @@
 """Reads one command as policy does."""
 
-from handrail.policy.commands.reader import classify
-from handrail.policy.commands.reading import Classification
+from handrail.policy.programs.registry import classify
+from handrail.policy.programs.spec import Classification
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Script
+from handrail.policy.shell.syntax import Script
 
 
 def reading(text: str) -> Classification:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from tests.policy.tables.reading_commands import reading
 
-from handrail.policy.commands.options import parse_path_uses
+from handrail.policy.programs import git
+from handrail.policy.programs.options import parse_path_uses
+from handrail.policy.programs.spec import ProgramSpec
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Script, Word
-from handrail.policy.tables import git
-from handrail.policy.tables.form import ProgramSpec
+from handrail.policy.shell.syntax import Script, Word
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 

@@ -3,10 +3,9 @@
 import pytest
 from tests.policy.tables.reading_commands import reading, used
 
-from handrail.policy.commands.examples import list_example_faults
-from handrail.policy.tables import git
-from handrail.policy.tables.form import ProgramSpec
-from handrail.policy.tables.load import build_registry
+from handrail.policy.programs import git
+from handrail.policy.programs.registry import build_registry, list_example_faults
+from handrail.policy.programs.spec import ProgramSpec
 
 
 @pytest.mark.parametrize("table", git.TABLES, ids=lambda table: table.name)

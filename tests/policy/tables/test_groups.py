@@ -6,12 +6,11 @@ import pytest
 from tests.policy.deciding import decided
 from tests.policy.tables.reading_commands import reading
 
-from handrail.policy.commands.wrappers import CLASSED, WRAPPERS
-from handrail.policy.rules.code import can_run_code
-from handrail.policy.rules.review import review
-from handrail.policy.rules.rule import Rule
-from handrail.policy.tables.groups import GROUPS
-from handrail.policy.tables.load import load_registry
+from handrail.policy.config import Rule
+from handrail.policy.programs.classes import CLASSED, GROUPS, WRAPPERS
+from handrail.policy.programs.registry import load_registry
+from handrail.policy.rules.lint import review
+from handrail.policy.wrappers import can_run_code
 
 WORDS_OF_BASH = {"time", "coproc"}
 """No rule can name them."""

@@ -3,7 +3,7 @@
 import pytest
 from commands import read
 
-from handrail.policy.commands.reading import PathUse
+from handrail.policy.programs.spec import PathUse
 
 
 @pytest.mark.parametrize("text", ["ls -la", "/bin/ls -la", "/usr/bin/ls -la", "'ls' -la", "l\\s -la"])

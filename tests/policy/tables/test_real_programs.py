@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from commands import TABLES, command
 
-from handrail.policy.shell.rewrite import to_bash
-from handrail.policy.shell.script import Script
+from handrail.policy.shell.syntax import Script, to_bash
 
 BWRAP = shutil.which("bwrap") or ""
 PROVEN = sorted({text for table in TABLES if table.effect == "proven" for text in table.match})

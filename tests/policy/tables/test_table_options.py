@@ -7,10 +7,9 @@ from commands import words
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.commands.options import list_path_uses, parse_path_uses, sort_words
-from handrail.policy.commands.reading import PathUse
-from handrail.policy.shell.script import Word
-from handrail.policy.tables.form import ParsedArgs, ProgramSpec
+from handrail.policy.programs.options import list_path_uses, parse_path_uses, sort_words
+from handrail.policy.programs.spec import ParsedArgs, PathUse, ProgramSpec
+from handrail.policy.shell.syntax import Word
 
 TOOL = ProgramSpec(
     name="tool",

@@ -3,9 +3,9 @@
 import pytest
 from commands import read, words
 
-from handrail.policy.commands.reader import classify
+from handrail.policy.programs.registry import classify
 from handrail.policy.shell.lexer import lex
-from handrail.policy.shell.script import Script, SimpleCommand, Word
+from handrail.policy.shell.syntax import Script, SimpleCommand, Word
 
 WRITES = (
     "sort -o a a", "sort a -o a", "sort -uoa a", "sort -nro a b", "sort --output=a a", "sort --output a",

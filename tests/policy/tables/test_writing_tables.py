@@ -3,13 +3,12 @@
 import pytest
 from tests.policy.tables.reading_commands import reading, used
 
-from handrail.policy.commands.examples import list_example_faults
-from handrail.policy.tables import versions, writing
-from handrail.policy.tables.form import ProgramSpec
-from handrail.policy.tables.load import build_registry
+from handrail.policy.programs import classes, write
+from handrail.policy.programs.registry import build_registry, list_example_faults
+from handrail.policy.programs.spec import ProgramSpec
 
 
-@pytest.mark.parametrize("table", [*writing.TABLES, *versions.VERSIONS], ids=lambda table: table.name)
+@pytest.mark.parametrize("table", [*write.TABLES, *classes.VERSIONS], ids=lambda table: table.name)
 def test_every_table_has_examples_and_they_hold(table: ProgramSpec) -> None:
     assert table.match
     assert table.no_match

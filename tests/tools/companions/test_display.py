@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail
-from handrail.protocol.event import Display, get_event_kind
+from handrail.protocol.events import Display, get_event_kind
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 from handrail.terminal.display_line import render_display_line

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.protocol.event import Notice
+from handrail.protocol.events import Notice
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

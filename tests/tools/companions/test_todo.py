@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail
-from handrail.protocol.todo import TodoItem
+from handrail.protocol.records import TodoItem
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

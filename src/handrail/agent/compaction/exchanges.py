@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.message import AssistantMessage, CallPart, CallResult, Message, ResultsMessage
+from handrail.protocol.messages import AssistantMessage, CallPart, CallResult, Message, ResultsMessage
 
 _TELLING = ("path", "pattern", "command", "question", "name", "title", "sessionId", "action", "content", "patch")
 """Of the arguments, the one that says most about a call: the first that is there."""

@@ -8,9 +8,9 @@ import msgspec
 
 from handrail.agent.compaction.bounding import clip_line, format_ranges, keep_ends, keep_newest
 from handrail.agent.compaction.exchanges import CallExchange, collect_exchanges
-from handrail.protocol.change import ChangeRecord
-from handrail.protocol.message import AssistantMessage, Message, UserMessage
-from handrail.protocol.process import ProcessRecord
+from handrail.protocol.changes import ChangeRecord
+from handrail.protocol.messages import AssistantMessage, Message, UserMessage
+from handrail.protocol.records import ProcessRecord
 
 _MAX_FILES_PER_LINE = 200
 _MAX_READ_FILES = 40

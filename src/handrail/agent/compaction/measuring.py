@@ -6,11 +6,11 @@ from functools import lru_cache
 import msgspec
 
 from handrail.agent.compaction.sending import find_last_summary, select_context_messages, select_unsummarized
-from handrail.protocol.message import AssistantMessage, CallPart, Message, Part, ResultsMessage, UserMessage
+from handrail.protocol.messages import AssistantMessage, CallPart, Message, Part, ResultsMessage, UserMessage
 from handrail.protocol.schema import build_flat_schema
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import encode
-from handrail.store.messages import NumberedMessage
+from handrail.store.transcript import NumberedMessage
 
 BYTES_PER_TOKEN = 3.5
 """English has more and code fewer; rather too many tokens are guessed than too few."""

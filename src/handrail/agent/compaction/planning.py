@@ -6,8 +6,8 @@ import msgspec
 
 from handrail.agent.compaction.measuring import estimate_message_tokens
 from handrail.agent.compaction.sending import truncate_results
-from handrail.protocol.message import ResultsMessage
-from handrail.store.messages import NumberedMessage
+from handrail.protocol.messages import ResultsMessage
+from handrail.store.transcript import NumberedMessage
 
 _CUTS = (None, 8_000, 2_000, 500)
 """How long a result may be, tried one after the other where not even the last exchange has room."""

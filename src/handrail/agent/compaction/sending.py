@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from handrail.protocol.message import CallResult, Message, ResultsMessage, SummaryMessage, SystemMessage, UserMessage
-from handrail.store.messages import NumberedMessage
+from handrail.protocol.messages import CallResult, Message, ResultsMessage, SummaryMessage, SystemMessage, UserMessage
+from handrail.store.transcript import NumberedMessage
 
 _ASIDE = {SystemMessage, SummaryMessage}
 _REFERENCE = re.compile(r"@output/[!-.0-~]+")

@@ -7,7 +7,7 @@ from handrail.agent.compaction.bounding import clip_line, keep_ends, keep_newest
 from handrail.agent.prompt.fences import fence_text
 from handrail.models.listening import open_stream
 from handrail.models.model import Completion, Model, ModelError, ModelRequest, TokenUsage
-from handrail.protocol.message import (
+from handrail.protocol.messages import (
     AssistantMessage,
     CallPart,
     Message,
@@ -18,7 +18,7 @@ from handrail.protocol.message import (
     UserMessage,
 )
 from handrail.protocol.wire import encode
-from handrail.store.identity import make_id
+from handrail.store.state_dir import make_id
 
 _SYSTEM = """\
 You take notes for a coding agent that goes on with a task when an older part of its talk is no longer before it. You \

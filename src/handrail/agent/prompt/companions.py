@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 
 _MANNERS = {
     "display": "In a task of several steps, call display once at the start of each step: what you do now, and why.",

@@ -6,7 +6,7 @@ from handrail.agent.prompt.order import sort_specs
 from handrail.agent.prompt.signatures import render_signature
 from handrail.agent.prompt.tools import describe_exclusions
 from handrail.agent.prompt.words import describe_intent, uppercase_first
-from handrail.protocol.tool import Layer, ToolSpec
+from handrail.protocol.tool_spec import Layer, ToolSpec
 
 _LAYERS: tuple[tuple[Layer, str], ...] = (
     ("base", "Base tools: files and commands"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from handrail.protocol.tool import Layer, Stage, ToolSpec
+from handrail.protocol.tool_spec import Layer, Stage, ToolSpec
 
 _STAGES: tuple[Stage, ...] = ("look", "read", "change", "run", "other")
 _LAYERS: tuple[Layer, ...] = ("base", "companion", "gain")

@@ -8,7 +8,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import inspect
 
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,39}")
 _MAX_ARGUMENT_NAMES = 12

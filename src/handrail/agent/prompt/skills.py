@@ -6,8 +6,8 @@ import msgspec
 
 from handrail.agent.prompt.fences import fence_text
 from handrail.agent.prompt.words import truncate_line
-from handrail.protocol.skill import SkillEntry
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.records import SkillEntry
+from handrail.protocol.tool_spec import ToolSpec
 
 SKILL_SWITCH = "skill_control"
 """The tool that activates a skill."""

@@ -9,7 +9,7 @@ from handrail.agent.prompt.project import render_instructions
 from handrail.agent.prompt.skills import ListedSkill, render_skills
 from handrail.agent.prompt.tools import render_tools
 from handrail.agent.prompt.working import render_work_rules
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.runtime.instructions import Instructions
 
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from handrail.agent.prompt.order import sort_specs
 from handrail.agent.prompt.signatures import render_signature
 from handrail.agent.prompt.words import describe_intent, uppercase_first
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 
 _HEAD = """\
 # Which tool for what

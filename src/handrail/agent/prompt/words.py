@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from handrail.protocol.text import truncate
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 
 _MAX_DESCRIPTION_CHARS = 160
 

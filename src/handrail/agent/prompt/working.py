@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from handrail.agent.prompt.order import sort_specs
 from handrail.agent.prompt.words import join_alternatives
-from handrail.protocol.tool import Stage, ToolSpec
+from handrail.protocol.tool_spec import Stage, ToolSpec
 
 _STAGES: tuple[tuple[Stage, str], ...] = (
     ("look", "locate with {}"),

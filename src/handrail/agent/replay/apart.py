@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from handrail.agent.replay.confining import confine_settings
 from handrail.agent.replay.recorded import RecordedCall, Recording
-from handrail.protocol.decision import PathFact
+from handrail.protocol.decisions import PathFact
 from handrail.settings import LoadedSettings
 
 BY_PERSON = "undo"

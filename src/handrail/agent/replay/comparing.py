@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from handrail.protocol.result import ToolResult
+from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import Wire, encode
 
 Verdict = Literal["same", "times", "differs", "outside", "left-out"]

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from handrail.protocol.call import ToolCall
-from handrail.protocol.result import ToolResult
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.results import ToolResult
 from handrail.settings import LoadedSettings
 
 _NAMESPACES = 2

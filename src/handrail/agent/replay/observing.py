@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.change import Change as Changed
-from handrail.protocol.event import ChangeEvent, Event, ToolCallEnd
+from handrail.protocol.changes import Change as Changed
+from handrail.protocol.events import ChangeEvent, Event, ToolCallEnd
 from handrail.store.journal import BrokenEvent
 
 

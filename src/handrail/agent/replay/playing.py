@@ -11,12 +11,11 @@ from handrail.agent.replay.confining import find_unreachable_reason, has_outside
 from handrail.agent.replay.recorded import RecordedCall, Recording
 from handrail.agent.replay.start import ReplayStart
 from handrail.agent.replay.unknown import UnknownFiles
-from handrail.policy.rules.foreign_names import MCP_PREFIX
-from handrail.protocol.batch import Done, Parked
-from handrail.protocol.permission import Answer, PermissionRequest
-from handrail.protocol.question import Reply
-from handrail.protocol.reading import convert
-from handrail.protocol.result import ToolResult
+from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.permissions import Answer, PermissionRequest, Reply
+from handrail.protocol.results import ToolResult
+from handrail.protocol.wire import convert
 from handrail.rail import Handrail
 from handrail.settings import LoadedSettings
 

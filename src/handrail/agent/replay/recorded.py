@@ -7,14 +7,13 @@ from typing import Any, cast
 import msgspec
 
 from handrail.agent.replay.observing import FileObservations, collect_observations
-from handrail.protocol.call import ToolCall
-from handrail.protocol.decision import Facts, Mode
-from handrail.protocol.event import ToolCallPermissionDenied, ToolCallPermissionGranted
-from handrail.protocol.permission import Answer
-from handrail.protocol.result import ToolResult
-from handrail.store.archive import open_journal
+from handrail.protocol.calls import ToolCall
+from handrail.protocol.decisions import Facts, Mode
+from handrail.protocol.events import ToolCallPermissionDenied, ToolCallPermissionGranted
+from handrail.protocol.permissions import Answer
+from handrail.protocol.results import ToolResult
 from handrail.store.journal import BrokenEvent
-from handrail.store.past_calls import PastCall, list_past_calls
+from handrail.store.sessions import PastCall, list_past_calls, open_journal
 
 
 class RecordedCall(msgspec.Struct, frozen=True):

@@ -9,12 +9,12 @@ from handrail.changes.layered.repositories import list_repository_conflicts
 from handrail.changes.layered.trial import OverlayChanges
 from handrail.changes.looking import MAX_PACKED_BYTES, PathProbe, strip_data
 from handrail.changes.ways import is_before_state, is_mode_change
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.layer.clock import is_changed_since
 from handrail.store.change_log import Step
 from handrail.workspace.errors import clip_path, to_tool_error
-from handrail.workspace.exact import PathState, open_parent, read_state, render_path
-from handrail.workspace.walk import ResolvedParent
+from handrail.workspace.file_state import PathState, open_parent, read_state, render_path
+from handrail.workspace.resolve import ResolvedParent
 from handrail.workspace.workspace import Workspace
 
 _LOOKING_SECONDS = 2.0

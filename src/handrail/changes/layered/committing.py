@@ -25,11 +25,11 @@ from handrail.changes.opened import list_locked_dirs
 from handrail.changes.planned import PlannedChangeSet
 from handrail.changes.recorder import RecordedChangeSet, Recorder
 from handrail.changes.ways import is_mode_change
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.layer.layer import Overlay
 from handrail.store.change_log import FileExtras, Step
-from handrail.workspace.exact import render_path
-from handrail.workspace.temporary import build_temporary_name
+from handrail.workspace.atomic import build_temporary_name
+from handrail.workspace.file_state import render_path
 from handrail.workspace.workspace import Workspace
 
 

@@ -11,7 +11,7 @@ from handrail.changes.layered.marks import has_origin, is_origin, list_xattrs, r
 from handrail.changes.layered.opening import FILE_FLAGS, FOLDER_FLAGS, open_overlay_file, open_overlay_folder
 from handrail.changes.layered.trial import PLAIN_OVERLAY_PLACEMENT, OverlayPlacement
 from handrail.changes.layered.walking import OverlayEntry
-from handrail.protocol.change import State
+from handrail.protocol.changes import State
 from handrail.workspace.text import detect_start_encoding
 
 

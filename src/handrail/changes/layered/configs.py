@@ -9,8 +9,8 @@ from handrail.changes.layered.places import resolve_overlay_path
 from handrail.changes.layered.reading import read_lower, read_upper
 from handrail.changes.layered.trial import OverlayChanges
 from handrail.changes.looking import probe_path
-from handrail.protocol.change import State
-from handrail.protocol.error import StoreError, ToolError
+from handrail.protocol.changes import State
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.sandbox.layer.layer import Overlay
 from handrail.store.change_log import Step
 from handrail.workspace.workspace import Workspace

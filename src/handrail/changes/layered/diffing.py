@@ -9,8 +9,8 @@ from handrail.changes.layered.places import resolve_overlay_path
 from handrail.changes.layered.reading import read_lower, read_upper
 from handrail.changes.layered.trial import OverlayChanges
 from handrail.edit.diff import build_unified_diff
-from handrail.policy.harm import collect_moved_paths, rank_by_harm
-from handrail.protocol.change import Change, State
+from handrail.policy.changeset import collect_moved_paths, rank_by_harm
+from handrail.protocol.changes import Change, State
 from handrail.sandbox.layer.layer import Overlay, OverlayMount
 from handrail.store.change_log import Step
 from handrail.workspace.text import decode_text

@@ -14,11 +14,11 @@ from handrail.changes.layered.places import build_path_prefix, is_ancestor
 from handrail.changes.layered.telling import describe_changes
 from handrail.changes.layered.trial import OverlayChanges
 from handrail.changes.layered.walking import MAX_OVERLAY_DEPTH, SWAPPED_ERRNOS, OverlayEntry, OverlayWalk
-from handrail.protocol.plain import escape_surrogates
+from handrail.protocol.wire import escape_surrogates
 from handrail.sandbox.layer.clock import is_changed_since
 from handrail.sandbox.layer.layer import Overlay, OverlayMount
 from handrail.store.change_log import Step
-from handrail.workspace.other_names import FileId, list_hard_links
+from handrail.workspace.facts import FileId, list_hard_links
 from handrail.workspace.workspace import Workspace
 
 _MAX_NAMED_PATHS = 50

@@ -14,7 +14,7 @@ from handrail.changes.history import History
 from handrail.changes.layered.marks import escape_xattr_name
 from handrail.changes.layered.places import resolve_overlay_path
 from handrail.changes.layered.trial import PLAIN_OVERLAY_PLACEMENT, CommandPreview, OverlayChanges, OverlayPlacement
-from handrail.protocol.change import State
+from handrail.protocol.changes import State
 from handrail.sandbox.layer.layer import Overlay
 from handrail.workspace.workspace import Workspace
 

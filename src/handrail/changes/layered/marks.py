@@ -4,7 +4,7 @@ import os
 import stat
 import struct
 
-from handrail.kernel.handles import read_file_handle
+from handrail.kernel.files import read_file_handle
 
 _OWN = "user."
 _MARK = "user.overlay."

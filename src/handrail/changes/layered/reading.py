@@ -5,7 +5,7 @@ import os
 
 from handrail.changes.layered.beneath import LowerDir, open_lower_dir
 from handrail.changes.layered.opening import FILE_FLAGS, open_overlay_file, open_overlay_parent
-from handrail.protocol.change import State
+from handrail.protocol.changes import State
 from handrail.sandbox.layer.layer import OverlayMount
 
 

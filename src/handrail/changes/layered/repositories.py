@@ -9,9 +9,9 @@ import stat
 from collections.abc import Iterator
 
 from handrail.changes.layered.trial import OverlayChanges
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.layer.clock import is_changed_since
-from handrail.workspace.exact import open_parent
+from handrail.workspace.file_state import open_parent
 from handrail.workspace.workspace import Workspace
 
 _GIT = b".git"

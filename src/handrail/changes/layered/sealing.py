@@ -13,13 +13,13 @@ from handrail.changes.layered.opening import open_overlay_file, open_overlay_par
 from handrail.changes.layered.places import resolve_overlay_path
 from handrail.changes.layered.trial import CommandPreview, OverlayChanges
 from handrail.process.ran import CapturedOutput
-from handrail.protocol.error import StoreError, ToolError
-from handrail.protocol.reading import decode_msgpack
+from handrail.protocol.errors import StoreError, ToolError
+from handrail.protocol.wire import decode_msgpack
 from handrail.sandbox.layer.layer import Overlay
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import Step
-from handrail.store.identity import make_id
-from handrail.store.trials import StoredPreview
+from handrail.store.previews import StoredPreview
+from handrail.store.state_dir import make_id
 from handrail.workspace.workspace import Workspace
 
 _NOTHING_KEPT = "Nothing was kept. Call again."

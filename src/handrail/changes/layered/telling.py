@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from handrail.changes.layered.comparing import OverlayDifference
 from handrail.changes.planned import build_change
 from handrail.edit.diff import Diff
-from handrail.protocol.change import Change
-from handrail.protocol.plain import escape_surrogates
+from handrail.protocol.changes import Change
+from handrail.protocol.wire import escape_surrogates
 from handrail.store.change_log import Step
-from handrail.workspace.exact import render_path
+from handrail.workspace.file_state import render_path
 from handrail.workspace.workspace import Workspace
 
 _UNCOUNTED = Diff("", 0, 0)

@@ -3,8 +3,8 @@
 import msgspec
 
 from handrail.process.ran import CommandResult
-from handrail.protocol.change import Change
-from handrail.protocol.result import SandboxUsed
+from handrail.protocol.changes import Change
+from handrail.protocol.results import SandboxUsed
 from handrail.store.change_log import Step
 
 

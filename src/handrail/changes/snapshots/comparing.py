@@ -13,7 +13,7 @@ from handrail.changes.snapshots.reading import hash_file, read_content
 from handrail.changes.snapshots.scanning import OTHER, Scan
 from handrail.changes.snapshots.taking import RootSnapshots, SnapshotTable
 from handrail.edit.diff import Diff, build_unified_diff
-from handrail.protocol.change import Change, State
+from handrail.protocol.changes import Change, State
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import FileExtras, Step
 from handrail.workspace.text import decode_text

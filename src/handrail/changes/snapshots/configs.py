@@ -4,7 +4,7 @@ import os
 
 from handrail.changes.undoing import probe_path
 from handrail.store.change_log import Step
-from handrail.workspace.exact import render_path
+from handrail.workspace.file_state import render_path
 from handrail.workspace.workspace import Workspace
 
 _MAX_CONFIG_BYTES = 65_536

@@ -5,8 +5,8 @@ from typing import NamedTuple
 from handrail.changes.snapshots.marks import PathStat
 from handrail.changes.snapshots.patience import SnapshotDeadline
 from handrail.changes.snapshots.scanning import scan
-from handrail.protocol.change import Action, Change
-from handrail.workspace.root import Root
+from handrail.protocol.changes import Action, Change
+from handrail.workspace.roots import Root
 
 _MAX_SCAN_SECONDS = 5.0
 

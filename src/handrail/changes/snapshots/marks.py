@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from handrail.protocol.change import Kind
+from handrail.protocol.changes import Kind
 
 SETTLED_NANOSECONDS = 2_000_000_000
 """Nanoseconds after a change in which a second one may bear the same time, on the coarsest of clocks."""

@@ -7,7 +7,7 @@ import stat
 from handrail.changes.snapshots.marks import PathStat, to_path_stat
 from handrail.changes.snapshots.opening import PATH_FLAGS, open_beneath_root
 from handrail.changes.snapshots.patience import MAX_FILE_BYTES, SnapshotDeadline
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _PIECE_BYTES = 1 << 20

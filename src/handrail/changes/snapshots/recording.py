@@ -4,7 +4,7 @@ changed only afterwards: of one that was cut off, the snapshot from before tells
 from handrail.changes.history import History
 from handrail.changes.layered.trial import OverlayChanges
 from handrail.changes.recorder import RecordedChangeSet
-from handrail.protocol.change import Change, ChangeSet
+from handrail.protocol.changes import Change, ChangeSet
 from handrail.store.change_log import ChangeSetRecord, FileExtras
 
 

@@ -18,7 +18,7 @@ from handrail.changes.snapshots.patience import (
 )
 from handrail.changes.snapshots.tidying import tidy_path
 from handrail.policy.names import is_credential
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 
 REPOSITORY = ".git"
 OTHER = "neither file, link nor folder"

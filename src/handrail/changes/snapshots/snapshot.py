@@ -15,11 +15,11 @@ from handrail.changes.snapshots.comparing import Comparison, SnapshotDifference,
 from handrail.changes.snapshots.git import find_git
 from handrail.changes.snapshots.patience import AFTER_SECONDS, BEFORE_SECONDS, SnapshotDeadline, SnapshotError
 from handrail.changes.snapshots.taking import RootSnapshots, SnapshotTable
-from handrail.protocol.change import Change
-from handrail.protocol.error import StoreError
-from handrail.protocol.plain import escape_surrogates
+from handrail.protocol.changes import Change
+from handrail.protocol.errors import StoreError
+from handrail.protocol.wire import escape_surrogates
 from handrail.store.change_log import FileExtras
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 

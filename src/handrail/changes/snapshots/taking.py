@@ -20,9 +20,9 @@ from handrail.changes.snapshots.patience import (
 )
 from handrail.changes.snapshots.reading import read_content
 from handrail.changes.snapshots.scanning import Scan, describe_uncovered, scan
-from handrail.protocol.reading import get_msgpack_decoder
-from handrail.store.folder import make_private, write_private
-from handrail.workspace.root import Root
+from handrail.protocol.wire import get_msgpack_decoder
+from handrail.store.state_dir import make_private, write_private
+from handrail.workspace.roots import Root
 
 _MAX_PACKS = 200
 """Files of contents, after which everything is begun anew: most of what is in them nobody needs any more."""

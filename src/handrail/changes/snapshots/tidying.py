@@ -10,7 +10,7 @@ import stat
 
 from handrail.changes.snapshots.marks import PathStat, to_path_stat
 from handrail.changes.snapshots.opening import PATH_FLAGS, open_beneath_root
-from handrail.workspace.root import Root
+from handrail.workspace.roots import Root
 
 _NEEDED = {"file": (stat.S_IRUSR, stat.S_IRUSR | stat.S_IWUSR), "folder": (stat.S_IRUSR | stat.S_IXUSR, stat.S_IRWXU)}
 

@@ -8,7 +8,7 @@ from handrail.changes.settling import recover_change_set
 from handrail.changes.snapshots.manifest import Manifest, compare_manifests, read_manifest
 from handrail.changes.snapshots.patience import SnapshotError
 from handrail.changes.snapshots.snapshot import Snapshot, UncoveredPath, list_nested_roots, take_snapshot
-from handrail.protocol.change import Change
+from handrail.protocol.changes import Change
 from handrail.store.change_log import FileExtras
 from handrail.workspace.workspace import Workspace
 

@@ -5,7 +5,7 @@ from handrail.cli.demonstration.sample import RUN_TESTS
 from handrail.cli.exits import OK
 from handrail.cli.main import run as run_words
 from handrail.cli.output import print_note, write_out
-from handrail.protocol.permission import AnswerKind, PermissionRequest
+from handrail.protocol.permissions import AnswerKind, PermissionRequest
 from handrail.rail import Handrail
 from handrail.settings import LoadedSettings
 

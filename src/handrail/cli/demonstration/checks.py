@@ -4,9 +4,9 @@ from typing import Any
 
 from handrail.agent.turn import Turn
 from handrail.cli.demonstration.sample import BROKEN, MENDED
-from handrail.protocol.event import Event, ToolCallEnd, ToolCallError
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.result import ToolResult
+from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.results import ToolResult
 from handrail.rail import Handrail
 
 

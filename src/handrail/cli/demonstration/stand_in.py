@@ -5,8 +5,8 @@ import sys
 
 from handrail.async_rail import AsyncHandrail
 from handrail.cli.running.view import RunView
-from handrail.protocol.batch import Done, Parked
-from handrail.protocol.permission import Answer, PermissionRequest
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.terminal.asking import say_kept
 from handrail.terminal.choices import PromptState, render_choices
 from handrail.terminal.request import render_request, render_title

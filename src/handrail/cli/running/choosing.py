@@ -7,11 +7,11 @@ from contextlib import contextmanager, suppress
 
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.sessions import MAX_SHOWN_IDS, match_sessions, open_state_folder
-from handrail.protocol.error import StoreError
-from handrail.store.archive import list_stored_sessions, open_journal
-from handrail.store.identity import make_id
+from handrail.protocol.errors import StoreError
 from handrail.store.journal import SessionJournal
-from handrail.store.messages import Messages
+from handrail.store.sessions import list_stored_sessions, open_journal
+from handrail.store.state_dir import make_id
+from handrail.store.transcript import Messages
 
 
 def choose_session(options: Namespace, workspace: str) -> str:

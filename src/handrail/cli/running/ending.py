@@ -5,7 +5,7 @@ from handrail.cli.exits import FAILED, INFRASTRUCTURE, INTERRUPTED, LIMIT, OK, W
 from handrail.cli.running.form import Glyphs
 from handrail.cli.running.lines import format_rounded_seconds
 from handrail.cli.running.tally import Tally
-from handrail.protocol.process import ProcessRecord
+from handrail.protocol.records import ProcessRecord
 from handrail.protocol.text import to_one_line, truncate
 
 _EXITS = {"done": OK, "cancelled": INTERRUPTED, "limit": LIMIT, "parked": WAITING, "question": WAITING}

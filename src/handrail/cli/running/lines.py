@@ -3,8 +3,8 @@
 from typing import Any, cast
 
 from handrail.cli.running.form import Glyphs
-from handrail.protocol.event import Display
-from handrail.protocol.result import ToolResult
+from handrail.protocol.events import Display
+from handrail.protocol.results import ToolResult
 from handrail.protocol.text import pad, to_one_line, truncate
 
 _REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})

@@ -8,10 +8,9 @@ from typing import Any
 
 from handrail.async_rail import AsyncHandrail
 from handrail.cli.running.view import RunView
-from handrail.protocol.batch import Done, Parked
-from handrail.protocol.error import UsageError
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.question import Question, Reply
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.errors import UsageError
+from handrail.protocol.permissions import PermissionRequest, Question, Reply
 from handrail.terminal.asking import ask_on_terminal, ask_question_on_terminal, say_answered_elsewhere, say_kept
 from handrail.terminal.source import PromptResult, RequestHooks
 

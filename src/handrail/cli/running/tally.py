@@ -1,6 +1,6 @@
 """What a turn came to, counted from its events."""
 
-from handrail.protocol.event import (
+from handrail.protocol.events import (
     ChangeEvent,
     End,
     Error,
@@ -11,7 +11,7 @@ from handrail.protocol.event import (
     Usage,
     User,
 )
-from handrail.protocol.result import ToolResult
+from handrail.protocol.results import ToolResult
 
 _DENIED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE"})
 

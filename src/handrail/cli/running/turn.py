@@ -21,9 +21,9 @@ from handrail.cli.running.person import TerminalApprover
 from handrail.cli.running.tally import Tally
 from handrail.cli.running.view import RunView
 from handrail.models.model import Model
-from handrail.protocol.event import Event
-from handrail.protocol.message import AssistantMessage, CallPart
-from handrail.protocol.process import ProcessRecord
+from handrail.protocol.events import Event
+from handrail.protocol.messages import AssistantMessage, CallPart
+from handrail.protocol.records import ProcessRecord
 from handrail.settings import LoadedSettings
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from handrail.cli.output import warn, write_out
 from handrail.cli.running.form import Glyphs, SpoofGuard
 from handrail.cli.running.lines import render_call_line, render_display, render_running_line
 from handrail.models.model import CallPiece, StreamPiece
-from handrail.protocol.event import (
+from handrail.protocol.events import (
     Display,
     Event,
     Network,

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from handrail.dialects.events.deepchat import DeepChatEvents
 from handrail.dialects.events.devminds import DevMindsEvents
 from handrail.dialects.events.onething import OneThingEvents
-from handrail.protocol.event import Event
+from handrail.protocol.events import Event
 
 
 class EventAdapter(Protocol):

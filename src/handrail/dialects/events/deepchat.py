@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from handrail.protocol.event import (
+from handrail.protocol.events import (
     ChangeEvent,
     Display,
     End,
@@ -23,9 +23,9 @@ from handrail.protocol.event import (
     User,
     get_event_kind,
 )
-from handrail.protocol.permission import PermissionRequest
-from handrail.protocol.result import ToolResult
-from handrail.protocol.tool import OWN_SERVER
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.results import ToolResult
+from handrail.protocol.tool_spec import OWN_SERVER
 from handrail.protocol.wire import encode
 
 NAMES = {

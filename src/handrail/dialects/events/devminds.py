@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from msgspec import to_builtins
 
-from handrail.protocol.event import (
+from handrail.protocol.events import (
     Display,
     End,
     Error,
@@ -21,7 +21,7 @@ from handrail.protocol.event import (
     User,
     get_event_kind,
 )
-from handrail.protocol.result import ToolResult
+from handrail.protocol.results import ToolResult
 
 _PATHS = ("path", "cwd")
 

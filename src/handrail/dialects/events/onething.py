@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from handrail.protocol.event import (
+from handrail.protocol.events import (
     ChangeEvent,
     Event,
     PermissionEvent,
@@ -16,7 +16,7 @@ from handrail.protocol.event import (
     ToolEvent,
     get_event_kind,
 )
-from handrail.protocol.result import ToolResult
+from handrail.protocol.results import ToolResult
 
 _STATUS = {
     "tool_call.start": "pending",

@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 
 Sign = Literal[" ", "-", "+"]
 _MARK = "\ufeff"

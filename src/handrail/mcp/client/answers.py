@@ -16,8 +16,8 @@ from mcp_types import (
 )
 
 from handrail.mcp.client.secrets import Secrets
-from handrail.protocol.error import ToolError
-from handrail.protocol.result import Attachment
+from handrail.protocol.errors import ToolError
+from handrail.protocol.results import Attachment
 from handrail.protocol.text import truncate
 from handrail.runtime.foreign.checking import find_argument_problems
 from handrail.tools.contract import Output

@@ -6,8 +6,8 @@ from pydantic import ValidationError
 
 from handrail.mcp.client.secrets import Secrets
 from handrail.mcp.client.words import render_short_line
-from handrail.protocol.error import ToolError
-from handrail.settings.project_servers import ConfiguredServer
+from handrail.protocol.errors import ToolError
+from handrail.settings.mcp_json import ConfiguredServer
 
 _MAX_MESSAGE_CHARS = 2_000
 

@@ -28,10 +28,10 @@ from handrail.mcp.client.standing import ServerState
 from handrail.mcp.client.starting import ProgramStart
 from handrail.mcp.client.words import describe_close_reason, describe_failure, is_closed, render_progress_text
 from handrail.mcp.versions import is_modern
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.protocol.version import VERSION
 from handrail.runtime.server_programs import ServerProgram, ServerPrograms, ServerProgramSpec
-from handrail.settings.project_servers import ConfiguredServer
+from handrail.settings.mcp_json import ConfiguredServer
 
 SECONDS_TO_START = 60.0
 _PAUSES = (0.5, 2.0, 8.0)

@@ -5,9 +5,8 @@ from itertools import pairwise
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from handrail.policy.secret_values import is_random_value, is_secret_value
-from handrail.policy.variables import is_secret_name
-from handrail.settings.project_servers import ConfiguredServer
+from handrail.policy.secrets import is_random_value, is_secret_name, is_secret_value
+from handrail.settings.mcp_json import ConfiguredServer
 
 _MIN_SECRET_CHARS = 6
 """Characters: a shorter one is in any text by chance."""

@@ -11,11 +11,11 @@ from handrail.mcp.client.secrets import Secrets
 from handrail.mcp.client.standing import ServerState
 from handrail.mcp.client.words import render_short_line
 from handrail.mcp.client.worker import Worker
-from handrail.protocol.error import StoreError, ToolError
-from handrail.protocol.permission import Permission
+from handrail.protocol.errors import StoreError, ToolError
+from handrail.protocol.permissions import Permission
 from handrail.runtime.server_programs import ServerPrograms
 from handrail.runtime.sources import ForeignTool
-from handrail.settings.project_servers import ConfiguredServer
+from handrail.settings.mcp_json import ConfiguredServer
 from handrail.tools.contract import CommandContext, Output
 
 if TYPE_CHECKING:

@@ -10,14 +10,13 @@ import msgspec
 
 from handrail.mcp.client.source import ServerSource
 from handrail.mcp.client.worker import Worker
-from handrail.protocol.error import ToolError
-from handrail.protocol.permission import Permission
+from handrail.protocol.errors import ToolError, build_install_command
+from handrail.protocol.permissions import Permission
 from handrail.runtime.server_programs import ServerPrograms
 from handrail.runtime.sources import ForeignTool, ToolSource
 from handrail.settings import LoadedSettings, resolve_state_folder
-from handrail.settings.extras import build_install_command
-from handrail.settings.project_servers import ConfiguredServer, resolve_servers
-from handrail.settings.server_names import is_server_name
+from handrail.settings.mcp_json import ConfiguredServer, resolve_servers
+from handrail.settings.mcp_servers import is_server_name
 from handrail.settings.units import parse_seconds
 from handrail.tools.contract import Context, Output
 

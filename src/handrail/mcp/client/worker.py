@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from handrail.settings.servers import MAX_SERVERS
+from handrail.settings.mcp_servers import MAX_SERVERS
 
 Result = TypeVar("Result")
 _JOIN_SECONDS = 10.0

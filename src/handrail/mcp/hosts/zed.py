@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from handrail.mcp.hosts.command import LaunchCommand
 from handrail.mcp.hosts.editing.wanted import ServerEntry
 from handrail.mcp.hosts.host import HostFile, McpHost
-from handrail.protocol.tool import BASE_NAMES
-from handrail.settings.extras import build_install_command
+from handrail.protocol.errors import build_install_command
+from handrail.protocol.tool_spec import BASE_NAMES
 
 _HARMLESS = ("diagnostics", "find_references", "go_to_definition")
 """Of Zed's own: what its language servers say. A profile has no tool that it does not name."""

@@ -24,7 +24,7 @@ from handrail.mcp.permission.forms import build_client_form
 from handrail.mcp.permission.notifying import notify
 from handrail.mcp.permission.rounds import build_input_required
 from handrail.mcp.permission.waiting import POLL_SECONDS, WAIT_SECONDS, AnswerWatch
-from handrail.protocol.result import ToolResult
+from handrail.protocol.results import ToolResult
 
 _WITHDRAW_SECONDS = 0.5
 """Seconds that it may take to take a form back."""

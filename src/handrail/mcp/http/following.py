@@ -9,7 +9,7 @@ from handrail.mcp.http.hand import Found, HeldCall
 from handrail.mcp.http.threads import CallThreads
 from handrail.mcp.news import ServerNotification, build_notification
 from handrail.mcp.stdio.workers import Workers
-from handrail.protocol.event import Event
+from handrail.protocol.events import Event
 from handrail.rail import Handrail
 
 Returned = TypeVar("Returned")

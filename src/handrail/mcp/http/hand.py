@@ -4,7 +4,7 @@ from typing import Any, TypeVar
 
 from handrail.mcp.calling import ClientCalls
 from handrail.mcp.outcomes import Outcome, UnansweredCall
-from handrail.protocol.result import ToolResult
+from handrail.protocol.results import ToolResult
 
 Found = TypeVar("Found", bound="Outcome | dict[str, Any]")
 

@@ -22,7 +22,7 @@ from handrail.mcp.http.guard import (
     is_modern_request,
     send_refusal,
 )
-from handrail.protocol.reading import decode_json
+from handrail.protocol.wire import decode_json
 
 MAX_BODY_BYTES = 16 << 20
 _SENT_WITHIN_SECONDS = 0.5

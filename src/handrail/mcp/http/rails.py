@@ -7,8 +7,8 @@ from handrail.mcp.caller import Caller
 from handrail.mcp.calling import ClientCalls
 from handrail.mcp.http.connections import works_for
 from handrail.mcp.sessions import build_session_name
-from handrail.protocol.error import UsageError
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.errors import UsageError
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.rail import Handrail
 
 MAX_SESSIONS = 16

@@ -11,9 +11,9 @@ from handrail.mcp.outcomes import FormAnswer, UnansweredCall
 from handrail.mcp.permission.question_forms import build_question_form, parse_question_answer
 from handrail.mcp.permission.schema import build_choice_field
 from handrail.mcp.versions import HANDSHAKE
-from handrail.protocol.permission import Answer, AnswerKind, PermissionRequest
-from handrail.protocol.plain import escape_surrogates
+from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
 from handrail.protocol.text import escape_control
+from handrail.protocol.wire import escape_surrogates
 from handrail.terminal.choices import KEYS, list_choices
 from handrail.terminal.request import MAX_DIFF_LINES, render_request, render_title
 

@@ -6,8 +6,8 @@ from typing import Any
 from handrail.mcp.outcomes import FormAnswer
 from handrail.mcp.permission.schema import build_choice_field, build_choices_field
 from handrail.mcp.versions import HANDSHAKE
-from handrail.protocol.error import UsageError
-from handrail.protocol.question import Question, Reply
+from handrail.protocol.errors import UsageError
+from handrail.protocol.permissions import Question, Reply
 from handrail.protocol.text import escape_control, to_one_line
 from handrail.tools.companions.replying import normalize_reply
 

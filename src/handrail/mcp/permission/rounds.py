@@ -18,7 +18,7 @@ from handrail.mcp.permission.answering import apply_form_answer
 from handrail.mcp.permission.forms import build_client_form
 from handrail.mcp.permission.signing import MAX_STATE_CHARS, Signer
 from handrail.mcp.versions import MODERN
-from handrail.protocol.reading import decode_json
+from handrail.protocol.wire import decode_json
 
 STATE_SECONDS = 24 * 3600.0
 """How long a state counts: people may come back the next day. What waits does so without it, too."""

@@ -6,8 +6,7 @@ import hashlib
 import hmac
 import os
 
-from handrail.store.folder import resolve_state_folder
-from handrail.store.secret_key import load_secret_key
+from handrail.store.state_dir import load_secret_key, resolve_state_folder
 
 MAX_STATE_CHARS = 4_096
 """Characters of what is signed and spelled out; a longer one is not ours."""

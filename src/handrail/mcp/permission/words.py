@@ -6,12 +6,12 @@ from typing import Any
 from msgspec.structs import replace
 
 from handrail.mcp.outcomes import UnansweredCall
-from handrail.protocol.error import ErrorInfo
-from handrail.protocol.result import Artifacts, Meta, ToolResult
+from handrail.protocol.errors import ErrorInfo
+from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.protocol.text import format_age, to_one_line, truncate
-from handrail.store.folder import resolve_state_folder
 from handrail.store.inbox import Inbox
-from handrail.store.short_ids import shorten_id as shortest
+from handrail.store.state_dir import resolve_state_folder
+from handrail.store.state_dir import shorten_id as shortest
 from handrail.terminal.request import describe_subject
 
 _AGAIN = "Then make the same call again, with the same arguments: it gives the result, and asks nothing a second time."

@@ -18,8 +18,8 @@ from handrail.mcp.permission.waiting import WAIT_SECONDS, AnswerWatch
 from handrail.mcp.permission.watching import ANSWER_POLLER
 from handrail.mcp.results import build_call_result
 from handrail.mcp.stdio.connection import ClientRequest
-from handrail.protocol.error import HandrailError
-from handrail.protocol.result import ToolResult
+from handrail.protocol.errors import HandrailError
+from handrail.protocol.results import ToolResult
 
 
 def ask_person(

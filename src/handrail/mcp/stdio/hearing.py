@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from handrail.mcp.news import build_notification
 from handrail.mcp.stdio.telling import Notifier
-from handrail.protocol.event import Event
+from handrail.protocol.events import Event
 
 
 def build_listener(telling: Notifier) -> Callable[[Event], None]:

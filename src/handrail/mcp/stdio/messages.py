@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, cast
 import msgspec
 
 from handrail.mcp.errors import INVALID_PARAMS, INVALID_REQUEST, PARSE, ProtocolError
-from handrail.protocol.reading import get_json_decoder
+from handrail.protocol.wire import get_json_decoder
 
 RequestId = str | int
 _MAX_ID_CHARS = 1_000

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from handrail.mcp.stdio.connection import StdioConnection
 from handrail.mcp.stdio.telling import Notifier
-from handrail.protocol.error import HandrailError
+from handrail.protocol.errors import HandrailError
 
 if TYPE_CHECKING:
     from handrail.rail import Handrail

@@ -13,10 +13,10 @@ from handrail.mcp.stdio.connection import ClientRequest
 from handrail.mcp.stdio.listening import ToolListWatcher
 from handrail.mcp.stdio.telling import Notifier
 from handrail.mcp.stdio.workers import Workers
-from handrail.protocol.error import HandrailError
+from handrail.protocol.errors import HandrailError
 
 if TYPE_CHECKING:
-    from handrail.protocol.tool import ToolSpec
+    from handrail.protocol.tool_spec import ToolSpec
     from handrail.rail import Handrail
 
 QUICK = frozenset(("read", "ls", "write", "edit"))

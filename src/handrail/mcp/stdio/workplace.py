@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import ClientCalls
 from handrail.mcp.errors import INTERNAL, ProtocolError
-from handrail.protocol.error import HandrailError
+from handrail.protocol.errors import HandrailError
 
 if TYPE_CHECKING:
     from handrail.rail import Handrail

@@ -1,15 +1,15 @@
-"""Reads the host and port that a program asks for: every host has one spelling here, and everything else is refused.
-
-What two programs read differently is how lists are got around: a NUL that a resolver stops at, a dot at the end, an
-address in octal. So a name is ASCII letters, digits and hyphens between dots, in lower case once it is read, and an
-address is written as the standards write it.
-"""
+"""Hosts, addresses and special ranges."""
 
 import re
-from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import NamedTuple
 
 from handrail.protocol.text import truncate
+
+# § [policy.network.hosts] Reads the host and port that a program asks for: every host has one spelling here, and
+# § everything else is refused.  What two programs read differently is how lists are got around: a NUL that a
+# § resolver stops at, a dot at the end, an address in octal. So a name is ASCII letters, digits and hyphens between
+# § dots, in lower case once it is read, and an address is written as the standards write it.
 
 Address = IPv4Address | IPv6Address
 
@@ -141,3 +141,132 @@ def _version_6(text: str) -> IPv6Address:
     if not text.endswith("]"):
         raise ValueError(f"{render_untrusted(text)} is no address in brackets")
     return parse_plain_ipv6(text[1:-1])
+
+
+# § [policy.network.ranges] Which addresses are out on the internet, and what the others are: by the registries of
+# § special-purpose addresses.  A table of our own, since the one of Python differs from version to version.
+
+_VERSION_4 = tuple(
+    (IPv4Network(block), kind)
+    for block, kind in (
+        ("0.0.0.0/8", "an address of this machine"),
+        ("10.0.0.0/8", "a private address"),
+        ("100.64.0.0/10", "an address between providers and customers"),
+        ("127.0.0.0/8", "an address of this machine"),
+        ("169.254.0.0/16", "an address of the local link"),
+        ("172.16.0.0/12", "a private address"),
+        ("192.0.0.0/24", "a reserved address"),
+        ("192.0.2.0/24", "an address for examples"),
+        ("192.31.196.0/24", "a reserved address"),
+        ("192.52.193.0/24", "a reserved address"),
+        ("192.88.99.0/24", "an address of a relay between IPv4 and IPv6"),
+        ("192.168.0.0/16", "a private address"),
+        ("192.175.48.0/24", "a reserved address"),
+        ("198.18.0.0/15", "an address for measurements"),
+        ("198.51.100.0/24", "an address for examples"),
+        ("203.0.113.0/24", "an address for examples"),
+        ("224.0.0.0/4", "an address of many machines"),
+        ("240.0.0.0/4", "a reserved address"),
+    )
+)
+
+_GLOBAL_6 = IPv6Network("2000::/3")
+_VERSION_6 = tuple(
+    (IPv6Network(block), kind)
+    for block, kind in (
+        ("::/127", "an address of this machine"),
+        ("::/96", "an IPv4 address written as an IPv6 one"),
+        ("::ffff:0:0/96", "an IPv4 address written as an IPv6 one"),
+        ("64:ff9b::/96", "an IPv4 address behind a translator"),
+        ("64:ff9b:1::/48", "an IPv4 address behind a translator"),
+        ("2001::/23", "an address of a tunnel or a protocol"),
+        ("2001:db8::/32", "an address for examples"),
+        ("2002::/16", "an IPv4 address behind a tunnel"),
+        ("2620:4f:8000::/48", "a reserved address"),
+        ("3fff::/20", "an address for examples"),
+        ("fc00::/7", "a private address"),
+        ("fe80::/10", "an address of the local link"),
+        ("fec0::/10", "a private address"),
+        ("ff00::/8", "an address of many machines"),
+    )
+)
+
+
+def describe_address_range(address: Address) -> str | None:
+    """What an address is that is not out on the internet, in words; None where it is."""
+    if isinstance(address, IPv6Address):
+        found = next((kind for block, kind in _VERSION_6 if address in block), None)
+        return found or (None if address in _GLOBAL_6 else "a reserved address")
+    return next((kind for block, kind in _VERSION_4 if address in block), None)
+
+
+# § [policy.network.addresses] The host that a word names: by its scheme, its port, and the forms that git has
+# § besides.
+
+CARRIED = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+"""What goes through a proxy for http, and its port where none is named."""
+_NOT_CARRIED = {
+    "ssh": 22, "git": 9418, "ftp": 21, "ftps": 990, "sftp": 22, "scp": 22, "rsync": 873, "svn": 3690, "telnet": 23,
+}  # fmt: skip
+_HERE = frozenset({"file", "data", "npm", "jsr", "workspace", "link", "portal", "unix"})
+"""Schemes that name no host."""
+_URL = re.compile(
+    r"(?:[\w.\[\],-]+\s*[=@]\s*)?"  # name=URL, name @ URL
+    r"(?:(?:git|hg|bzr|svn|sparse|registry)\+)?([A-Za-z][A-Za-z0-9.-]*)(?:\+(ssh))?://([^/?#\\]*)"
+)
+_AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]*))?")
+_OF_SSH = re.compile(r"(?:[\w.+-]+@)?(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9][A-Za-z0-9.-]*):(?![/\\]{2})")
+"""`git@example.org:shop.git`, as git and scp write it; what has a slash before its colon is a path."""
+
+
+class HostMention(NamedTuple):
+    """What a word says of the network: a host that a yes can open, or why it cannot."""
+
+    host: str = ""
+    """`example.org:443`, in the one spelling that hosts have."""
+    unreachable: str = ""
+    """In words, with what looked like a host: `example.org:22 by ssh, which no proxy carries`."""
+
+
+def parse_url_mention(word: str) -> HostMention | None:
+    """What a word names that is a URL, or says `name=URL`; None where it is none, or is about no other machine."""
+    match = _URL.match(word)
+    if match is None or match[1].lower() in _HERE:
+        return None
+    scheme = (match[2] or match[1]).lower()
+    authority = match[3].rpartition("@")[2]
+    return _carried(authority, CARRIED[scheme]) if scheme in CARRIED else _not_carried(authority, scheme)
+
+
+def parse_bare_mention(word: str, port: int) -> HostMention:
+    """What a word names that is an address with or without its scheme."""
+    return parse_url_mention(word) or _carried(re.split(r"[/?#\\]", word, maxsplit=1)[0].rpartition("@")[2], port)
+
+
+def parse_ssh_mention(word: str) -> HostMention | None:
+    """What a word names in the short form of ssh; None where it is a path."""
+    match = _OF_SSH.match(word)
+    return _not_carried(match[1], "ssh") if match and "://" not in word else None
+
+
+def _carried(authority: str, port: int) -> HostMention:
+    found = parse_host_port(_with_port(authority, port))
+    if isinstance(found, InvalidHost):
+        return HostMention(unreachable=found.reason)
+    if found.address is None and found.labels[-1] == "localhost":
+        return HostMention(
+            unreachable=f"{found.spelled} is the sandbox's own; this machine would be 127.0.0.1:{found.port}"
+        )
+    return HostMention(found.spelled)
+
+
+def _not_carried(authority: str, scheme: str) -> HostMention:
+    """With its port, where one is known for the scheme."""
+    port = _NOT_CARRIED.get(scheme)
+    where = render_untrusted(authority) if port is None else render_untrusted(_with_port(authority, port))
+    return HostMention(unreachable=f"{where} by {render_untrusted(scheme)}, which no proxy carries")
+
+
+def _with_port(authority: str, port: int) -> str:
+    match = _AUTHORITY.fullmatch(authority)
+    return authority if match is None else f"{match[1]}:{match[2] or port}"

@@ -1,24 +1,174 @@
-"""The hosts that a command needs: those that its words name, and those that its programs are known to reach.
-
-A person's yes opens just these to it. So what is not certain is no host: it is told, with the word that it stands in.
-"""
+"""Hosts that a command needs."""
 
 import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from handrail.policy.commands.reader import classify
-from handrail.policy.commands.targets import to_base_name
-from handrail.policy.network.addresses import HostMention, parse_bare_mention, parse_ssh_mention, parse_url_mention
-from handrail.policy.network.git import Remote, find_git_reach
-from handrail.policy.network.hosts import render_untrusted
-from handrail.policy.network.programs import NOT_CARRIED, REACHES, Reach
-from handrail.policy.network.sorting import split_network_options
-from handrail.policy.script import build_simple_command, expand_inner_commands, find_start_folder, parse_steps
-from handrail.policy.shell.script import Unparsed
-from handrail.policy.tables.network_groups import FETCHING
-from handrail.protocol.decision import DisplayedCommand
+from handrail.policy.builtin_denies import to_base_name
+from handrail.policy.network.git_remotes import Remote, find_git_reach
+from handrail.policy.network.hosts import (
+    HostMention,
+    InvalidHost,
+    describe_address_range,
+    parse_bare_mention,
+    parse_host_port,
+    parse_ssh_mention,
+    parse_url_mention,
+    render_untrusted,
+)
+from handrail.policy.parse import build_simple_command, expand_inner_commands, find_start_folder, parse_steps
+from handrail.policy.programs.classes import FETCHING
+from handrail.policy.programs.registry import classify
+from handrail.policy.shell.syntax import Unparsed
+from handrail.protocol.decisions import CommandFact, DisplayedCommand
+
+# § [policy.network.programs] What programs reach that fetch: hosts by default, and the options that name others.
+# § Data, and nothing else.
+
+_PYPI = "pypi.org:443 files.pythonhosted.org:443"
+_UPLOAD = "upload.pypi.org:443"
+_NPM = "registry.npmjs.org:443"
+_CRATES = "index.crates.io:443 static.crates.io:443"
+_CONDA = "conda.anaconda.org:443 repo.anaconda.com:443"
+_GEMS = "rubygems.org:443 index.rubygems.org:443"
+_PUB = "pub.dev:443"
+_GITHUB = "api.github.com:443 github.com:443"
+_PROXIES = "--proxy --http-proxy --https-proxy"
+
+
+class Reach(msgspec.Struct, frozen=True, kw_only=True):
+    """One program, or one sub-command of it. Words are separated by blanks."""
+
+    hosts: str = ""
+    """What it reaches where its words name nothing else."""
+    instead: str = ""
+    """Options whose value names what it reaches in their place; a URL anywhere else is reached besides."""
+    without: str = ""
+    """Options with which it reaches none of them."""
+    proxies: str = ""
+    """Options that name a proxy of its own, which nothing leads to from a sandbox."""
+    beside: str = ""
+    """Options whose value is no address, although it may look like one."""
+    bare: int = 0
+    """The port of an operand without a scheme, where operands are addresses; 0 where they are not."""
+    first: bool = False
+    """Whether only one operand is an address: behind a method in capitals, before all others."""
+
+
+_OF_PIP = Reach(hosts=_PYPI, instead="-i --index-url --pypi-url", without="--no-index", proxies="--proxy")
+_OF_UV = Reach(
+    hosts=_PYPI, instead="-i --index-url --default-index", without="--no-index --offline", beside="--directory"
+)
+_OF_PYTHON = Reach(hosts=_PYPI)
+_UPLOADING = Reach(hosts=_UPLOAD, instead="-r --repository --repository-url --publish-url --index")
+_OF_NPM = Reach(hosts=_NPM, instead="--registry", without="--offline", proxies=_PROXIES)
+_OF_YARN = Reach(hosts="registry.yarnpkg.com:443", instead="--registry", without="--offline", proxies=_PROXIES)
+_OF_CARGO = Reach(hosts=_CRATES, instead="--index", without="--offline --frozen")
+_AT_CRATES = Reach(hosts=f"crates.io:443 {_CRATES}", instead="--index", without="--offline --frozen")
+_OF_CONDA = Reach(hosts=_CONDA, without="--offline")
+_OF_HTTPIE = Reach(
+    bare=80,
+    first=True,
+    proxies="--proxy",
+    beside="-o --output -a --auth -A --auth-type --session --session-read-only --timeout --max-redirects -p --print "
+    "--verify --cert --cert-key --ssl --ciphers --style -s --boundary",
+)
+_OF_CURL = Reach(
+    bare=80,
+    proxies="-x --proxy --preproxy --socks4 --socks4a --socks5 --socks5-hostname",
+    beside="-o -d -H -A -e -u -X -b -c -T -F -m -w -K -E -r -Y -y -z -C -D -P -Q -t -U --output --data --data-raw "
+    "--data-binary --data-ascii --data-urlencode --json --header --user-agent --referer --user --request --cookie "
+    "--cookie-jar --upload-file --form --form-string --max-time --connect-timeout --write-out --config --cert --cacert "
+    "--capath --key --cert-type --key-type --range --retry --retry-delay --retry-max-time --max-redirs --output-dir "
+    "--resolve --connect-to --interface --limit-rate --max-filesize --proto --proto-default --proto-redir --tls-max "
+    "--ciphers --tls13-ciphers --netrc-file --unix-socket --abstract-unix-socket --time-cond --dump-header --trace "
+    "--trace-ascii --stderr --aws-sigv4 --oauth2-bearer --noproxy --proxy-user --proxy-header --parallel-max --rate "
+    "--dns-servers --local-port --keepalive-time --speed-limit --speed-time --url-query --variable --pass "
+    "--create-file-mode --happy-eyeballs-timeout-ms --expect100-timeout --continue-at --quote --pinnedpubkey",
+)
+_OF_WGET = Reach(
+    bare=80,
+    beside="-O -o -a -t -T -w -Q -e -U -P -A -R -D -I -X -l -i -B --output-document --output-file --append-output "
+    "--tries --timeout --wait --header --user --password --http-user --http-password --user-agent --post-data "
+    "--post-file --body-data --body-file --method --directory-prefix --referer --load-cookies --save-cookies "
+    "--execute --base --input-file --level --accept --reject --domains --exclude-domains --quota --limit-rate "
+    "--ca-certificate --certificate --private-key",
+)
+
+REACHES: dict[str, Reach] = {
+    **dict.fromkeys(["pip", "pip3", "pipx"], _OF_PIP),
+    **dict.fromkeys(["uv", "uvx"], _OF_UV),
+    **dict.fromkeys(["poetry", "pipenv", "pdm"], _OF_PYTHON),
+    **dict.fromkeys(["poetry publish", "pdm publish", "uv publish"], _UPLOADING),
+    "uv python": Reach(hosts="github.com:443 release-assets.githubusercontent.com:443", instead="--mirror"),
+    "uv self": Reach(hosts="github.com:443 api.github.com:443 release-assets.githubusercontent.com:443"),
+    **dict.fromkeys(["npm", "npx", "pnpm", "pnpx", "bun", "bunx"], _OF_NPM),
+    "yarn": _OF_YARN,
+    "deno": Reach(hosts=f"jsr.io:443 npm.jsr.io:443 deno.land:443 {_NPM}"),
+    "cargo": _OF_CARGO,
+    **dict.fromkeys([f"cargo {sub}" for sub in ("publish", "search", "login", "yank", "owner")], _AT_CRATES),
+    "go": Reach(hosts="proxy.golang.org:443 sum.golang.org:443"),
+    "gem": Reach(hosts=_GEMS, instead="-s --source --host", proxies="-p --http-proxy"),
+    "bundle": Reach(hosts=_GEMS, without="--local"),
+    "composer": Reach(hosts="repo.packagist.org:443 packagist.org:443 api.github.com:443 codeload.github.com:443"),
+    "dotnet": Reach(hosts="api.nuget.org:443", instead="-s --source"),
+    "mix": Reach(hosts="repo.hex.pm:443 hex.pm:443 builds.hex.pm:443"),
+    "mvn": Reach(hosts="repo.maven.apache.org:443", without="-o --offline"),
+    **dict.fromkeys(["conda", "mamba"], _OF_CONDA),
+    **dict.fromkeys(["flutter", "dart"], Reach(hosts=_PUB, without="--offline")),
+    **dict.fromkeys(["gh", "hub"], Reach(hosts=_GITHUB)),
+    "glab": Reach(hosts="gitlab.com:443"),
+    "curl": _OF_CURL,
+    **dict.fromkeys(["wget", "wget2"], _OF_WGET),
+    **dict.fromkeys(["http", "httpie", "xh"], _OF_HTTPIE),
+    "https": msgspec.structs.replace(_OF_HTTPIE, bare=443),
+}
+"""By name, or by name and sub-command, which goes before."""
+
+_SPEAKING_OTHERWISE = """
+    ssh scp sftp ssh-copy-id mosh ftp lftp tftp nc ncat netcat telnet socat openssl dig nslookup host drill whois ping
+    ping6 traceroute tracepath mtr nmap rsync mail mailx sendmail mutt irssi svn bzr docker podman nerdctl
+    docker-compose vagrant ansible ansible-playbook cloudflared ngrok tailscale
+"""
+NOT_CARRIED = frozenset(_SPEAKING_OTHERWISE.split())
+"""Programs that speak no http, or to a service of this machine: no yes lets them through."""
+
+
+# § [policy.network.sorting] Sorts the words of a program that fetches into options and operands, leniently: nothing
+# § is proven by it.
+
+
+def split_network_options(reach: Reach, words: tuple[str, ...]) -> tuple[list[tuple[str, str]], list[str]]:
+    """The options with their values, and the operands, read leniently: what is not known has no value."""
+    valued = {*reach.instead.split(), *reach.proxies.split(), *reach.beside.split()}
+    options: list[tuple[str, str]] = []
+    operands: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word == "--":
+            operands += rest
+        elif word.startswith("--"):
+            name, equals, value = word.partition("=")
+            options.append((name, value if equals or name not in valued else next(rest, "")))
+        elif word.startswith("-") and len(word) > 1:
+            options.append(_short_option(word, valued, rest))
+        else:
+            operands.append(word)
+    return options, operands
+
+
+def _short_option(word: str, valued: set[str], rest: Iterator[str]) -> tuple[str, str]:
+    """`-i URL`, `-iURL`, `-sSo file`: the first letter that takes a value ends a bundle."""
+    for place, letter in enumerate(word[1:], 1):
+        if f"-{letter}" in valued:
+            return f"-{letter}", word[place + 1 :] or next(rest, "")
+    return word, ""
+
+
+# § [policy.network.needs] The hosts that a command needs: those that its words name, and those that its programs
+# § are known to reach.  A person's yes opens just these to it. So what is not certain is no host: it is told, with
+# § the word that it stands in.
 
 Words = tuple[str, ...]
 
@@ -152,3 +302,37 @@ def _of_operands(reach: Reach, operands: list[str], *, literal: bool) -> Iterato
 
 def _one(named: HostMention | None) -> tuple[HostMention, ...]:
     return () if named is None else (named,)
+
+
+# § [policy.network.told] What a person is told of the network that a command asks for.
+
+MIN_NETWORK_TIER = 2
+"""The tier of the sandbox from which on single hosts can be opened."""
+
+
+_MAX_NAMED_HOSTS = 8
+
+
+def describe_network_access(fact: CommandFact) -> str:
+    """What a yes to a command that reaches other machines opens to it, and what not."""
+    unopened = f"; not opened: {'; '.join(fact.unopened)}" if fact.unopened else ""
+    if fact.tier == 0:
+        return f"the network asks, and without a sandbox it is open as a whole{_named(fact)}"
+    if not fact.hosts:
+        return f"it names no host that can be opened, so a yes opens none{unopened}"
+    if fact.tier < MIN_NETWORK_TIER:
+        return f"it has no network here, which takes a sandbox of tier {MIN_NETWORK_TIER}{_named(fact)}"
+    return f"the network asks{_named(fact)}{unopened}"
+
+
+def render_host(host: str) -> str:
+    """A host as a person reads it: of an address that is not out on the internet, with what it is."""
+    target = parse_host_port(host)
+    kind = None if isinstance(target, InvalidHost) or target.address is None else describe_address_range(target.address)
+    return f"{host} ({kind})" if kind else host
+
+
+def _named(fact: CommandFact) -> str:
+    """The first of them: every part of a command that asks says so, and the request has them all."""
+    more = f" and {len(fact.hosts) - _MAX_NAMED_HOSTS} more" if len(fact.hosts) > _MAX_NAMED_HOSTS else ""
+    return f": {', '.join(map(render_host, fact.hosts[:_MAX_NAMED_HOSTS]))}{more}" if fact.hosts else ""

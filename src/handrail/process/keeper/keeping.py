@@ -3,7 +3,7 @@
 import os
 import time
 
-from handrail.kernel.signals import SignalQueue
+from handrail.kernel.process import SignalQueue
 from handrail.process.keeper.events import READ, EventPoller
 from handrail.process.keeper.files import ASKED, RECORD
 from handrail.process.keeper.input import InputQueue

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-from handrail.policy.network.listed import Allowlist
+from handrail.policy.network.allowlist import Allowlist
 from handrail.process.keeper.files import ATTEMPTS
 from handrail.sandbox.proxy.attempt import Attempt
 from handrail.sandbox.proxy.proxy import Proxy

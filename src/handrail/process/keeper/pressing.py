@@ -5,7 +5,7 @@ the command with it that may have meant to handle it. So the signal is sent here
 unless the command has made a group of its own, as shells do that people type into.
 """
 
-from handrail.kernel.signals import INTERRUPT, QUIT, STOP_KEY
+from handrail.kernel.process import INTERRUPT, QUIT, STOP_KEY
 from handrail.process.keeper.signalling import list_live_descendants, signal_process
 from handrail.process.keeper.terminal import Terminal
 

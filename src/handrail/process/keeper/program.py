@@ -7,9 +7,9 @@ import select
 import signal
 import time
 
-from handrail.kernel.process_table import find_process, read_entry
-from handrail.kernel.signals import TERMINATE, SignalQueue, forget_inherited
-from handrail.process.control_group import ControlGroup
+from handrail.kernel.cgroup import ControlGroup, find_parent_group
+from handrail.kernel.process import TERMINATE, SignalQueue, forget_inherited
+from handrail.kernel.procfs import find_process, read_entry
 from handrail.process.keeper.files import BOOT, Json, remove, write_crash, write_end, write_record
 from handrail.process.keeper.keeping import KeeperLoop, take_printed
 from handrail.process.keeper.plan import KeeperPlan
@@ -19,7 +19,6 @@ from handrail.process.keeper.terminal import Terminal
 from handrail.process.keeper.writing_log import LogWriter
 from handrail.process.tree import ProcessTree
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.probing.control_groups import find_parent_group
 
 _SANDBOX_START_SECONDS = 20.0
 """Seconds for the sandbox to be made, on a machine that has much else to do."""

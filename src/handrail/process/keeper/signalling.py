@@ -2,8 +2,8 @@
 
 import os
 
-from handrail.kernel.process_table import ProcessStat, find_process, list_descendants
-from handrail.kernel.signals import send
+from handrail.kernel.process import send
+from handrail.kernel.procfs import ProcessStat, find_process, list_descendants
 
 
 def list_live_descendants(program: int, namespace: int | None) -> list[ProcessStat]:

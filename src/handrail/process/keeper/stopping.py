@@ -2,8 +2,8 @@
 
 import time
 
-from handrail.kernel.process_table import ProcessStat
-from handrail.kernel.signals import CONTINUE, STOP, TERMINATE
+from handrail.kernel.process import CONTINUE, STOP, TERMINATE
+from handrail.kernel.procfs import ProcessStat
 from handrail.process.keeper.signalling import list_live_descendants, signal_process
 
 GRACE_SECONDS = 3.0

@@ -6,9 +6,9 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from handrail.process.keeper.files import BOOT, END, RECORD
-from handrail.protocol.process import ProcessState
-from handrail.protocol.reading import decode_json
-from handrail.store.locked_folder import is_locked
+from handrail.protocol.records import ProcessState
+from handrail.protocol.wire import decode_json
+from handrail.store.state_dir import is_locked
 
 _Kind = TypeVar("_Kind")
 

@@ -5,9 +5,9 @@ import os
 
 import msgspec
 
-from handrail.protocol.process import ProcessRecord
-from handrail.protocol.reading import decode_json
-from handrail.protocol.result import SandboxUsed
+from handrail.protocol.records import ProcessRecord
+from handrail.protocol.results import SandboxUsed
+from handrail.protocol.wire import decode_json
 from handrail.sandbox.layer.owner import reclaim
 
 NOTE = "layer"

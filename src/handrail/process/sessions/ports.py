@@ -4,7 +4,7 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 
-from handrail.kernel.process_table import ProcessStat, find_process, list_descendants, read_entry
+from handrail.kernel.procfs import ProcessStat, find_process, list_descendants, read_entry
 from handrail.process.sessions.known import KeeperRecord, ProcessIdentity
 from handrail.sandbox.proxy.inside import PORT
 

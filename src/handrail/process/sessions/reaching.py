@@ -12,11 +12,11 @@ import socket
 import threading
 from typing import NoReturn, Self
 
-from handrail.kernel.namespaces import enter_network
+from handrail.kernel.process import enter_network
 from handrail.process.sessions.known import KeeperRecord, read_record
 from handrail.process.sessions.ports import has_own_network, is_alive
 from handrail.process.sessions.session import ProcessSession
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.proxy.inside import PORT
 
 _CONNECT_SECONDS = 10.0

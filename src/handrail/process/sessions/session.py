@@ -18,8 +18,8 @@ from handrail.process.sessions.log import ProcessLog
 from handrail.process.sessions.network import read_attempts
 from handrail.process.sessions.ports import list_listening_ports
 from handrail.process.sessions.stopping import force_stop
-from handrail.protocol.error import ToolError
-from handrail.protocol.process import ProcessRecord
+from handrail.protocol.errors import ToolError
+from handrail.protocol.records import ProcessRecord
 from handrail.sandbox.proxy.attempt import Attempt
 
 _ANSWER_SECONDS = 15.0

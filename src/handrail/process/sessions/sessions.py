@@ -10,8 +10,8 @@ from handrail.process.sessions.known import read_record
 from handrail.process.sessions.network import ProxyPlan
 from handrail.process.sessions.session import ProcessSession
 from handrail.process.sessions.starting import USUAL_SIZES, KeeperOptions, LogSizes, remove_abandoned, start_keeper
-from handrail.protocol.error import ToolError
-from handrail.protocol.process import ProcessRecord
+from handrail.protocol.errors import ToolError
+from handrail.protocol.records import ProcessRecord
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import ResourceLimits
 from handrail.sandbox.proxy.place import list_socket_folders

@@ -13,13 +13,13 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from handrail.kernel.descriptors import move_above_standard, open_pipe_above_standard
+from handrail.kernel.files import move_above_standard, open_pipe_above_standard
 from handrail.process.keeper.files import Json
 from handrail.process.keeper.plan import KeeperPlan
 from handrail.process.sessions.known import has_keeper
 from handrail.process.sessions.network import ProxyPlan
 from handrail.process.starting import build_start_error
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import ResourceLimits
 

@@ -3,9 +3,8 @@
 import re
 from typing import Any, cast
 
-from handrail.protocol.plain import sanitize_json
-from handrail.protocol.wire import encode
-from handrail.protocol.wording import render_value
+from handrail.protocol.arguments import render_value
+from handrail.protocol.wire import encode, sanitize_json
 from handrail.runtime.foreign.references import resolve_reference
 from handrail.runtime.sources import ForeignTool
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.protocol.error import ToolError
-from handrail.protocol.tool import ForeignArguments, ToolSpec
-from handrail.protocol.wording import clip_text
+from handrail.protocol.arguments import clip_text
+from handrail.protocol.errors import ToolError
+from handrail.protocol.tool_spec import ForeignArguments, ToolSpec
 from handrail.runtime.foreign.outcome import sanitize_error, sanitize_output
 from handrail.runtime.sources import ToolSource
 from handrail.tools.contract import CommandContext, Output

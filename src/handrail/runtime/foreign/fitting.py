@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import encode
 
 MAX_OFFERED_TOOLS = 100

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, cast
 
-from handrail.protocol.arguments import Problem
-from handrail.protocol.wording import clip_text, render_value
+from handrail.protocol.arguments import Problem, clip_text, render_value
 from handrail.runtime.foreign.values import (
     NOUNS,
     build_problem,

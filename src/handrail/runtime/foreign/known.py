@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from handrail.protocol.wire import encode
 from handrail.runtime.foreign.describing import compute_fingerprint, list_changed_parts, render_difference
-from handrail.store.known_tools import KnownTool, KnownTools
+from handrail.store.grants import KnownTool, KnownTools
 
 _MAX_KEPT_BYTES = 8_000_000
 """Bytes of all tools of one server. None is ever dropped for others: it could come back as another one then."""

@@ -6,12 +6,11 @@ from typing import Any
 from msgspec.structs import replace
 
 from handrail.process.cleaning import clean_output
-from handrail.protocol.error import CODES, ToolError
-from handrail.protocol.plain import escape_surrogates, sanitize_json
-from handrail.protocol.result import Attachment
-from handrail.protocol.tool import ToolSpec
-from handrail.protocol.wire import encode
-from handrail.protocol.wording import clip_text
+from handrail.protocol.arguments import clip_text
+from handrail.protocol.errors import CODES, ToolError
+from handrail.protocol.results import Attachment
+from handrail.protocol.tool_spec import ToolSpec
+from handrail.protocol.wire import encode, escape_surrogates, sanitize_json
 from handrail.runtime.foreign.pictures import detect_image_type
 from handrail.tools.contract import Output
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from handrail.policy.configuration import TrustedServer
-from handrail.policy.judging.foreign import is_read_only_tool
-from handrail.policy.rules.foreign_names import MCP_PREFIX, is_mcp_tool_excluded
-from handrail.protocol.decision import ForeignFact
-from handrail.protocol.tool import ToolSpec
-from handrail.protocol.wording import clip_text, render_value
+from handrail.policy.config import TrustedServer
+from handrail.policy.decide import is_read_only_tool
+from handrail.policy.rules.rulebook import MCP_PREFIX, is_mcp_tool_excluded
+from handrail.protocol.arguments import clip_text, render_value
+from handrail.protocol.decisions import ForeignFact
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.runtime.foreign.accepting import MAX_LISTED_TOOLS, find_tool_problem
 from handrail.runtime.foreign.describing import compute_fingerprint, to_description
 from handrail.runtime.foreign.fitting import MAX_OFFERED_TOOLS, MAX_SPEC_CHARACTERS, select_fitting

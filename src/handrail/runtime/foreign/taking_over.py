@@ -4,10 +4,10 @@ import threading
 import time
 from contextlib import suppress
 
-from handrail.protocol.error import UsageError
-from handrail.protocol.permission import PERMISSIONS
-from handrail.protocol.tool import OWN_SERVER
-from handrail.protocol.wording import render_value
+from handrail.protocol.arguments import render_value
+from handrail.protocol.errors import UsageError
+from handrail.protocol.permissions import PERMISSIONS
+from handrail.protocol.tool_spec import OWN_SERVER
 from handrail.runtime.sources import ToolSource
 
 _METHODS = ("listed", "call", "problems", "close")

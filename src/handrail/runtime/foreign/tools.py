@@ -5,11 +5,11 @@ from typing import Literal
 
 import msgspec
 
-from handrail.protocol.decision import ForeignFact
-from handrail.protocol.permission import Permission, Preview
-from handrail.protocol.tool import Foreign, ForeignArguments, ForeignData, ToolSpec
+from handrail.protocol.arguments import clip_text
+from handrail.protocol.decisions import ForeignFact
+from handrail.protocol.permissions import Permission, Preview
+from handrail.protocol.tool_spec import Foreign, ForeignArguments, ForeignData, ToolSpec
 from handrail.protocol.wire import encode
-from handrail.protocol.wording import clip_text
 from handrail.runtime.foreign.calling import call_foreign_tool
 from handrail.runtime.foreign.checking import find_argument_problems
 from handrail.runtime.foreign.describing import compute_fingerprint, to_description

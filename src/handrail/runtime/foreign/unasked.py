@@ -1,7 +1,7 @@
 """Tools of other servers where none is asked: for who explains what policy says, or judges calls of before."""
 
-from handrail.protocol.decision import ForeignFact
-from handrail.protocol.tool import ToolSpec
+from handrail.protocol.decisions import ForeignFact
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.runtime.foreign.naming import split_tool_name
 from handrail.runtime.foreign.tools import build_foreign_spec
 from handrail.runtime.sources import ForeignTool

@@ -3,7 +3,7 @@
 import re
 from typing import Any, cast
 
-from handrail.policy.spelling import remove_invisible
+from handrail.policy.names import remove_invisible
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _EXACT = frozenset({"enum", "const", "default", "examples", "pattern"})

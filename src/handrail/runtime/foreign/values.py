@@ -4,8 +4,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any, cast
 
-from handrail.protocol.arguments import Problem
-from handrail.protocol.wording import render_value
+from handrail.protocol.arguments import Problem, render_value
 
 NOUNS = {
     "string": "a string",

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from handrail.kernel.seccomp import Outcome, build_filter_program
-from handrail.kernel.syscalls import Machine, UnknownMachineError, detect_machine
-from handrail.protocol.error import ToolError
+from handrail.kernel.syscall_numbers import Machine, UnknownMachineError, detect_machine
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.confinement import CommandOrigin
 from handrail.sandbox.filters import refused_calls, tested_calls
 from handrail.sandbox.filters.refused_calls import RefusedCalls

@@ -14,7 +14,7 @@ from handrail.sandbox.layer.clock import wait_for_fresh_ctime
 from handrail.sandbox.layer.removal import remove_folder
 from handrail.sandbox.layer.sweeper import Removal, remove_later
 from handrail.sandbox.view.mounts import is_within
-from handrail.store.locked_folder import lock_folder
+from handrail.store.state_dir import lock_folder
 
 TABLE = "table"
 """The file that says what is to be mounted."""

@@ -3,7 +3,7 @@
 import os
 from typing import NamedTuple
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.layer.layer import TABLE, Overlay
 
 NOT_MOUNTED = "handrail: the overlay is not mounted"

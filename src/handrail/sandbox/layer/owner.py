@@ -7,7 +7,7 @@ import os
 
 import msgspec
 
-from handrail.protocol.reading import decode_msgpack
+from handrail.protocol.wire import decode_msgpack
 from handrail.sandbox.layer.layer import Overlay, OverlayMount
 
 _OWNER = "owner"

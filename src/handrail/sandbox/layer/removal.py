@@ -3,7 +3,7 @@
 import contextlib
 import os
 
-from handrail.store.locked_folder import lock_folder
+from handrail.store.state_dir import lock_folder
 
 _MAX_LEVELS = 10
 """Folders below one another whose path is sure to be one that the system opens, and does not grow the stack."""

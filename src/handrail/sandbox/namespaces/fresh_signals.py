@@ -30,7 +30,7 @@ def main() -> None:
     package = type(sys)("handrail")  # without what `import handrail` brings along
     package.__path__ = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))]
     sys.modules["handrail"] = package
-    from handrail.kernel.signals import forget_inherited  # noqa: PLC0415  it can be found only now
+    from handrail.kernel.process import forget_inherited  # noqa: PLC0415  it can be found only now
 
     forget_inherited()
     os.execv(sys.argv[1], sys.argv[1:])  # noqa: S606  what is run was decided by policy, and is confined

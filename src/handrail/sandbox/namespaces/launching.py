@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from handrail.kernel.descriptors import move_above_standard, open_pipe_above_standard
+from handrail.kernel.files import move_above_standard, open_pipe_above_standard
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.layer.layer import Overlay
 from handrail.sandbox.layer.mounting import require_programs, wrap_in_overlay

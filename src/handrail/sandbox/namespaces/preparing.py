@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.bash import find_bash
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.filters.filter import require_filter

@@ -1,7 +1,7 @@
 """What the kernel offers besides: facts for who wants to know why a tier is as it is."""
 
 from handrail.kernel import landlock
-from handrail.sandbox.probing.control_groups import find_parent_group
+from handrail.kernel.cgroup import find_parent_group
 
 
 def list_kernel_facts() -> tuple[str, ...]:

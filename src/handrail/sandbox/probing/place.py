@@ -4,7 +4,7 @@ import os
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
-from handrail.store.locked_folder import make_temporary_folder
+from handrail.store.state_dir import make_temporary_folder
 
 
 @contextmanager

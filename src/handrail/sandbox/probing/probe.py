@@ -9,13 +9,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import ResourceLimits
 from handrail.sandbox.namespaces.guard import count_file_kilobytes
-from handrail.store.locked_folder import make_temporary_folder
+from handrail.store.state_dir import make_temporary_folder
 
 Start = Callable[[SandboxProfile, SandboxHost, str], Launch]
 

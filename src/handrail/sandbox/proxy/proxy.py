@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Self
 
-from handrail.policy.network.listed import Allowlist
+from handrail.policy.network.allowlist import Allowlist
 from handrail.sandbox.proxy.attempt import Attempt
 from handrail.sandbox.proxy.handing_over import confirm_handover, receive_first_message
 from handrail.sandbox.proxy.lookup import Lookup, Resolve, resolve_addresses

@@ -4,8 +4,8 @@ import socket
 from ipaddress import IPv6Address
 from typing import NamedTuple
 
+from handrail.policy.network.allowlist import Allowlist
 from handrail.policy.network.hosts import Address, HostPort, render_untrusted
-from handrail.policy.network.listed import Allowlist
 from handrail.sandbox.proxy.answers import NOT_REACHED, REFUSED, TOO_SLOW
 from handrail.sandbox.proxy.lookup import Lookup
 from handrail.sandbox.proxy.own import is_own

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 import msgspec
 
-from handrail.kernel.descriptors import move_above_standard
+from handrail.kernel.files import move_above_standard
 from handrail.kernel.landlock import Ruleset, build_file_rights, read_abi_version
-from handrail.kernel.prctl import CAP_DAC_OVERRIDE, CAP_FOWNER
-from handrail.protocol.error import ToolError
+from handrail.kernel.process import CAP_DAC_OVERRIDE, CAP_FOWNER
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.filters.filter import require_filter
 from handrail.sandbox.supervision.rules import READING, WRITING, LandlockRule, add_rules, list_landlock_rules

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from handrail.kernel.descriptors import move_above_standard, open_pipe_above_standard
-from handrail.protocol.error import ToolError
+from handrail.kernel.files import move_above_standard, open_pipe_above_standard
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.bash import find_bash
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.host import SandboxHost

@@ -26,7 +26,7 @@ from handrail.kernel.landlock import (
     WRITE_FILE,
     Ruleset,
 )
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.confinement import SandboxProfile
 
 READING = READ_FILE | READ_DIR | EXECUTE

@@ -3,8 +3,8 @@
 import os
 import select
 
-from handrail.kernel.process_table import ProcessStat, find_process, list_descendants
-from handrail.kernel.signals import KILL, STOP, SignalQueue, send
+from handrail.kernel.process import KILL, STOP, SignalQueue, send
+from handrail.kernel.procfs import ProcessStat, find_process, list_descendants
 
 _MAX_ROUNDS = 16
 _MIN_WAIT_MS, _MAX_WAIT_MS = 10, 1_000  # milliseconds

@@ -4,8 +4,7 @@ import os
 import select
 import sys
 
-from handrail.kernel.prctl import adopt_orphans
-from handrail.kernel.signals import CHILD, HANGUP, INTERRUPT, TERMINATE, SignalQueue
+from handrail.kernel.process import CHILD, HANGUP, INTERRUPT, TERMINATE, SignalQueue, adopt_orphans
 from handrail.sandbox.supervisor.ending import end_all, reap
 from handrail.sandbox.supervisor.plan import SupervisorPlan
 from handrail.sandbox.supervisor.private import PrivateFolder

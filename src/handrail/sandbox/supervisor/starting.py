@@ -4,9 +4,15 @@ import os
 import resource
 
 from handrail.kernel.landlock import restrict_self
-from handrail.kernel.prctl import die_with_parent, filter_system_calls, keep_capabilities, refuse_new_privileges
-from handrail.kernel.process_table import list_processes
-from handrail.kernel.signals import KILL, forget_inherited
+from handrail.kernel.process import (
+    KILL,
+    die_with_parent,
+    filter_system_calls,
+    forget_inherited,
+    keep_capabilities,
+    refuse_new_privileges,
+)
+from handrail.kernel.procfs import list_processes
 from handrail.sandbox.supervisor.plan import LandlockFence, SupervisorPlan
 
 _MAX_REASON_BYTES = 65_536

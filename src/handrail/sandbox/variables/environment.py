@@ -8,8 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from handrail.policy.secret_values import is_random_value, is_secret_value
-from handrail.policy.variables import find_withheld_reason
+from handrail.policy.secrets import find_withheld_reason, is_random_value, is_secret_value
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.variables.git import build_git_variables

@@ -1,7 +1,7 @@
 """What keeps git from starting programs that a repository's own settings name, for commands that only look.
 
-External diffs and text converters are disabled by options (`policy/tables/git_history.py`), filters by their names
-(`workspace/tracked.py`). git hands these variables on to the git that it starts in a submodule.
+External diffs and text converters are disabled by options (`policy/programs/git_history.py`), filters by their names
+(`workspace/facts.py`). git hands these variables on to the git that it starts in a submodule.
 """
 
 from collections.abc import Iterable

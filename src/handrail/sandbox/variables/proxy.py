@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from handrail.policy.network.listed import Allowlist
+from handrail.policy.network.allowlist import Allowlist
 from handrail.sandbox.proxy.inside import ADDRESS
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.view.mounts import is_within
-from handrail.settings.location import is_located_in
-from handrail.workspace.root import find_descriptor_path
+from handrail.settings.paths import is_located_in
+from handrail.workspace.roots import find_descriptor_path
 
 Shown = Callable[[str], bool]
 """Whether the command will see an absolute path."""

@@ -2,7 +2,7 @@
 
 import os
 
-from handrail.policy.network.git_config import parse_git_config
+from handrail.policy.network.git_remotes import parse_git_config
 from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.view.mounts import Mount
 

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Iterator
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
 from handrail.sandbox.view.finding import build_empty_mount, find_mounts
 from handrail.sandbox.view.mounts import Mount, is_shown
 

@@ -13,7 +13,7 @@ from handrail.sandbox.view.listeners import list_listener_mounts
 from handrail.sandbox.view.mounts import Mount, is_shown, is_within, list_pins, order_mounts
 from handrail.sandbox.view.system import list_secret_mounts, list_system_mounts
 from handrail.sandbox.view.toolchains import list_shown_mounts, list_toolchain_mounts
-from handrail.workspace.search.binary import find_ripgrep
+from handrail.workspace.search.ripgrep import find_ripgrep
 
 _SECONDS_TO_KEEP = 5.0
 """How long a toolchain that somebody installs meanwhile stays unseen."""

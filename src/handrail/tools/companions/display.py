@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from handrail.protocol.event import Display, Level
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.events import Display, Level
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Tool
 

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from handrail.protocol.memory import Memory
-from handrail.protocol.permission import Preview
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.permissions import Preview
+from handrail.protocol.records import Memory
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.store.memories import Memories
 from handrail.tools.contract import Context, MemoryUse, Output, Tool, Touches

@@ -4,9 +4,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from handrail.protocol.error import ToolError
-from handrail.protocol.question import Question
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.errors import ToolError
+from handrail.protocol.permissions import Question
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Tool
 

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from handrail.edit.diff import build_unified_diff
-from handrail.protocol.error import ToolError
-from handrail.protocol.memory import Memory
-from handrail.protocol.permission import Preview
+from handrail.protocol.errors import ToolError
+from handrail.protocol.permissions import Preview
+from handrail.protocol.records import Memory
 from handrail.store.memories import Memories
 from handrail.tools.companions.memory import MemoryArguments, MemoryData
 from handrail.tools.contract import Output

@@ -1,9 +1,9 @@
 """What a reply to a question may be, and what the model is told of it."""
 
-from handrail.protocol.error import ToolError, UsageError
-from handrail.protocol.plain import escape_surrogates
-from handrail.protocol.question import Question, Reply
-from handrail.protocol.wording import render_value
+from handrail.protocol.arguments import render_value
+from handrail.protocol.errors import ToolError, UsageError
+from handrail.protocol.permissions import Question, Reply
+from handrail.protocol.wire import escape_surrogates
 from handrail.tools.companions.question import QuestionData
 from handrail.tools.contract import Output
 

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 from msgspec import Meta
 
-from handrail.protocol.skill import SkillEntry
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.records import SkillEntry
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Tool, Touches
 

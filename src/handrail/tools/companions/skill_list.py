@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from handrail.protocol.skill import SkillEntry
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.records import SkillEntry
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Tool
 

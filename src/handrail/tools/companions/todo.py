@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from handrail.protocol.todo import TodoItem
-from handrail.protocol.tool import Arguments, ToolSpec
+from handrail.protocol.records import TodoItem
+from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, Tool
 

@@ -1,12 +1,87 @@
-"""What a search engine is: something that names candidates. They are verified, ordered and counted by others."""
+"""What every search engine offers, and the limits of a search."""
 
-from collections.abc import Callable, Iterator
-from typing import Literal, Protocol
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
-from handrail.workspace.other_names import FileId
-from handrail.workspace.search.run import LINE_BYTES, MAX_HITS
+from handrail.workspace.facts import FileId
+
+# § [workspace.search.run] One run of an engine, and when it has gone far enough.
+
+Item = TypeVar("Item")
+End = Literal["complete", "enough", "time", "slow", "size"]
+"""Why a run ended: it was through, had more than was asked for, took too long, or could not be in time."""
+
+MAX_HITS = 100_000
+"""Hits that are counted."""
+MAX_SECONDS = 1.0
+MAX_RESULT_BYTES = 64 * 1024 * 1024
+"""Of lines that are held."""
+LINE_BYTES = 200
+"""What a line that is held takes besides its text."""
+
+
+class Run(Generic[Item]):
+    """Takes in candidates until there are too many of them, or too little time."""
+
+    def __init__(
+        self,
+        weigh: Callable[[Item], tuple[int, int]],
+        *,
+        most: int,
+        seconds: float,
+        cancelled: Callable[[], bool],
+        judge: Callable[[float, int], bool] = lambda _seconds, _count: False,
+    ) -> None:
+        self.items: list[Item] = []
+        self.count = 0
+        self.end: End = "complete"
+        self._weigh = weigh
+        self._most = most
+        self._seconds = seconds
+        self._cancelled = cancelled
+        self._judge = judge
+        self._bytes = 0
+        self._began = time.monotonic()
+
+    def stop(self) -> bool:
+        """Whether it is time to end; engines ask."""
+        passed = time.monotonic() - self._began
+        if self._judge(passed, self.count):
+            self.end = "slow"
+        elif passed > self._seconds or self._cancelled():
+            self.end = "time"
+        return self.end != "complete"
+
+    def take(self, candidates: Iterator[Item]) -> None:
+        """Runs until one of the ends."""
+        try:
+            for item in candidates:
+                self._add(item)
+                if self.end != "complete":
+                    return
+        finally:
+            close = getattr(candidates, "close", None)
+            if close is not None:
+                close()
+
+    def _add(self, item: Item) -> None:
+        count, size = self._weigh(item)
+        self.items.append(item)
+        self.count += count
+        self._bytes += size
+        if self._judge(time.monotonic() - self._began, self.count):
+            self.end = "slow"
+        elif self.count > self._most:
+            self.end = "enough"
+        elif self._bytes > MAX_RESULT_BYTES:
+            self.end = "size"
+
+
+# § [workspace.search.engine] What a search engine is: something that names candidates. They are verified, ordered
+# § and counted by others.
 
 EngineName = Literal["ripgrep", "python"]
 Without = Literal["not installed", "switched off"]
@@ -125,3 +200,30 @@ class Engine(Protocol):
 def to_sort_key(path: bytes) -> bytes:
     """The key that sorts paths as a walk does that takes the names of each folder in the order of their bytes."""
     return path.replace(b"/", b"\0")
+
+
+# § [workspace.search.clip] Lines as they are kept and shown: of a long one, the part around its first match.
+
+MAX_SHOWN_BYTES = 500
+"""About so many characters of a line are shown."""
+_LEAD_BYTES = 100
+"""Of them so many before the first match."""
+
+
+def clip(number: int, offset: int, data: bytes, spans: Sequence[tuple[int, int]]) -> HitLine:
+    """The line, or its part around the first match. Bytes are cut, never a character of UTF-8 in two."""
+    if len(data) <= MAX_SHOWN_BYTES:
+        return HitLine(number, offset, data, tuple(spans))
+    first = spans[0][0] if spans else 0
+    start = _between_characters(data, max(0, min(first - _LEAD_BYTES, len(data) - MAX_SHOWN_BYTES)))
+    end = _between_characters(data, min(len(data), start + MAX_SHOWN_BYTES))
+    inside = tuple((max(a, start) - start, min(b, end) - start) for a, b in spans if a <= end and b >= start)
+    return HitLine(number, offset + start, data[start:end], inside, start > 0, end < len(data))
+
+
+def _between_characters(data: bytes, at: int) -> int:
+    """The place itself, or the nearest before it where a character begins."""
+    for back in range(min(4, at)):
+        if at - back >= len(data) or data[at - back] & 0xC0 != 0x80:
+            return at - back
+    return at

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 
-from handrail.protocol.error import ToolError
-from handrail.workspace.search.complaints import build_line_break_error, build_pattern_error
+from handrail.protocol.errors import ToolError
 from handrail.workspace.search.engine import Without
 from handrail.workspace.search.regex.characters import is_doubtful
 from handrail.workspace.search.regex.parser import parse_pattern
 from handrail.workspace.search.regex.reader import LineBreakError, PatternSyntaxError, UnsupportedPatternError
 from handrail.workspace.search.regex.searcher import MatchedLine, Searcher
+from handrail.workspace.search.ripgrep_output import build_line_break_error, build_pattern_error
 
 _MAX_KEPT_ALPHABETS = 64
 _MAX_KEPT_MEMBERS = 2_000_000

@@ -1,8 +1,4 @@
-"""Searches a folder: the same answer every run, within limits, and nothing that was not looked at again.
-
-An ordered run gives the first results soon where there are many; an unordered one is through sooner where there are
-few. Which it will be, nobody knows before: so one is begun and, when it turns out to be the wrong one, given up.
-"""
+"""Searches in two runs, within limits."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -10,11 +6,30 @@ from typing import Generic, Literal, TypeVar
 
 import msgspec
 
-from handrail.protocol.error import ToolError
+from handrail.protocol.errors import ToolError
+from handrail.settings.model import SearchEngine
 from handrail.workspace.search import engine as limits
-from handrail.workspace.search.engine import Engine, FileHits, Pattern, SearchScope, SearchStats, Stop, to_sort_key
-from handrail.workspace.search.run import MAX_HITS, MAX_SECONDS, Run
+from handrail.workspace.search.engine import (
+    MAX_HITS,
+    MAX_SECONDS,
+    Engine,
+    FileHits,
+    Pattern,
+    Run,
+    SearchScope,
+    SearchStats,
+    Stop,
+    Without,
+    to_sort_key,
+)
+from handrail.workspace.search.ripgrep import find_ripgrep
 from handrail.workspace.search.verify import verify_hits, verify_names
+from handrail.workspace.workspace import Workspace
+
+# § [workspace.search.search] Searches a folder: the same answer every run, within limits, and nothing that was not
+# § looked at again.  An ordered run gives the first results soon where there are many; an unordered one is through
+# § sooner where there are few. Which it will be, nobody knows before: so one is begun and, when it turns out to be
+# § the wrong one, given up.
 
 Item = TypeVar("Item")
 Limit = Literal["time", "hits", "size"]
@@ -241,3 +256,33 @@ class _Search(Generic[Item]):
         total = self._count(items)
         withheld = self._withheld(engine, where, self._last(items, total, complete=complete))
         return SearchResult(items, total, complete, (), withheld, where.notes)
+
+
+# § [workspace.search.choose] Which engine searches: ripgrep where there is one, else Python.
+
+_PYTHON_SECONDS = 10.0
+"""Seconds for what takes ripgrep one: Python is slower, and its answer is to be the same."""
+
+
+def choose_engines(workspace: Workspace, choice: SearchEngine) -> Engines:
+    """The engines for a workspace; ToolError UNAVAILABLE where the chosen one is not here."""
+    found = None if choice == "python" else _ripgrep(workspace)
+    if found is None and choice == "ripgrep":
+        message = "ripgrep is not installed, and the setting search.engine asks for it; `handrail doctor` says more."
+        raise ToolError("UNAVAILABLE", message)
+    return found or _python("switched off" if choice == "python" else "not installed")
+
+
+def _ripgrep(workspace: Workspace) -> Engines | None:
+    program = find_ripgrep(root.path for root in workspace.roots)
+    if program is None:
+        return None
+    from handrail.workspace.search.ripgrep import Ripgrep  # noqa: PLC0415  only where there is one
+
+    return Engines(Ripgrep(program), Ripgrep(program, ordered=True), MAX_SECONDS)
+
+
+def _python(without: Without) -> Engines:
+    from handrail.workspace.search.python_engine import PythonEngine  # noqa: PLC0415  only where there is no ripgrep
+
+    return Engines(PythonEngine(ordered=False, without=without), PythonEngine(without=without), _PYTHON_SECONDS)

@@ -6,9 +6,9 @@ import stat
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from handrail.workspace.search.beneath import open_beneath
-from handrail.workspace.search.content import UTF16
+from handrail.workspace.resolve import open_beneath
 from handrail.workspace.search.engine import FileHits, HitLine, SearchScope
+from handrail.workspace.search.python_engine import UTF16
 
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY

@@ -1,1 +1,0 @@
-"""What an oldText means that is not in the file as it is, and what the edit changes there."""

@@ -1,1 +1,0 @@
-"""Placeholders for lines that were left out."""

@@ -1,1 +1,0 @@
-"""Judges the parts of a call: paths, simple commands, what the display parser saw."""

@@ -1,0 +1,154 @@
+"""git status, grep, ls-files, and all of git that only reads."""
+
+from handrail.policy.programs.git_history import HISTORY, list_content_paths, list_named_paths
+from handrail.policy.programs.git_refs import CONFIGURATION, REFERENCES
+from handrail.policy.programs.spec import ParsedArgs, PathUse, ProgramSpec
+
+# § [policy.tables.git_tree] git's sub-commands that show the state of the tree and what is in it, as far as they
+# § only read.
+
+
+def _searched_paths(parsed: ParsedArgs) -> tuple[PathUse, ...]:
+    """The first operand of `git grep` is what it looks for, unless an option says that."""
+    if not parsed.operands or any(name in {"-e", "-f"} for name, _ in parsed.options):
+        return list_content_paths(parsed)
+    ended = None if parsed.ended is None else max(0, parsed.ended - 1)
+    globs = tuple(place - 1 for place in parsed.globs)
+    return list_content_paths(ParsedArgs(parsed.options, parsed.operands[1:], globs, ended))
+
+
+TREE = (
+    ProgramSpec(
+        name="git status",
+        flags="sbvz",
+        attached="uM",
+        long_flags="""short branch porcelain= long verbose untracked-files= ignored= null ignore-submodules= show-stash
+            no-show-stash ahead-behind no-ahead-behind renames no-renames find-renames= column= no-column""",
+        operands="text",
+        extra_paths=list_named_paths,
+        match=(
+            "git status", "git status -s", "git status -sb", "git status --porcelain=v2 --branch", "git status -uno",
+            "git status --short -- src", "git status -s .", "git status --ignored",
+        ),
+        no_match=("git status --output=x", "git status --pathspec-from-file=x", "git status --porc"),
+    ),
+    ProgramSpec(
+        name="git ls-files",
+        flags="cdmosiukztvf",
+        values="x",
+        long_flags="""cached deleted modified others ignored stage unmerged killed directory no-empty-directory eol
+            deduplicate exclude-standard error-unmatch full-name abbrev= debug sparse resolve-undo""",
+        long_values="exclude with-tree format",
+        paths={"-X": "read", "--exclude-from": "read"},
+        operands="text",
+        extra_paths=list_named_paths,
+        match=(
+            "git ls-files", "git ls-files -m", "git ls-files --others --exclude-standard", "git ls-files '*.py'",
+            "git ls-files -s src", "git ls-files --error-unmatch .env", "git ls-files -z", "git ls-files -- src tests",
+        ),
+        no_match=("git ls-files --recurse-submodules", "git ls-files --exclude-per-directory=x"),
+    ),
+    ProgramSpec(
+        name="git ls-tree",
+        flags="drtlz",
+        long_flags="long name-only name-status object-only full-name full-tree abbrev=",
+        long_values="format",
+        operands="text",
+        extra_paths=list_named_paths,
+        match=("git ls-tree HEAD", "git ls-tree -r --name-only HEAD src", "git ls-tree -l HEAD:src"),
+        no_match=("git ls-tree --output=x HEAD",),
+    ),
+    ProgramSpec(
+        name="git cat-file",
+        flags="tspe",
+        long_flags="allow-unknown-type mailmap use-mailmap no-mailmap",
+        operands="text",
+        extra_paths=list_content_paths,
+        most=2,
+        match=(
+            "git cat-file -p HEAD", "git cat-file -t abc123", "git cat-file blob HEAD:src/a.py",
+            "git cat-file -e HEAD",
+        ),
+        no_match=(
+            "git cat-file --batch", "git cat-file --batch-check", "git cat-file --textconv HEAD:a",
+            "git cat-file --filters HEAD:a", "git cat-file --batch-command",
+            "git cat-file --batch-all-objects --batch-check",
+        ),
+    ),
+    ProgramSpec(
+        name="git grep",
+        flags="nilLcwvhHoqzaEGFPIpWr",
+        values="eABCm",
+        long_flags="""cached untracked exclude-standard no-exclude-standard text ignore-case word-regexp invert-match
+            full-name extended-regexp basic-regexp perl-regexp fixed-strings line-number column files-with-matches
+            name-only files-without-match null only-matching count color= no-color break heading show-function
+            function-context all-match quiet and or not recursive no-recursive no-textconv""",
+        long_values="max-depth after-context before-context context threads max-count",
+        numbers=True,
+        paths={"-f": "read"},
+        operands="text",
+        extra_paths=_searched_paths,
+        grantable=False,
+        match=(
+            "git grep -n needle", "git grep -i needle -- src", "git grep -e a --and -e b",
+            "git grep -l needle HEAD -- '*.py'",
+            "git grep -A3 -B 2 -w needle", "git grep -c --untracked needle",
+        ),
+        no_match=(
+            "git grep -O needle", "git grep --open-files-in-pager=vim needle", "git grep -Ovim needle",
+            "git grep --no-index needle", "git grep --textconv needle", "git grep --recurse-submodules needle",
+            "git grep --open needle",
+        ),
+    ),
+    ProgramSpec(
+        name="git check-ignore",
+        flags="qvzn",
+        long_flags="quiet verbose non-matching no-index",
+        operands="text",
+        extra_paths=list_named_paths,
+        match=("git check-ignore -v build", "git check-ignore .env"),
+        no_match=("git check-ignore --stdin",),
+    ),
+    ProgramSpec(
+        name="git check-attr",
+        flags="az",
+        long_flags="all cached",
+        operands="text",
+        extra_paths=list_named_paths,
+        match=("git check-attr -a src/a.py", "git check-attr text -- src/a.py"),
+        no_match=("git check-attr --stdin -a", "git check-attr --source=HEAD -a x"),
+    ),
+    ProgramSpec(
+        name="git count-objects",
+        flags="vH",
+        long_flags="verbose human-readable",
+        operands=None,
+        match=("git count-objects -vH",),
+        no_match=("git count-objects x",),
+    ),
+    ProgramSpec(
+        name="git worktree list",
+        flags="vz",
+        long_flags="porcelain verbose",
+        operands=None,
+        match=("git worktree list", "git worktree list --porcelain"),
+        no_match=("git worktree list x",),
+    ),
+    ProgramSpec(
+        name="git version",
+        long_flags="build-options",
+        operands=None,
+        match=("git version",),
+        no_match=("git version x",),
+    ),
+    ProgramSpec(
+        name="git --version", operands=None, match=("git --version",), no_match=("git --version --exec-path=x",)
+    ),
+)  # fmt: skip
+
+
+# § [policy.tables.git] git, as far as it only reads. What it takes before its sub-command (-c, -C, --git-dir …) is
+# § never proven.  A repository's configuration could make even these run a program; `sandbox/variables/git.py` says
+# § what prevents that. What is kept out here is what the words of the command themselves would start or write.
+
+TABLES: tuple[ProgramSpec, ...] = (*HISTORY, *REFERENCES, *CONFIGURATION, *TREE)

@@ -1,1 +1,0 @@
-"""What programs take and do: tables as data."""

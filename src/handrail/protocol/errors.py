@@ -1,0 +1,186 @@
+"""Error codes and the exceptions that carry them."""
+
+import errno
+import shlex
+import sys
+from importlib.util import find_spec
+from typing import Literal, get_args
+
+from handrail.protocol.wire import Envelope, Json
+
+# § [protocol.error] Every way a call can fail.  Exception ├── ToolError            for the model: becomes the error
+# § of a result, never leaves the runtime └── HandrailError        for the developer or operator: raised to the
+# § caller ├── UsageError       the library was called wrongly (a bad workspace, a second base tool) ├── StoreError
+# § the state folder cannot be read or written: nothing can be recorded, so nothing runs └── SettingsError    a
+# § setting cannot be read or makes no sense (handrail.settings)
+
+ErrorCode = Literal[
+    "INVALID_ARGUMENT",
+    "UNKNOWN_TOOL",
+    "UNSUPPORTED_VERSION",
+    "NOT_FOUND",
+    "NOT_A_FILE",
+    "NOT_A_DIRECTORY",
+    "BINARY_FILE",
+    "ACCESS_DENIED",
+    "NO_SPACE",
+    "IO_ERROR",
+    "NO_MATCH",
+    "AMBIGUOUS_MATCH",
+    "NO_CHANGE",
+    "OMITTED_TEXT",
+    "STALE_FILE",
+    "CONFLICT",
+    "OUTSIDE_WORKSPACE",
+    "POLICY_DENIED",
+    "PERMISSION_REQUIRED",
+    "PERMISSION_DENIED",
+    "PROCESS_NOT_FOUND",
+    "PROCESS_ENDED",
+    "TIMEOUT",
+    "CANCELLED",
+    "INTERRUPTED",
+    "LIMIT_EXCEEDED",
+    "UNAVAILABLE",
+    "SANDBOX_UNAVAILABLE",
+    "INTERNAL",
+]
+
+MEANING: dict[ErrorCode, str] = {
+    "INVALID_ARGUMENT": "An argument is missing, unknown, mistyped or out of range; details lists every problem.",
+    "UNKNOWN_TOOL": "No tool of that name is offered in this session; details lists the names that are.",
+    "UNSUPPORTED_VERSION": "The call asks for another major version of the tool.",
+    "NOT_FOUND": "The file, folder or reference does not exist.",
+    "NOT_A_FILE": "The path is a directory, device, FIFO or socket.",
+    "NOT_A_DIRECTORY": "The path, or a part of it, is not a directory.",
+    "BINARY_FILE": "The file is not text.",
+    "ACCESS_DENIED": "The operating system refused.",
+    "NO_SPACE": "The disk or quota is full; nothing was changed.",
+    "IO_ERROR": "The operating system reported another error.",
+    "NO_MATCH": "The text to replace is not in the file.",
+    "AMBIGUOUS_MATCH": "The text to replace is in the file more than once.",
+    "NO_CHANGE": "The call would change nothing.",
+    "OMITTED_TEXT": "The new text holds a placeholder where real lines belong.",
+    "STALE_FILE": "The file's bytes changed since this session read them.",
+    "CONFLICT": "Something else changed or holds what the call needs.",
+    "OUTSIDE_WORKSPACE": "The path leads outside the roots.",
+    "POLICY_DENIED": "A rule forbids the call.",
+    "PERMISSION_REQUIRED": "A person has to answer first; details is the permission request. Never a final result.",
+    "PERMISSION_DENIED": "The person refused.",
+    "PROCESS_NOT_FOUND": "No process session of that id belongs to this session.",
+    "PROCESS_ENDED": "The process session has ended.",
+    "TIMEOUT": "The time limit fired; everything the call had started is gone.",
+    "CANCELLED": "The call was cancelled.",
+    "INTERRUPTED": "The runtime ended while the call ran; what it did is not known.",
+    "LIMIT_EXCEEDED": "Something is larger than its limit allows.",
+    "UNAVAILABLE": "What the call needs is not installed or not switched on.",
+    "SANDBOX_UNAVAILABLE": "Commands cannot be confined here, so none runs.",
+    "INTERNAL": "A defect in handrail or in a custom tool.",
+}
+
+CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
+RETRYABLE: frozenset[ErrorCode] = frozenset(
+    {"CONFLICT", "STALE_FILE", "TIMEOUT", "NO_SPACE", "IO_ERROR", "UNAVAILABLE"}
+)
+"""Codes where the same or nearly the same call may succeed later."""
+
+
+class ErrorInfo(Envelope, frozen=True):
+    """The error of a result."""
+
+    code: ErrorCode
+    message: str
+    """What happened, the offending value, what to do next: written for the model."""
+    details: Json = None
+    """What the code promises: every problem, the offered names, the permission request."""
+    retryable: bool = False
+    """Whether the same call, or nearly the same, may succeed later."""
+
+
+class ToolError(Exception):
+    """A failure the model should read: what happened, the value, what to do next."""
+
+    def __init__(self, code: ErrorCode, message: str, *, details: Json = None, warnings: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.code: ErrorCode = code
+        self.message = message
+        self.details = details
+        self.warnings = warnings
+
+    @property
+    def named_details(self) -> dict[str, Json]:
+        """The details that have names; none where they are something else."""
+        details: Json = self.details
+        return dict(details) if isinstance(details, dict) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+    def info(self) -> ErrorInfo:
+        """The error as it stands in a result."""
+        retryable = self.code in RETRYABLE
+        return ErrorInfo(code=self.code, message=self.message, details=self.details, retryable=retryable)
+
+
+class HandrailError(Exception):
+    """Anything handrail raises at its caller."""
+
+
+class UsageError(HandrailError):
+    """The library was called wrongly."""
+
+
+class StoreError(HandrailError):
+    """The state folder cannot be read or written. The text ends with the next step: its own, or that of its cause."""
+
+    def __init__(self, text: str, brief: str = "handrail's records cannot be used") -> None:
+        super().__init__(text)
+        self.brief = brief
+        """The same for a model, which learns no path of the state folder."""
+
+    def in_result(self, became: str) -> ToolError:
+        """The error of a call that fails for this reason; `became`: what the call did."""
+        cause, brief = self.__cause__, self.brief
+        code, why = EXHAUSTED.get((isinstance(cause, OSError) and cause.errno) or 0, ("IO_ERROR", ""))
+        text = f"{why}, so {brief}" if why else f"{brief[0].upper()}{brief[1:]}"
+        return ToolError(code, f"{text}. {became} Only the user can mend this: handrail doctor")
+
+    def __str__(self) -> str:
+        text, cause = super().__str__(), self.__cause__
+        if text.endswith(".") or "Next: " in text:
+            return text
+        if isinstance(cause, OSError) and cause.errno in EXHAUSTED:
+            return f"{text}. {EXHAUSTED[cause.errno][1]}.{_next_command(cause)}"
+        return f"{text}. Next: handrail doctor"
+
+
+EXHAUSTED: dict[int, tuple[ErrorCode, str]] = {
+    errno.EMFILE: ("LIMIT_EXCEEDED", "This program has too many files open"),
+    errno.ENFILE: ("LIMIT_EXCEEDED", "The machine has too many files open"),
+    errno.ENOMEM: ("LIMIT_EXCEEDED", "The machine is out of memory"),
+    errno.ENOSPC: ("NO_SPACE", "The disk is full"),
+    errno.EDQUOT: ("NO_SPACE", "The disk quota is used up"),
+}
+"""What a machine answers that has no more to give, whoever asks: no defect of ours."""
+
+
+def _next_command(cause: OSError) -> str:
+    if cause.errno == errno.EMFILE:
+        return " Next: ulimit -n 65536"
+    if cause.errno not in {errno.ENOSPC, errno.EDQUOT}:
+        return ""
+    path: object = cause.filename
+    return f" Next: df -h {path.rpartition('/')[0]}" if isinstance(path, str) else " Next: df -h"
+
+
+# § [settings.extras] How packages are brought into the environment that runs. The `pip` on a person's PATH is often
+# § that of another one, where our name would fetch whatever an index has under it.
+
+
+def build_install_command(extra: str) -> str:
+    """The command for a shell that brings one of our extras."""
+    return build_pip_command(f"handrail[{extra}]")
+
+
+def build_pip_command(*words: str) -> str:
+    """The command for a shell that installs something here."""
+    python = sys.executable or "python3"
+    pip = [python, "-m", "pip", "install"] if find_spec("pip") else ["uv", "pip", "install", "--python", python]
+    return shlex.join([*pip, *words])

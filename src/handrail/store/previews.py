@@ -1,0 +1,173 @@
+"""Stored previews."""
+
+import contextlib
+import errno
+import os
+import re
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from handrail.protocol.errors import StoreError
+from handrail.protocol.wire import decode_msgpack
+from handrail.store.blobs import Blobs
+from handrail.store.state_dir import make_private
+
+_VERSION = 1
+_DOCUMENT = "trial"
+_CONTENTS = "contents"
+_UNFINISHED = ".new"
+_NAME = re.compile(r"[a-z]+_[0-9a-f]{16,64}")
+_YOUNG_SECONDS = 3_600
+"""Seconds in which one that is being written may yet be finished."""
+
+
+class StoredPreview(msgspec.Struct, frozen=True):
+    """A preview as it is stored."""
+
+    document: msgspec.Raw
+    """All about it, for the code that knows what previews are."""
+    contents: tuple[str, ...] = ()
+    """Hashes of the contents that are needed to commit it."""
+    size: int = 0
+    """Bytes of the contents in its own folder and of what was printed."""
+    version: int = _VERSION
+    """Raised where older programs would misread the document; what is only added does not."""
+
+
+class PreviewStore:
+    """The previews of one workspace. The folder is made with the first."""
+
+    def __init__(self, folder: str, *, durable: bool = True) -> None:
+        self._folder = folder
+        self._durable = durable
+        self._sizes: dict[str, int] = {}
+
+    def put(self, name: str, sealed: StoredPreview, files: dict[str, str], store: Callable[[Blobs], None]) -> None:
+        """Stores one. `files`: by the names that they get, what is moved in with it. `store` puts contents into its
+        folder, which goes with it."""
+        unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
+        try:
+            make_private(self._folder)
+            os.mkdir(unfinished, 0o700)
+            store(Blobs(os.path.join(unfinished, _CONTENTS), durable=self._durable))
+            for inner, path in files.items():
+                _move(path, os.path.join(unfinished, inner))
+            self._write(os.path.join(unfinished, _DOCUMENT), sealed)
+            self._flush(unfinished)
+            os.rename(unfinished, os.path.join(self._folder, name))
+            self._flush(self._folder)
+        except BaseException as error:
+            _remove(unfinished)
+            if isinstance(error, OSError):
+                raise StoreError(f"what was tried cannot be kept in {self._folder}: {error.strerror}") from error
+            raise
+
+    def get(self, name: str) -> StoredPreview | None:
+        """One that waits; None where there is none. StoreError where it cannot be read."""
+        if not _NAME.fullmatch(name):
+            return None
+        try:
+            with open(os.path.join(self._folder, name, _DOCUMENT), "rb") as file:
+                found = decode_msgpack(file.read(), StoredPreview)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(f"what was tried cannot be read: {error.strerror}") from error
+        except msgspec.DecodeError as error:
+            raise StoreError("what was tried cannot be read: it is damaged") from error
+        if found.version > _VERSION:
+            raise StoreError("what was tried cannot be read: a newer handrail tried it")
+        return found
+
+    def blobs(self, name: str) -> Blobs:
+        """The contents in the folder of one; older ones have theirs in the history."""
+        return Blobs(os.path.join(self._folder, name, _CONTENTS), durable=self._durable)
+
+    def size(self) -> int:
+        """Bytes of all that wait."""
+        names = self.names()
+        for name in names:
+            with contextlib.suppress(StoreError):
+                if name not in self._sizes and (sealed := self.get(name)) is not None:
+                    self._sizes[name] = sealed.size
+        return sum(self._sizes.get(name, 0) for name in names)
+
+    def file(self, name: str, inner: str) -> str | None:
+        """The path of a file that was moved in; None where it is gone. Who takes it may move it away."""
+        path = os.path.join(self._folder, name, inner)
+        return path if os.path.exists(path) else None
+
+    def drop(self, name: str) -> None:
+        """Forgets one; can be repeated."""
+        if not _NAME.fullmatch(name):
+            return
+        unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
+        with contextlib.suppress(OSError):  # in one step: a crash leaves no preview that lacks something
+            os.rename(os.path.join(self._folder, name), unfinished)
+        _remove(unfinished)
+
+    def names(self) -> list[str]:
+        """Those that wait."""
+        return [name for name in self._entries() if _NAME.fullmatch(name)]
+
+    def contents(self) -> set[str]:
+        """The hashes of all contents that those who wait would take."""
+        found: set[str] = set()
+        for name in self.names():
+            with contextlib.suppress(StoreError):
+                sealed = self.get(name)
+                found.update(sealed.contents if sealed is not None else ())
+        return found
+
+    def sweep(self, before: float) -> None:
+        """Forgets those that wait since before a time, and what was never finished."""
+        for name in self._entries():
+            path = os.path.join(self._folder, name)
+            with contextlib.suppress(OSError):
+                made = os.stat(path).st_mtime
+                if name.endswith(_UNFINISHED) and abs(time.time() - made) > _YOUNG_SECONDS:
+                    _remove(path)
+                elif made < before:
+                    self.drop(name)
+
+    def _entries(self) -> list[str]:
+        try:
+            return os.listdir(self._folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+    def _write(self, path: str, sealed: StoredPreview) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(msgspec.msgpack.encode(sealed))
+            if self._durable:
+                file.flush()
+                os.fsync(descriptor)
+
+    def _flush(self, folder: str) -> None:
+        if self._durable:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+
+def _move(source: str, target: str) -> None:
+    try:
+        os.rename(source, target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        import shutil  # noqa: PLC0415  only across file systems, and slow to start
+
+        shutil.move(source, target)
+
+
+def _remove(folder: str) -> None:
+    """Takes a folder away with all that is in it, as far as that can be."""
+    import shutil  # noqa: PLC0415  every session has a history, and few have previews
+
+    shutil.rmtree(folder, ignore_errors=True)
