@@ -8,7 +8,7 @@ import signal
 import time
 
 from handrail.kernel.cgroup import ControlGroup, find_parent_group
-from handrail.kernel.process import TERMINATE, SignalQueue, forget_inherited
+from handrail.kernel.process import TERMINATE, SignalQueue, reset_signals
 from handrail.kernel.procfs import find_process, read_entry
 from handrail.process.keeper.files import BOOT, Json, remove, write_crash, write_end, write_record
 from handrail.process.keeper.keeping import KeeperLoop, take_printed
@@ -30,7 +30,7 @@ def run(descriptor: int) -> None:
     plan = KeeperPlan.read(descriptor)
     for own in (plan.status, plan.lifeline, plan.folder, plan.ready_fd):
         os.set_inheritable(own, False)
-    forget_inherited()
+    reset_signals()
     for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
         signal.signal(ignored, signal.SIG_IGN)
     try:
