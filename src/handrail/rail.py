@@ -15,7 +15,6 @@ from handrail.asking import ApprovalDriver, OnPermission
 from handrail.history_methods import HistoryMethods
 from handrail.named_tools import NamedTools
 from handrail.offer_methods import OfferMethods
-from handrail.protocol.arguments import render_value
 from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
 from handrail.protocol.decisions import MODES, Mode
 from handrail.protocol.errors import UsageError
@@ -27,6 +26,7 @@ from handrail.protocol.permissions import (
     Permission,
 )
 from handrail.protocol.results import ToolResult
+from handrail.protocol.text import render_value
 from handrail.runtime.closing import build_pending_result
 from handrail.runtime.furnishing import Resolver, SessionOptions
 from handrail.runtime.opening import close_on_failure, load_project_tools, open_session

@@ -1,15 +1,13 @@
-"""Tool calls and batches of them."""
+"""The tool call and the outcome of a batch of calls."""
 
 from typing import Any
 
 import msgspec
 
-from handrail.protocol.arguments import render_value
 from handrail.protocol.permissions import PERMISSIONS, Permission, PermissionRequest, Question
 from handrail.protocol.results import ToolResult
+from handrail.protocol.text import render_value
 from handrail.protocol.wire import Envelope, Json, Time, escape_surrogates
-
-# § [protocol.call] The one shape of a tool call.
 
 
 class ToolCall(Envelope, frozen=True):
@@ -36,30 +34,28 @@ class ToolCall(Envelope, frozen=True):
 
 
 def clean_call(call: ToolCall) -> ToolCall:
-    """The call with names and ids as the journal can hold them, whatever a caller made them of."""
+    """The call with names and ids that the journal can hold, whatever the caller passed."""
+    permissions = call.requested_permissions
     return msgspec.structs.replace(
         call,
-        name=_short(call.name),
-        trace_id=_short(call.trace_id),
-        version=None if call.version is None else _short(call.version),
-        provider_call_id=None if call.provider_call_id is None else _short(call.provider_call_id),
-        message_id=None if call.message_id is None else _short(call.message_id),
-        requested_permissions=None if call.requested_permissions is None else _known(call.requested_permissions),
+        name=_clean_text(call.name),
+        trace_id=_clean_text(call.trace_id),
+        version=None if call.version is None else _clean_text(call.version),
+        provider_call_id=None if call.provider_call_id is None else _clean_text(call.provider_call_id),
+        message_id=None if call.message_id is None else _clean_text(call.message_id),
+        requested_permissions=None if permissions is None else _list_known_permissions(permissions),
     )
 
 
-def _short(text: object) -> str:
+def _clean_text(text: object) -> str:
     return escape_surrogates(text[:200]) if isinstance(text, str) else render_value(text)
 
 
-def _known(permissions: object) -> tuple[Permission, ...]:
-    """Those that exist: a list can only narrow, so what it should not hold may be left out."""
+def _list_known_permissions(permissions: object) -> tuple[Permission, ...]:
+    """The permissions that exist. The list can only narrow, so unknown names are ignored."""
     given = list[Any](permissions) if isinstance(permissions, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]
     names = [name for name in given if isinstance(name, str)]
     return tuple(permission for permission in PERMISSIONS if permission in names)
-
-
-# § [protocol.batch] What comes of the calls of one assistant message: results, or questions first.
 
 
 class Done(Envelope, frozen=True, tag_field="state", tag="done"):

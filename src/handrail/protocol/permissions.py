@@ -9,8 +9,6 @@ from handrail.protocol.changes import Change
 from handrail.protocol.decisions import DecisionPart
 from handrail.protocol.wire import Time, Wire
 
-# § [protocol.permission] Permissions, the request put to a person, and the answers a person can give.
-
 Permission = Literal["fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write"]
 PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write")
 PermissionType = Literal["read", "write", "command", "all"]
@@ -220,10 +218,6 @@ class Answer(Wire, frozen=True):
     """Why not; the model reads it."""
     revision: int | None = None
     """The revision of the request that it is to; not given, the first one. A no is to all of them."""
-
-
-# § [protocol.question] A question of the model to the person, and the reply. It is a call that has no result until
-# § the reply is there.
 
 
 class Question(Wire, frozen=True):

@@ -4,8 +4,6 @@ from typing import Literal
 
 from handrail.protocol.wire import Time, Wire
 
-# § [protocol.process] A process session: a command that outlives its call, as people and models see it.
-
 ProcessState = Literal["running", "ended", "lost"]
 """`lost`: what kept it was killed, so nobody knows how it ended; nothing of it runs any more."""
 
@@ -42,9 +40,6 @@ class ProcessRecord(Wire, frozen=True):
     or runs."""
 
 
-# § [protocol.memory] What a model noted about a workspace, for the sessions that come after.
-
-
 class Memory(Wire, frozen=True, omit_defaults=False):
     """One note. A model wrote it, perhaps misled by what it read: it is never of higher rank than a person's words."""
 
@@ -56,10 +51,6 @@ class Memory(Wire, frozen=True, omit_defaults=False):
     """When it was last changed."""
     session_id: str
     """The session that wrote it."""
-
-
-# § [protocol.skill] A skill as it is listed: what it is for, where it comes from, and what it would leave of the
-# § tools.
 
 
 class SkillEntry(Wire, frozen=True, omit_defaults=False):
@@ -80,9 +71,6 @@ class SkillEntry(Wire, frozen=True, omit_defaults=False):
     allowed_tools: tuple[str, ...] | None
     """The tools that it leaves while it is active, in our names, `exec(git:*)`; None where it leaves all."""
     warnings: tuple[str, ...]
-
-
-# § [protocol.todo] What the model has to do, as it said last.
 
 
 class TodoItem(Wire, frozen=True, omit_defaults=False):

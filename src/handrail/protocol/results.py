@@ -1,11 +1,9 @@
-"""The one shape of a tool's result, and its text for the model."""
+"""The result of a tool call."""
 
 from typing import Any, Generic, Literal, TypeVar
 
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.wire import Envelope, Wire
-
-# § [protocol.result] The one shape of a result.
 
 Data = TypeVar("Data")
 
@@ -130,19 +128,15 @@ class ToolResult(Envelope, Generic[Data], frozen=True):
     """Milliseconds from the call to its result."""
 
 
-# § [protocol.told] What a model is told of a result.
-
-
 def render_for_model(result: ToolResult[Any]) -> str:
-    """Its content, and what there is to know of that besides: where the next page begins, and what is not as it should
-    be. A model that is not told takes a page for the file. Most contents are all, and come as they are."""
+    """The content, followed by notes that it does not hold: where the next page begins, and the warnings.
+
+    Without the first, a model takes a page for the whole file. Most results have no notes.
+    """
     following = result.meta.next_offset
     if following is None and not result.warnings:
         return result.content
     page = () if following is None else (f"{result.summary}. Go on with offset {following}.",)
     notes = [f"[{note}]\n" for note in (*page, *result.warnings) if note not in result.content]
-    return _on_lines_of_their_own(result.content, notes) if notes else result.content
-
-
-def _on_lines_of_their_own(content: str, notes: list[str]) -> str:
-    return content + ("" if not content or content.endswith("\n") else "\n") + "".join(notes)
+    separator = "\n" if notes and result.content and not result.content.endswith("\n") else ""
+    return result.content + separator + "".join(notes)

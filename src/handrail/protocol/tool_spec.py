@@ -1,17 +1,13 @@
 """The description of a tool."""
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import msgspec
 
+from handrail.protocol.errors import Problem
 from handrail.protocol.permissions import Permission
 from handrail.protocol.wire import Json, Wire
-
-if TYPE_CHECKING:
-    from handrail.protocol.arguments import Problem
-
 
 Category = Literal["builtin", "custom", "mcp"]
 Layer = Literal["base", "companion", "gain"]
@@ -51,7 +47,7 @@ class Foreign(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     output_schema: dict[str, Json] | None
     fingerprint: str
     """A digest of all that its server says of it: another one is another tool."""
-    problems: "Callable[[object], tuple[Problem, ...]]"
+    problems: Callable[[object], tuple[Problem, ...]]
     """What is wrong with arguments, by its server's whole schema."""
     reach: tuple[Permission, ...] = ()
     """What the settings open to its server, and so to who calls it: the only thing here that no server wrote."""
@@ -135,97 +131,3 @@ def parse_major_version(version: str) -> int | None:
     """The first number of a version, or None when it is none."""
     first = version.split(".", 1)[0]
     return int(first) if first.isascii() and first.isdigit() and len(first) < 10 else None
-
-
-def describe(spec: ToolSpec) -> ToolDescription:
-    """The spec with its schemas."""
-    from handrail.protocol.schema import build_flat_schema  # noqa: PLC0415  only listings need the schema machinery
-
-    foreign = spec.foreign
-    return ToolDescription(
-        name=spec.name,
-        title=spec.title,
-        enabled=spec.enabled,
-        version=spec.version,
-        description=spec.description,
-        category=spec.category,
-        auto_execute=spec.auto_execute,
-        permissions=spec.permissions,
-        side_effects=spec.side_effects,
-        input_schema=build_flat_schema(spec.arguments) if foreign is None else foreign.input_schema,
-        output_schema=build_flat_schema(spec.data) if foreign is None else foreign.output_schema or {},
-    )
-
-
-def get_input_schema(spec: ToolSpec) -> dict[str, Json]:
-    """The schema of its arguments, made once: for who asks at every step, and changes nothing in it."""
-    return _made_once(spec.arguments) if spec.foreign is None else spec.foreign.input_schema
-
-
-@lru_cache(256)
-def _made_once(shape: Any) -> dict[str, Json]:
-    from handrail.protocol.schema import build_flat_schema  # noqa: PLC0415  as above
-
-    return build_flat_schema(shape)
-
-
-def to_openai_tool(spec: ToolSpec) -> dict[str, Any]:
-    """The entry of an OpenAI tool list."""
-    described = describe(spec)
-    function = {"name": spec.name, "description": spec.description, "parameters": described.input_schema}
-    return {"type": "function", "function": function}
-
-
-def to_anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
-    """The entry of an Anthropic tool list."""
-    return {"name": spec.name, "description": spec.description, "input_schema": describe(spec).input_schema}
-
-
-def to_mcp_tool(spec: ToolSpec) -> dict[str, Any]:
-    """The entry of an MCP tool list. What it gives is a whole result of ours, error and interim answer included; what
-    the data of another server's tool is like is not ours to promise."""
-    return {
-        "name": spec.name,
-        "title": spec.title,
-        "description": spec.description,
-        "inputSchema": get_input_schema(spec),
-        "outputSchema": _result_schema(spec.data) if spec.foreign is None else _any_result(),
-        "annotations": build_mcp_hints(spec),
-    }
-
-
-def build_mcp_hints(spec: ToolSpec) -> dict[str, Any]:
-    """What a client may tell its person about a tool before it is called, in the protocol's own sense of the words.
-
-    readOnlyHint: it has no effects at all. One that only shows or asks something is not called so: the conversation
-        is changed.
-    destructiveHint: false means that it "performs only additive updates". To write over a file is more than that, also
-        where it can be undone: undo is a person's act, and no client can count on it. The transcript is only ever
-        added to; notes can be deleted.
-    idempotentHint: as the spec says; a tool that only looks can always be asked again.
-    openWorldHint: it may reach what is outside. A command has the network that a person opens, by the settings or by
-        the yes to this one; what it goes on doing in the background has it too. File tools and searches have none.
-    """
-    effects = set(spec.side_effects)
-    return {
-        "title": spec.title,
-        "readOnlyHint": not effects,
-        "destructiveHint": bool(effects - {"conversation"}),
-        "idempotentHint": spec.idempotent or not effects,
-        "openWorldHint": bool(effects & {"processes", "network"}) or "net.connect" in spec.permissions,
-    }
-
-
-@lru_cache(256)
-def _result_schema(data: Any) -> dict[str, Json]:
-    """A result with this data. All but the data is the same for every tool, and is made once."""
-    whole = _any_result()
-    described = {"anyOf": [_made_once(data), {"type": "null"}]}
-    return {**whole, "properties": {**whole["properties"], "data": described}}
-
-
-@lru_cache(1)
-def _any_result() -> dict[str, Json]:
-    from handrail.protocol.results import ToolResult  # noqa: PLC0415  as above
-
-    return _made_once(ToolResult[Any])

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.arguments import clip_text
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import MEANING, ErrorInfo, StoreError, ToolError
 from handrail.protocol.events import ChangeEvent, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import Artifacts, Meta, ToolResult
+from handrail.protocol.text import clip_text
 from handrail.protocol.wire import decode_json, encode
 from handrail.runtime.session import PendingCall, Session
 from handrail.store.audit import AuditRecord, redact_arguments, redact_commands

@@ -4,7 +4,6 @@ import os
 from contextlib import suppress
 from functools import partial
 
-from handrail.protocol.arguments import render_value
 from handrail.protocol.calls import Parked
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.events import (
@@ -14,6 +13,7 @@ from handrail.protocol.events import (
     ToolCallPermissionRequired,
 )
 from handrail.protocol.permissions import Answer, PermissionRequest
+from handrail.protocol.text import render_value
 from handrail.protocol.wire import encode
 from handrail.runtime.closing import build_start_event
 from handrail.runtime.pipeline import DECIDING, take_steps

@@ -11,10 +11,10 @@ from handrail.policy.decide import PolicyConfig, decide, is_network_closed
 from handrail.policy.rules.rulebook import MCP_PREFIX
 from handrail.policy.verdict import SKILL
 from handrail.protocol import events
-from handrail.protocol.arguments import Problem, build_argument_error, validate
+from handrail.protocol.arguments import build_argument_error, validate
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Access, Decision, Facts, MemoryFact, PathFact
-from handrail.protocol.errors import ErrorCode, ToolError
+from handrail.protocol.errors import ErrorCode, Problem, ToolError
 from handrail.protocol.events import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.tool_spec import SideEffect, ToolSpec, parse_major_version

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from handrail.protocol.arguments import clip_text
 from handrail.protocol.errors import ToolError
+from handrail.protocol.text import clip_text
 from handrail.protocol.wire import get_json_decoder
 from handrail.workspace.search import engine
 from handrail.workspace.search.engine import MAX_LINE_BYTES, FileHits, HitLine, clip
