@@ -14,14 +14,12 @@ from handrail.protocol.permissions import Permission
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.wire import convert
 from handrail.settings.errors import SettingsError, truncate_repr
-from handrail.settings.load import LoadedSettings
 from handrail.settings.mcp_servers import MAX_SERVERS, ServerTable, UnsetError, expand_variables, list_server_problems
-from handrail.settings.paths import is_there, resolve_state_folder
-from handrail.settings.toml_file import File, read_bytes
+from handrail.settings.merge import LoadedSettings
+from handrail.settings.paths import exists, resolve_state_folder
+from handrail.settings.toml_file import SettingsFile, read_bytes
 from handrail.settings.trust import read_server_trust
 from handrail.settings.units import parse_seconds
-
-# § [settings.mcp_json] The servers that a workspace brings in `.mcp.json`, the file that other agents read too.
 
 MCP_FILE = ".mcp.json"
 _KEYS = ("command", "args", "env", "cwd", "url", "headers")
@@ -49,10 +47,10 @@ def read_mcp_json(workspace: str) -> McpJson | None:
     is wrong with it is told, never raised: others wrote it for other programs."""
     root = os.path.realpath(workspace)
     path = os.path.join(root, MCP_FILE)
-    if not is_there(path):
+    if not exists(path):
         return None
     try:
-        content = read_bytes(File(path, "project"))
+        content = read_bytes(SettingsFile(path, "project"))
         said = _entries(content)
         if said and not (said := {name: entry for name, entry in said.items() if not _is_handrail(entry)}):
             return None
@@ -143,9 +141,6 @@ def _left_out(said: Mapping[str, object]) -> Iterator[str]:
             server = truncate_repr(name)
             yield f"{MCP_FILE}: {told} of the server {server} is ignored: handrail's own settings can say so"
 
-
-# § [settings.project_servers] Which MCP servers a session has: those of the settings, and those of a trusted
-# § .mcp.json.
 
 _LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 
