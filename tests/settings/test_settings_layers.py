@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from handrail.settings import LoadedSettings, SettingsError, flatten_settings, load
+from handrail.settings.declaration import ALL_SOURCES, FILE_SOURCES, TRUSTED_SOURCES, USER_SOURCES
 from handrail.settings.model import REFERENCE, may_loosen
-from handrail.settings.setting import ALL_SOURCES, FILE_SOURCES, TRUSTED_SOURCES, USER_SOURCES
 
 NOBODY: Mapping[str, object] = {}
 
@@ -272,7 +272,6 @@ def test_some_values_are_nobodys_but_the_persons(
 
 def test_every_setting_says_what_is_stricter_and_who_may_loosen_it() -> None:
     assert list(REFERENCE) == list(flatten_settings(load({"HOME": "/nowhere"}, {}).settings))
-    every = (TRUSTED_SOURCES, USER_SOURCES, FILE_SOURCES)
     for key, setting in REFERENCE.items():
         assert setting.loosened_by in (
             (ALL_SOURCES,) if key == "model" else (TRUSTED_SOURCES, USER_SOURCES, FILE_SOURCES)

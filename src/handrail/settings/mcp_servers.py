@@ -13,9 +13,9 @@ from handrail.policy.secrets import is_random_value, is_secret_name, is_secret_v
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.tool_spec import OWN_SERVER
 from handrail.protocol.wire import convert
+from handrail.settings.declaration import Field, Section, declare_time, list_settings
 from handrail.settings.errors import format_line, list_first_problems, quote_key, suggest_key, truncate_repr
 from handrail.settings.model import Time, Variable
-from handrail.settings.setting import Section, Setting, declare_time, list_settings
 
 MAX_SERVERS = 64
 _MAX_COMMAND_CHARS = 500
@@ -42,45 +42,45 @@ class ServerTable(Section, frozen=True, kw_only=True):
 
     command: Annotated[
         Text | None,
-        Setting("The program that is the server; it is started here, in a sandbox."),
-        Setting(allowed="a text that is not empty"),
+        Field("The program that is the server; it is started here, in a sandbox."),
+        Field(allowed="a text that is not empty"),
     ] = None
-    args: Annotated[tuple[Value, ...], Setting("What it is started with.", allowed="a list of texts")] = ()
+    args: Annotated[tuple[Value, ...], Field("What it is started with.", allowed="a list of texts")] = ()
     env: Annotated[
         Mapping[Variable, Value],
-        Setting("Variables that it gets besides those of commands; ${NAME} and ${NAME:-else} stand for yours."),
-        Setting(allowed="a table of names of variables and texts"),
+        Field("Variables that it gets besides those of commands; ${NAME} and ${NAME:-else} stand for yours."),
+        Field(allowed="a table of names of variables and texts"),
     ] = {}
     cwd: Annotated[
         Text | None,
-        Setting("The folder that it is started in: the workspace, or one in it.", allowed="a folder in the workspace"),
+        Field("The folder that it is started in: the workspace, or one in it.", allowed="a folder in the workspace"),
     ] = None
     url: Annotated[
         Text | None,
-        Setting("Where a server is that runs elsewhere.", allowed="an address, https, or http of this machine"),
+        Field("Where a server is that runs elsewhere.", allowed="an address, https, or http of this machine"),
     ] = None
     headers: Annotated[
         Mapping[Header, HeaderValue],
-        Setting("What every request to it carries.", allowed="a table of names of headers and texts of one line"),
+        Field("What every request to it carries.", allowed="a table of names of headers and texts of one line"),
     ] = {}
     network: Annotated[
         tuple[str, ...],
-        Setting("Hosts that a server reaches which is started here; all others are out of its reach."),
-        Setting(
+        Field("Hosts that a server reaches which is started here; all others are out of its reach."),
+        Field(
             allowed='a list such as "api.github.com:443" or "*.example.org"; ports are 80 and 443 where none is named'
         ),
     ] = ()
-    writable: Annotated[bool, Setting("Whether it may change the workspace.")] = False
+    writable: Annotated[bool, Field("Whether it may change the workspace.")] = False
     read_only: Annotated[
         tuple[Text, ...],
-        Setting("Tools of it that only look, by your word: its own word loosens nothing."),
-        Setting(allowed="a list of names of tools, as the server calls them; get_* stands for several"),
+        Field("Tools of it that only look, by your word: its own word loosens nothing."),
+        Field(allowed="a list of names of tools, as the server calls them; get_* stands for several"),
     ] = ()
-    hints: Annotated[bool, Setting("Whether it is believed when it says itself that a tool only looks.")] = False
+    hints: Annotated[bool, Field("Whether it is believed when it says itself that a tool only looks.")] = False
     timeout: Annotated[
         Time, declare_time("How long a call of one of its tools may take.", "100 ms", "1 h", '"60s"')
     ] = "60s"
-    enabled: Annotated[bool, Setting("Whether it is used.")] = True
+    enabled: Annotated[bool, Field("Whether it is used.")] = True
 
     def __post_init__(self) -> None:
         """ValueError: an entry of `network` names no host, or `timeout` is out of its range."""

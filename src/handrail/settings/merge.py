@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from handrail.protocol.text import escape_unprintable, truncate
+from handrail.settings.declaration import FILE_SOURCES, LayerKind
 from handrail.settings.errors import MAX_SHOWN_CHARACTERS
 from handrail.settings.model import DEFAULTS, REFERENCE, Settings, may_loosen
-from handrail.settings.setting import FILE_SOURCES, LayerKind
 from handrail.settings.trust import Project
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from msgspec import Meta
 from handrail.protocol.decisions import MODES, Mode
 from handrail.protocol.permissions import PERMISSIONS, Permission
 from handrail.protocol.wire import convert
-from handrail.settings.setting import (
+from handrail.settings.declaration import (
     ALL_SOURCES,
     FILE_SOURCES,
     USER_SOURCES,
+    Field,
     LayerKind,
     Section,
-    Setting,
     declare_size,
     declare_time,
     intersect,
@@ -33,14 +33,14 @@ Outside = Literal["deny", "ask"]
 ClientRoots = Literal["ignore", "read-only", "writable"]
 Previews = Literal["when-asked", "never"]
 SearchEngine = Literal["auto", "ripgrep", "python"]
-Switch = Annotated[bool, Setting(merge=min)]
-ToolNames = Annotated[tuple[str, ...], Setting(allowed="a list of tool names")]
-Characters = Annotated[int, Meta(ge=1_000, le=100_000_000), Setting(merge=min)]
-Count = Annotated[int, Meta(ge=0, le=1_000_000), Setting(merge=min)]
+Switch = Annotated[bool, Field(merge=min)]
+ToolNames = Annotated[tuple[str, ...], Field(allowed="a list of tool names")]
+Characters = Annotated[int, Meta(ge=1_000, le=100_000_000), Field(merge=min)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000), Field(merge=min)]
 Folder = Annotated[str, Meta(pattern=r"\A(?:/|~/|~\Z)[^\0]*\Z")]
 """Absolute or in the home folder. A folder relative to the workspace would be the agent's to fill."""
 Folders = Annotated[
-    tuple[Folder, ...], Setting(merge=intersect, allowed="a list of folders, each absolute or starting with ~/")
+    tuple[Folder, ...], Field(merge=intersect, allowed="a list of folders, each absolute or starting with ~/")
 ]
 WorkspaceFolder = Annotated[str, Meta(pattern=r"\A(?![/~])(?!(?:[^\0]*/)?\.\.(?:/|\Z))[^\0]+\Z")]
 """Relative and without `..`, so that it stays in the workspace."""
@@ -49,8 +49,8 @@ Toolchain = Annotated[str, Meta(pattern=r"\A(?:/|~/)(?!/*\Z)[^\0]*\Z")]
 Variable = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]{0,127}\Z")]
 Time = Annotated[str, Meta(pattern=TIME)] | Annotated[int, Meta(ge=1)]
 Size = Annotated[str, Meta(pattern=SIZE)] | Annotated[int, Meta(ge=1)]
-Days = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,4}d\Z"), Setting(allowed='a number of days such as "90d"')]
-Tier = Annotated[int, Meta(ge=0, le=3), Setting(merge=max, allowed="0, 1, 2 or 3", loosened_by=USER_SOURCES)]
+Days = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,4}d\Z"), Field(allowed='a number of days such as "90d"')]
+Tier = Annotated[int, Meta(ge=0, le=3), Field(merge=max, allowed="0, 1, 2 or 3", loosened_by=USER_SOURCES)]
 ModelName = Annotated[str, Meta(pattern=r"\A[!-~]{1,200}\Z")]
 """A provider and its name for a model: `anthropic:claude-…`. Only the provider knows whether it exists."""
 
@@ -58,43 +58,43 @@ ModelName = Annotated[str, Meta(pattern=r"\A[!-~]{1,200}\Z")]
 class Tools(Section, frozen=True, kw_only=True):
     """Which tools a session offers."""
 
-    enable: Annotated[ToolNames, Setting("Tools offered besides those that are on by default.", intersect)] = ()
+    enable: Annotated[ToolNames, Field("Tools offered besides those that are on by default.", intersect)] = ()
     disable: Annotated[
-        ToolNames, Setting("Tools not offered; base tools too, and of other servers by mcp__NAME or a glob.", unite)
+        ToolNames, Field("Tools not offered; base tools too, and of other servers by mcp__NAME or a glob.", unite)
     ] = ()
     deny: Annotated[
         tuple[Permission, ...],
-        Setting("Permissions this agent does not have; tools that need one are not offered.", unite),
-        Setting(allowed=f"a list of {', '.join(PERMISSIONS)}"),
+        Field("Permissions this agent does not have; tools that need one are not offered.", unite),
+        Field(allowed=f"a list of {', '.join(PERMISSIONS)}"),
     ] = ()
     # These files run in this process, and trust in a project does not pin their content.
-    folders: Annotated[Folders, Setting("Folders with custom tool files.", loosened_by=USER_SOURCES)] = ()
-    installed: Annotated[Switch, Setting("Whether tools of installed packages (entry points) are registered.")] = False
+    folders: Annotated[Folders, Field("Folders with custom tool files.", loosened_by=USER_SOURCES)] = ()
+    installed: Annotated[Switch, Field("Whether tools of installed packages (entry points) are registered.")] = False
 
 
 class Skills(Section, frozen=True, kw_only=True):
     """Which skills are found."""
 
-    enabled: Annotated[Switch, Setting("Whether skills (folders with a SKILL.md) are looked for.")] = True
+    enabled: Annotated[Switch, Field("Whether skills (folders with a SKILL.md) are looked for.")] = True
     # The model takes these skills for the user's own.
     folders: Annotated[
-        Folders, Setting("Folders with skills, besides the usual ones and before them.", loosened_by=USER_SOURCES)
+        Folders, Field("Folders with skills, besides the usual ones and before them.", loosened_by=USER_SOURCES)
     ] = ()
-    disable: Annotated[tuple[str, ...], Setting("Skills that cannot be used.", unite, "a list of names of skills")] = ()
+    disable: Annotated[tuple[str, ...], Field("Skills that cannot be used.", unite, "a list of names of skills")] = ()
 
 
 class Read(Section, frozen=True, kw_only=True):
     """What `read` returns."""
 
     # An image costs tokens and can carry a prompt injection.
-    images: Annotated[Switch, Setting("Whether read returns images as attachments.")] = True
+    images: Annotated[Switch, Field("Whether read returns images as attachments.")] = True
 
 
 class Results(Section, frozen=True, kw_only=True):
     """How much of a result the model sees before the rest is stored."""
 
-    characters: Annotated[Characters, Setting("Characters of one result before the rest is kept aside.")] = 30_000
-    batch_characters: Annotated[Characters, Setting("Characters of all results of one batch together.")] = 100_000
+    characters: Annotated[Characters, Field("Characters of one result before the rest is kept aside.")] = 30_000
+    batch_characters: Annotated[Characters, Field("Characters of all results of one batch together.")] = 100_000
 
 
 class Journal(Section, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ class Journal(Section, frozen=True, kw_only=True):
 
     durability: Annotated[
         Durability,
-        Setting("What a recorded event survives; power flushes the disk at each commit.", pick_first("power", "crash")),
+        Field("What a recorded event survives; power flushes the disk at each commit.", pick_first("power", "crash")),
     ] = "crash"
 
 
@@ -110,7 +110,7 @@ class Store(Section, frozen=True, kw_only=True):
     """How long the state folder keeps sessions."""
 
     # The state folder is the user's, so no project decides this.
-    keep: Annotated[Days, Setting("How long a session is kept after its last use.", loosened_by=USER_SOURCES)] = "365d"
+    keep: Annotated[Days, Field("How long a session is kept after its last use.", loosened_by=USER_SOURCES)] = "365d"
 
 
 class Events(Section, frozen=True, kw_only=True):
@@ -119,33 +119,33 @@ class Events(Section, frozen=True, kw_only=True):
     # It writes everything that was said into the workspace, without asking.
     jsonl: Annotated[
         WorkspaceFolder | None,
-        Setting("Folder in the workspace that live event lines are appended to.", loosened_by=FILE_SOURCES),
-        Setting(allowed="a folder relative to the workspace, without .."),
+        Field("Folder in the workspace that live event lines are appended to.", loosened_by=FILE_SOURCES),
+        Field(allowed="a folder relative to the workspace, without .."),
     ] = None
 
 
 class Paths(Section, frozen=True, kw_only=True):
     """Roots besides the workspace."""
 
-    read_only: Annotated[Folders, Setting("Folders outside the workspace that may be read.")] = ()
-    writable: Annotated[Folders, Setting("Folders outside the workspace that may be read and written.")] = ()
+    read_only: Annotated[Folders, Field("Folders outside the workspace that may be read.")] = ()
+    writable: Annotated[Folders, Field("Folders outside the workspace that may be read and written.")] = ()
     outside: Annotated[
         Outside,
-        Setting("Whether a path outside all roots is refused or asked about.", pick_first("deny", "ask")),
-        Setting(loosened_by=FILE_SOURCES),
+        Field("Whether a path outside all roots is refused or asked about.", pick_first("deny", "ask")),
+        Field(loosened_by=FILE_SOURCES),
     ] = "deny"
     client_roots: Annotated[
         ClientRoots,
-        Setting("What becomes of folders outside that an MCP client says it works on."),
-        Setting(merge=pick_first("ignore", "read-only", "writable"), loosened_by=USER_SOURCES),
+        Field("What becomes of folders outside that an MCP client says it works on."),
+        Field(merge=pick_first("ignore", "read-only", "writable"), loosened_by=USER_SOURCES),
     ] = "ignore"
 
 
 class Bulk(Section, frozen=True, kw_only=True):
     """From how many files or bytes on a change counts as a bulk change."""
 
-    deleted: Annotated[Count, Setting("More deleted files than this are a bulk change, which asks in auto.")] = 20
-    changed: Annotated[Count, Setting("More changed files than this are a bulk change.")] = 200
+    deleted: Annotated[Count, Field("More deleted files than this are a bulk change, which asks in auto.")] = 20
+    changed: Annotated[Count, Field("More changed files than this are a bulk change.")] = 200
     bytes: Annotated[
         Size, declare_size("More written bytes than this are a bulk change.", "4 KB", "64 TB", "500 MB")
     ] = "256 MB"
@@ -156,12 +156,12 @@ class Restricted(Section, frozen=True, kw_only=True):
 
     commands: Annotated[
         tuple[str, ...],
-        Setting("Commands, by their first words, that the restricted profile runs.", intersect, "a list of commands"),
+        Field("Commands, by their first words, that the restricted profile runs.", intersect, "a list of commands"),
     ] = ("ls", "cat", "git status", "git log --oneline", "node -v", "pnpm -v")
     folders: Annotated[
         tuple[WorkspaceFolder, ...],
-        Setting("Folders of the workspace that the restricted profile reads and writes.", intersect),
-        Setting(allowed="a list of folders relative to the workspace, without .."),
+        Field("Folders of the workspace that the restricted profile reads and writes.", intersect),
+        Field(allowed="a list of folders relative to the workspace, without .."),
     ] = (".minds", ".tasklogs")
 
 
@@ -170,12 +170,12 @@ class Search(Section, frozen=True, kw_only=True):
 
     # An ignored file can still be read by its name.
     ignore: Annotated[
-        tuple[str, ...], Setting("Patterns skipped besides the built-in ignore list.", unite, "a list of patterns")
+        tuple[str, ...], Field("Patterns skipped besides the built-in ignore list.", unite, "a list of patterns")
     ] = ()
     # Python's own search starts no program.
     engine: Annotated[
         SearchEngine,
-        Setting("What searches; auto takes ripgrep where there is one.", pick_first("python", "auto", "ripgrep")),
+        Field("What searches; auto takes ripgrep where there is one.", pick_first("python", "auto", "ripgrep")),
     ] = "auto"
 
 
@@ -184,19 +184,19 @@ class Undo(Section, frozen=True, kw_only=True):
 
     # The state folder is the user's, so no project decides this.
     days: Annotated[
-        int, Meta(ge=1, le=3_650), Setting("Days for which a change can be undone.", loosened_by=USER_SOURCES)
+        int, Meta(ge=1, le=3_650), Field("Days for which a change can be undone.", loosened_by=USER_SOURCES)
     ] = 30
 
 
 class Sandbox(Section, frozen=True, kw_only=True):
     """How commands are confined."""
 
-    tier: Annotated[Tier, Setting("The best sandbox that is used: 3 overlay, 2 namespaces, 1 Landlock, 0 none.")] = 3
-    least: Annotated[Tier, Setting("The weakest sandbox that a command still runs in; below it none runs.")] = 0
+    tier: Annotated[Tier, Field("The best sandbox that is used: 3 overlay, 2 namespaces, 1 Landlock, 0 none.")] = 3
+    least: Annotated[Tier, Field("The weakest sandbox that a command still runs in; below it none runs.")] = 0
     toolchains: Annotated[
         tuple[Toolchain, ...],
-        Setting("Folders and files outside the roots that commands see besides those of known tools.", intersect),
-        Setting(
+        Field("Folders and files outside the roots that commands see besides those of known tools.", intersect),
+        Field(
             allowed="a list of folders and files, each absolute or starting with ~/, but none that holds everything or"
             " credentials",
             loosened_by=USER_SOURCES,
@@ -204,8 +204,8 @@ class Sandbox(Section, frozen=True, kw_only=True):
     ] = ()
     environment: Annotated[
         tuple[Variable, ...],
-        Setting("Variables that commands get besides the usual ones.", intersect, loosened_by=USER_SOURCES),
-        Setting(allowed="a list of names of variables, but none of a secret or that steers how programs start"),
+        Field("Variables that commands get besides the usual ones.", intersect, loosened_by=USER_SOURCES),
+        Field(allowed="a list of names of variables, but none of a secret or that steers how programs start"),
     ] = ()
 
     def __post_init__(self) -> None:
@@ -223,8 +223,8 @@ class NetworkSettings(Section, frozen=True, kw_only=True):
     # A host can receive whatever a command reads, so only the user opens one.
     allow: Annotated[
         tuple[str, ...],
-        Setting("Hosts that every command reaches which may change something; all others are out of reach."),
-        Setting(
+        Field("Hosts that every command reaches which may change something; all others are out of reach."),
+        Field(
             merge=intersect_hosts,
             allowed='a list such as "pypi.org:443", "*.example.org", "127.0.0.1:8080" or "10.0.0.0/8:5432"; ports are'
             " 80 and 443 where none is named",
@@ -268,7 +268,7 @@ class Limits(Section, frozen=True, kw_only=True):
         Size, declare_size("How much memory a command may use with all it starts.", "16 MB", "64 TB", "1.5 GB")
     ] = "4 GB"
     processes: Annotated[
-        int, Meta(ge=8, le=1_000_000), Setting("How many processes a command may have at once.", min)
+        int, Meta(ge=8, le=1_000_000), Field("How many processes a command may have at once.", min)
     ] = 512
     file_size: Annotated[
         Size, declare_size("How large a file may become that a command writes.", "4 KB", "64 TB", "500 MB")
@@ -279,36 +279,36 @@ class Limits(Section, frozen=True, kw_only=True):
     waiting: Annotated[Size, declare_size(_WAITING, "64 KB", "64 TB", "2 GB")] = "4 GB"
     idle: Annotated[Time, declare_time(_IDLE, "1 s", "168 h", '"30 min"')] = "30 min"
     sessions: Annotated[
-        int, Meta(ge=1, le=1_000), Setting("How many process sessions a session may have running at once.", min)
+        int, Meta(ge=1, le=1_000), Field("How many process sessions a session may have running at once.", min)
     ] = 64
 
 
 class AgentSettings(Section, frozen=True, kw_only=True):
     """How much one turn of a model may use."""
 
-    calls: Annotated[int, Meta(ge=1, le=1_000_000), Setting("How many tool calls one turn may make.", min)] = 200
+    calls: Annotated[int, Meta(ge=1, le=1_000_000), Field("How many tool calls one turn may make.", min)] = 200
     tokens: Annotated[
         Annotated[int, Meta(ge=1, le=1_000_000_000)] | None,
-        Setting("How many tokens one turn may use, questions and answers; without it, any number.", pick_smaller),
+        Field("How many tokens one turn may use, questions and answers; without it, any number.", pick_smaller),
     ] = None
     repeats: Annotated[
         int,
         Meta(ge=2, le=1_000),
-        Setting("How often the same calls may come to the same results in a row before the turn ends.", min),
+        Field("How often the same calls may come to the same results in a row before the turn ends.", min),
     ] = 4
     attempts: Annotated[
         int,
         Meta(ge=1, le=100),
-        Setting("How often a question is put to a provider that cannot answer just then.", min),
+        Field("How often a question is put to a provider that cannot answer just then.", min),
     ] = 5
     full: Annotated[
         float,
         Meta(ge=0.1, le=1.0),
-        Setting("From which part of the model's window on the transcript is made shorter.", min),
+        Field("From which part of the model's window on the transcript is made shorter.", min),
     ] = 0.8
     window: Annotated[
         Annotated[int, Meta(ge=2_000, le=100_000_000)] | None,
-        Setting("How many tokens the model takes in all, where its provider does not say so.", pick_smaller),
+        Field("How many tokens the model takes in all, where its provider does not say so.", pick_smaller),
     ] = None
 
 
@@ -317,24 +317,24 @@ class Settings(Section, frozen=True, kw_only=True):
 
     mode: Annotated[
         Mode,
-        Setting("How much runs unasked; the environment can only make it stricter.", pick_first(*MODES)),
-        Setting(reserved=("full",)),
+        Field("How much runs unasked; the environment can only make it stricter.", pick_first(*MODES)),
+        Field(reserved=("full",)),
     ] = "ask"
     model: Annotated[
         ModelName | None,
-        Setting("Which model handrail run talks to; its provider sees what the model reads.", loosened_by=ALL_SOURCES),
-        Setting(allowed='a provider and its name for a model, such as "anthropic:claude-sonnet-4-5" or "ollama:qwen3"'),
+        Field("Which model handrail run talks to; its provider sees what the model reads.", loosened_by=ALL_SOURCES),
+        Field(allowed='a provider and its name for a model, such as "anthropic:claude-sonnet-4-5" or "ollama:qwen3"'),
     ] = None
     # A preview runs before anybody approved the command, even if only in a copy.
     preview: Annotated[
         Previews,
-        Setting("Whether a command that asks is tried in a copy first, to show what it would change."),
-        Setting(merge=pick_first("never", "when-asked")),
+        Field("Whether a command that asks is tried in a copy first, to show what it would change."),
+        Field(merge=pick_first("never", "when-asked")),
     ] = "when-asked"
     profile: Annotated[
         Profile,
-        Setting("What a session is for; restricted: few commands, few folders, nothing asks."),
-        Setting(merge=pick_first("restricted", "standard")),
+        Field("What a session is for; restricted: few commands, few folders, nothing asks."),
+        Field(merge=pick_first("restricted", "standard")),
     ] = "standard"
     tools: Tools = Tools()
     skills: Skills = Skills()

@@ -12,6 +12,7 @@ from handrail.policy.rules.rulebook import MCP_PREFIX
 from handrail.protocol.decisions import MODES, Mode, Verdict
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.wire import convert
+from handrail.settings.declaration import Field, Section, list_settings
 from handrail.settings.errors import (
     SettingsError,
     find_similar,
@@ -23,7 +24,6 @@ from handrail.settings.errors import (
     truncate_repr,
 )
 from handrail.settings.merge import LoadedSettings
-from handrail.settings.setting import Section, Setting, list_settings
 from handrail.settings.units import parse_size
 
 _MAX_RULES = 200  # each is compared with every other one at load
@@ -34,8 +34,8 @@ _LocatedTables = list[tuple[dict[str, Any], dict[str, int]]]
 """Each table with the lines of its keys."""
 
 Text = Annotated[str, msgspec.Meta(min_length=1)]
-Pattern = Annotated[Text | None, Setting(allowed="one text that is not empty; a second pattern is a second rule")]
-Examples = Annotated[tuple[Text, ...], Setting(allowed="a list of texts")]
+Pattern = Annotated[Text | None, Field(allowed="one text that is not empty; a second pattern is a second rule")]
+Examples = Annotated[tuple[Text, ...], Field(allowed="a list of texts")]
 
 
 class RuleTable(Section, frozen=True, kw_only=True):
@@ -45,21 +45,21 @@ class RuleTable(Section, frozen=True, kw_only=True):
     id: Annotated[
         str,
         msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"),
-        Setting("What decisions call the rule."),
-        Setting(allowed="letters, digits, - and _, at most 64, beginning with a letter or digit"),
+        Field("What decisions call the rule."),
+        Field(allowed="letters, digits, - and _, at most 64, beginning with a letter or digit"),
     ]
-    allow: Annotated[Pattern, Setting("Commands by their first words, or paths by a pattern, that run unasked.")] = None
-    ask: Annotated[Pattern, Setting("Those that ask, whatever the mode.")] = None
-    deny: Annotated[Pattern, Setting("Those that are refused.")] = None
+    allow: Annotated[Pattern, Field("Commands by their first words, or paths by a pattern, that run unasked.")] = None
+    ask: Annotated[Pattern, Field("Those that ask, whatever the mode.")] = None
+    deny: Annotated[Pattern, Field("Those that are refused.")] = None
     tool: Annotated[
         Text,
-        Setting("The tool that the rule is about, or * for every tool but exec; without it, exec."),
-        Setting(allowed="the name of a tool"),
+        Field("The tool that the rule is about, or * for every tool but exec; without it, exec."),
+        Field(allowed="the name of a tool"),
     ] = "exec"
-    because: Annotated[str, Setting("Why, for the person or the model that reads the decision.", allowed="a text")] = ""
-    match: Annotated[Examples, Setting("Commands or paths that the rule must be about; checked at load.")] = ()
-    no_match: Annotated[Examples, Setting("Commands or paths that it must not be about; checked at load.")] = ()
-    any_args: Annotated[bool, Setting("Whether an allowed command may have any arguments.")] = False
+    because: Annotated[str, Field("Why, for the person or the model that reads the decision.", allowed="a text")] = ""
+    match: Annotated[Examples, Field("Commands or paths that the rule must be about; checked at load.")] = ()
+    no_match: Annotated[Examples, Field("Commands or paths that it must not be about; checked at load.")] = ()
+    any_args: Annotated[bool, Field("Whether an allowed command may have any arguments.")] = False
 
 
 RULE = list_settings(RuleTable)

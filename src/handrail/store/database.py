@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import shutil
 import sqlite3
 import threading
 import time
@@ -371,6 +370,8 @@ def open_read_only(path: str) -> sqlite3.Connection:
     except sqlite3.OperationalError:
         if os.access(os.path.dirname(path), os.W_OK) or not os.access(path, os.R_OK):
             raise
+    import shutil  # noqa: PLC0415  slow to load, and few folders are read-only
+
     with make_temporary_folder("handrail-journal-") as folder:
         copy = os.path.join(folder, "journal.db")
         for ending in ("", "-wal"):

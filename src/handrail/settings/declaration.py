@@ -57,7 +57,7 @@ def intersect_hosts(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str
     return tuple(dict.fromkeys([*list_allowed(above, below), *list_allowed(below, above)]))
 
 
-class Setting(msgspec.Struct, frozen=True):
+class Field(msgspec.Struct, frozen=True):
     """The declaration of a key. An annotation may hold several, which complete each other."""
 
     help: str = ""
@@ -83,9 +83,9 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 @cache
-def list_settings(section: type[Section]) -> dict[str, Setting]:
+def list_settings(section: type[Section]) -> dict[str, Field]:
     """The declaration of every key, in order. Keys of nested sections are dotted."""
-    settings: dict[str, Setting] = {}
+    settings: dict[str, Field] = {}
     for name, kind in section.__annotations__.items():
         if isinstance(kind, type) and issubclass(kind, Section):
             settings.update((f"{name}.{leaf}", setting) for leaf, setting in list_settings(kind).items())
@@ -94,17 +94,17 @@ def list_settings(section: type[Section]) -> dict[str, Setting]:
     return settings
 
 
-def _read_annotation(kind: Any) -> Setting:
+def _read_annotation(kind: Any) -> Field:
     fields: dict[str, Any] = {}
     for part in kind.__metadata__:
-        if isinstance(part, Setting):
+        if isinstance(part, Field):
             given = msgspec.structs.asdict(part)
             fields |= {name: value for name, value in given.items() if value != getattr(_UNSAID, name)}
-    setting = Setting(**fields)
+    setting = Field(**fields)
     return setting if setting.allowed else msgspec.structs.replace(setting, allowed=_describe_allowed(kind))
 
 
-_UNSAID = Setting()
+_UNSAID = Field()
 
 
 def _describe_allowed(kind: Any) -> str:
@@ -120,13 +120,13 @@ def _describe_allowed(kind: Any) -> str:
     return f"{'a whole number' if plain is int else 'a number'} from {bounds.ge} to {bounds.le}"
 
 
-def declare_time(help: str, least: str, most: str, examples: str) -> Setting:  # noqa: A002  as in Setting
+def declare_time(help: str, least: str, most: str, examples: str) -> Field:  # noqa: A002  as in Field
     """A setting that is a time. A shorter one is stricter."""
     amount = AmountRange("time", least, most, examples)
-    return Setting(help, amount.pick_smaller, amount.allowed, amount=amount)
+    return Field(help, amount.pick_smaller, amount.allowed, amount=amount)
 
 
-def declare_size(help: str, least: str, most: str, example: str) -> Setting:  # noqa: A002  as in Setting
+def declare_size(help: str, least: str, most: str, example: str) -> Field:  # noqa: A002  as in Field
     """A setting that is a size. A smaller one is stricter."""
     amount = AmountRange("size", least, most, f'"{example}"')
-    return Setting(help, amount.pick_smaller, amount.allowed, amount=amount)
+    return Field(help, amount.pick_smaller, amount.allowed, amount=amount)
