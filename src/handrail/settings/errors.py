@@ -159,16 +159,19 @@ def _list_neighbours(key: str) -> list[str]:
 
 def _describe_hint(key: str, value: object) -> str:
     """Which part of a refused value is wrong, or what was meant. Empty: the message needs no more."""
-    items = cast("list[object]", value) if isinstance(value, list | tuple) else []
     if key == "sandbox.environment":
-        return _describe_variables(items)
+        return _describe_variables(_list_items(value))
     if key == "network.allow":
-        return _describe_hosts(items)
+        return _describe_hosts(_list_items(value))
     if key == "tools.deny":
         return _describe_permissions(value)
     amount = REFERENCE[key].amount
     meant = amount.suggest(value) if amount else None
     return f'; did you mean "{meant}"?' if meant else ""
+
+
+def _list_items(value: object) -> list[object]:
+    return list(cast("list[object]", value)) if isinstance(value, list | tuple) else []
 
 
 def _describe_permissions(value: object) -> str:
