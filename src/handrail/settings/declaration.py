@@ -71,40 +71,41 @@ class Field(msgspec.Struct, frozen=True):
     """The range of a time or a size."""
 
 
+_DEFAULT_FIELD = Field()
+
+
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of a settings file."""
 
     def __post_init__(self) -> None:
         """ValueError: a time or size is out of its range."""
-        settings = list_settings(type(self))
+        fields = list_fields(type(self))
         for name in self.__struct_fields__:
-            if name in settings and (amount := settings[name].amount):
+            if name in fields and (amount := fields[name].amount):
                 amount.parse(getattr(self, name))
 
 
 @cache
-def list_settings(section: type[Section]) -> dict[str, Field]:
+def list_fields(section: type[Section]) -> dict[str, Field]:
     """The declaration of every key, in order. Keys of nested sections are dotted."""
-    settings: dict[str, Field] = {}
+    fields: dict[str, Field] = {}
     for name, kind in section.__annotations__.items():
         if isinstance(kind, type) and issubclass(kind, Section):
-            settings.update((f"{name}.{leaf}", setting) for leaf, setting in list_settings(kind).items())
+            fields.update((f"{name}.{leaf}", field) for leaf, field in list_fields(kind).items())
         else:
-            settings[name] = _read_annotation(kind)
-    return settings
+            fields[name] = _read_annotation(kind)
+    return fields
 
 
 def _read_annotation(kind: Any) -> Field:
-    fields: dict[str, Any] = {}
+    given: dict[str, Any] = {}
     for part in kind.__metadata__:
         if isinstance(part, Field):
-            given = msgspec.structs.asdict(part)
-            fields |= {name: value for name, value in given.items() if value != getattr(_UNSAID, name)}
-    setting = Field(**fields)
-    return setting if setting.allowed else msgspec.structs.replace(setting, allowed=_describe_allowed(kind))
-
-
-_UNSAID = Field()
+            values = msgspec.structs.asdict(part)
+            given |= {name: value for name, value in values.items() if value != getattr(_DEFAULT_FIELD, name)}
+    if "allowed" not in given:
+        given["allowed"] = _describe_allowed(kind)
+    return Field(**given)
 
 
 def _describe_allowed(kind: Any) -> str:
@@ -120,13 +121,13 @@ def _describe_allowed(kind: Any) -> str:
     return f"{'a whole number' if plain is int else 'a number'} from {bounds.ge} to {bounds.le}"
 
 
-def declare_time(help: str, least: str, most: str, examples: str) -> Field:  # noqa: A002  as in Field
+def declare_time(text: str, least: str, most: str, examples: str) -> Field:
     """A setting that is a time. A shorter one is stricter."""
     amount = AmountRange("time", least, most, examples)
-    return Field(help, amount.pick_smaller, amount.allowed, amount=amount)
+    return Field(text, amount.pick_smaller, amount.allowed, amount=amount)
 
 
-def declare_size(help: str, least: str, most: str, example: str) -> Field:  # noqa: A002  as in Field
+def declare_size(text: str, least: str, most: str, example: str) -> Field:
     """A setting that is a size. A smaller one is stricter."""
     amount = AmountRange("size", least, most, f'"{example}"')
-    return Field(help, amount.pick_smaller, amount.allowed, amount=amount)
+    return Field(text, amount.pick_smaller, amount.allowed, amount=amount)

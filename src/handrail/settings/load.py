@@ -19,7 +19,7 @@ from handrail.settings.paths import (
     resolve_state_folder,
     resolve_user_file,
 )
-from handrail.settings.trust import Project, read_project_trust
+from handrail.settings.trust import Project, read_file_trust
 
 if TYPE_CHECKING:
     from handrail.policy.config import Rule
@@ -132,7 +132,7 @@ def _read_project_layer(
     layer, digest = read_layer(path, "project")
     remark = ""
     if trusted is None:
-        trusted, remark = read_project_trust(state or resolve_state_folder(environ), root, digest)
+        trusted, remark = read_file_trust(state or resolve_state_folder(environ), root, PROJECT_FILE, digest)
     project = Project(path=path, workspace=root, digest=digest, trusted=trusted, remark=remark)
     return msgspec.structs.replace(layer, trusted=trusted), project
 

@@ -13,7 +13,7 @@ from handrail.policy.secrets import is_random_value, is_secret_name, is_secret_v
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.tool_spec import OWN_SERVER
 from handrail.protocol.wire import convert
-from handrail.settings.declaration import Field, Section, declare_time, list_settings
+from handrail.settings.declaration import Field, Section, declare_time, list_fields
 from handrail.settings.errors import format_line, list_first_problems, quote_key, suggest_key, truncate_repr
 from handrail.settings.model import Time, Variable
 
@@ -96,7 +96,7 @@ class ServerTable(Section, frozen=True, kw_only=True):
         return self.command is None and self.url is None
 
 
-SERVER = list_settings(ServerTable)
+SERVER = list_fields(ServerTable)
 """The declaration of every key of a server."""
 
 

@@ -20,18 +20,14 @@ from handrail.settings.declaration import (
     declare_time,
     intersect,
     intersect_hosts,
-    list_settings,
+    list_fields,
     pick_first,
     pick_smaller,
     unite,
 )
 from handrail.settings.units import SIZE, TIME
 
-Durability = Literal["crash", "power"]
-Profile = Literal["standard", "restricted"]
-Outside = Literal["deny", "ask"]
 ClientRoots = Literal["ignore", "read-only", "writable"]
-Previews = Literal["when-asked", "never"]
 SearchEngine = Literal["auto", "ripgrep", "python"]
 Switch = Annotated[bool, Field(merge=min)]
 ToolNames = Annotated[tuple[str, ...], Field(allowed="a list of tool names")]
@@ -101,7 +97,7 @@ class Journal(Section, frozen=True, kw_only=True):
     """How safe a recorded event is."""
 
     durability: Annotated[
-        Durability,
+        Literal["crash", "power"],
         Field("What a recorded event survives; power flushes the disk at each commit.", pick_first("power", "crash")),
     ] = "crash"
 
@@ -130,7 +126,7 @@ class Paths(Section, frozen=True, kw_only=True):
     read_only: Annotated[Folders, Field("Folders outside the workspace that may be read.")] = ()
     writable: Annotated[Folders, Field("Folders outside the workspace that may be read and written.")] = ()
     outside: Annotated[
-        Outside,
+        Literal["deny", "ask"],
         Field("Whether a path outside all roots is refused or asked about.", pick_first("deny", "ask")),
         Field(loosened_by=FILE_SOURCES),
     ] = "deny"
@@ -327,12 +323,12 @@ class Settings(Section, frozen=True, kw_only=True):
     ] = None
     # A preview runs before anybody approved the command, even if only in a copy.
     preview: Annotated[
-        Previews,
+        Literal["when-asked", "never"],
         Field("Whether a command that asks is tried in a copy first, to show what it would change."),
         Field(merge=pick_first("never", "when-asked")),
     ] = "when-asked"
     profile: Annotated[
-        Profile,
+        Literal["standard", "restricted"],
         Field("What a session is for; restricted: few commands, few folders, nothing asks."),
         Field(merge=pick_first("restricted", "standard")),
     ] = "standard"
@@ -355,7 +351,7 @@ class Settings(Section, frozen=True, kw_only=True):
     agent: AgentSettings = AgentSettings()
 
 
-REFERENCE = list_settings(Settings)
+REFERENCE = list_fields(Settings)
 """The declaration of every setting by its dotted key."""
 
 

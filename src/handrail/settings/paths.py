@@ -9,6 +9,8 @@ MANAGED_FILE = "/etc/handrail/managed.toml"
 """The settings of the machine's administrator. No variable moves it."""
 PROJECT_FILE = "handrail.toml"
 """The settings of a project, in the root of the workspace."""
+MCP_FILE = ".mcp.json"
+"""The MCP servers of a project, in the root of the workspace."""
 
 _MAX_LINKS = 40
 """The limit of the kernel."""

@@ -12,7 +12,7 @@ from handrail.policy.rules.rulebook import MCP_PREFIX
 from handrail.protocol.decisions import MODES, Mode, Verdict
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.wire import convert
-from handrail.settings.declaration import Field, Section, list_settings
+from handrail.settings.declaration import Field, Section, list_fields
 from handrail.settings.errors import (
     SettingsError,
     find_similar,
@@ -62,7 +62,7 @@ class RuleTable(Section, frozen=True, kw_only=True):
     any_args: Annotated[bool, Field("Whether an allowed command may have any arguments.")] = False
 
 
-RULE = list_settings(RuleTable)
+RULE = list_fields(RuleTable)
 """The declaration of every key of a rule."""
 
 

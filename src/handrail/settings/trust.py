@@ -2,7 +2,6 @@
 
 import os
 import stat
-from collections.abc import Callable
 from datetime import datetime
 from typing import Literal
 
@@ -11,7 +10,7 @@ import msgspec
 from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import decode_json
 from handrail.settings.errors import quote_path
-from handrail.settings.paths import is_located_in
+from handrail.settings.paths import PROJECT_FILE, is_located_in
 
 _MAX_FILE_BYTES = 16 * 1024 * 1024
 
@@ -46,29 +45,17 @@ class TrustFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     projects: dict[str, Trust] = {}
 
 
-def read_project_trust(state: str, workspace: str, digest: str) -> tuple[bool, str]:
-    """Whether this version of handrail.toml is trusted, and a remark for the user."""
-    return _read_file_trust(state, workspace, digest, "handrail.toml", lambda given: given.digest)
-
-
-def read_server_trust(state: str, workspace: str, digest: str) -> tuple[bool, str]:
-    """Whether this version of .mcp.json is trusted, and a remark for the user."""
-    return _read_file_trust(state, workspace, digest, ".mcp.json", lambda given: given.servers)
-
-
-def _read_file_trust(
-    state: str, workspace: str, digest: str, file: str, get_digest: Callable[[Trust], str]
-) -> tuple[bool, str]:
+def read_file_trust(state: str, workspace: str, file: str, digest: str) -> tuple[bool, str]:
+    """Whether this content of handrail.toml or .mcp.json is trusted, and a remark for the user."""
     if is_located_in(state, workspace):
         return False, "the state folder lies in the workspace, so trust that is recorded there does not count"
     try:
-        given = read_trust(state).get(workspace)
+        trust = read_trust(state).get(workspace)
     except StoreError as error:
         return False, f"{error} Until then the project is not trusted."
-    if given is None or not get_digest(given):
-        return False, ""
-    if get_digest(given) == digest:
-        return True, ""
+    trusted = "" if trust is None else trust.digest if file == PROJECT_FILE else trust.servers
+    if trusted in {"", digest}:
+        return bool(trusted), ""
     return False, f"{file} is no longer what you trusted: look at it before you trust it again"
 
 
