@@ -822,12 +822,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "P-2": (
         clause(
             "permissions and the coarse permissionType",
-            "protocol/test_protocol_permission.py::test_the_coarse_kind_follows_from_the_permissions",
+            "protocol/test_protocol_permissions.py::test_the_coarse_kind_follows_from_the_permissions",
         ),
         clause(
             "outside a root a request is external_directory, and names the folder",
             "runtime/test_outside.py::test_the_question_names_the_folder_and_what_it_is_opened_for",
-            "protocol/test_protocol_permission.py::test_a_request_says_on_the_wire_which_folder_a_yes_opens",
+            "protocol/test_protocol_permissions.py::test_a_request_says_on_the_wire_which_folder_a_yes_opens",
         ),
         clause("bash and edit for S4: no event adapter uses the names yet", *planned),
     ),
@@ -874,12 +874,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "rules that never match, or are shadowed, are reported",
             "policy/rules/test_review.py::test_a_covered_rule_is_reported_and_the_covering_one_is_not",
             "policy/rules/test_review.py::test_a_rule_about_what_is_never_done_is_reported",
-            "settings/test_settings_review.py::test_a_rule_that_another_one_shadows_is_told",
+            "settings/test_settings_rule_review.py::test_a_rule_that_another_one_shadows_is_told",
         ),
         clause(
             "the examples of rules are checked at load",
             "policy/rules/test_review.py::test_a_rule_that_cannot_be_used_is_an_error",
-            "settings/test_settings_review.py::test_rules_that_cannot_be_used_stop_everything_with_file_and_line",
+            "settings/test_settings_rule_review.py::test_rules_that_cannot_be_used_stop_everything_with_file_and_line",
         ),
     ),
     "P-4": (
@@ -1472,7 +1472,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "only the listed commands, nothing asks",
             "policy/judging/test_commands.py::test_the_restricted_profile_runs_its_list_and_asks_nobody",
-            "settings/test_settings_rail.py::test_what_policy_gets_is_what_the_settings_say",
+            "settings/test_settings_policy_config.py::test_what_policy_gets_is_what_the_settings_say",
         ),
         clause(
             "content that should parse and does not is not written",
