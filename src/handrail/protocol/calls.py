@@ -11,26 +11,26 @@ from handrail.protocol.wire import Envelope, Json, Time, escape_surrogates
 
 
 class ToolCall(Envelope, frozen=True):
-    """A request to run one tool. The runtime makes `tool_call_id`; a provider's own id is kept beside it."""
+    """A request to run one tool. The runtime creates `tool_call_id`; the provider's own id is kept beside it."""
 
     tool_call_id: str
-    """Used once: the same id again gets the first result and runs nothing."""
+    """Unique. A call with a known id gets the first result, and nothing runs."""
     name: str
-    """The tool, spelled exactly as it is listed."""
+    """The tool, exactly as it is listed."""
     args: Json
-    """What the tool's input schema asks for."""
+    """As the tool's input schema says."""
     trace_id: str
-    """Ties together what belongs together, across systems."""
+    """Correlates records across systems."""
     timestamp: Time
-    """When it was made."""
+    """When the call was made."""
     version: str | None = None
-    """Absent or null: the current one. Another major version is refused."""
+    """Null: the current version. Another major version is refused."""
     provider_call_id: str | None = None
-    """The id that the model's provider gave the call."""
+    """The id of the model's provider."""
     message_id: str | None = None
-    """The assistant message the call came in."""
+    """The assistant message that holds the call."""
     requested_permissions: tuple[Permission, ...] | None = None
-    """May only narrow: a call that needs a permission which the list lacks is refused."""
+    """Can only narrow: if the call needs a permission that is not listed, it is refused."""
 
 
 def clean_call(call: ToolCall) -> ToolCall:
@@ -65,11 +65,11 @@ class Done(Envelope, frozen=True, tag_field="state", tag="done"):
 
 
 class Parked(Envelope, frozen=True, tag_field="state", tag="parked"):
-    """Nothing of what waits is done, and nothing is kept yet. The batch goes on when every request is answered."""
+    """The batch waits, and nothing of it was committed. It resumes when every request is answered."""
 
     batch_id: str
-    """What the requests have in common."""
+    """The batch of the requests."""
     requests: tuple[PermissionRequest, ...]
-    """The questions that have no answer yet."""
+    """The requests without an answer."""
     questions: tuple[Question, ...] = ()
-    """What the model asks the person."""
+    """The questions of the model to the user."""
