@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from handrail.kernel.cgroup import ControlGroup, find_parent_group
-from handrail.sandbox.limits import ResourceLimits
 
-LIMITS = ResourceLimits(memory=1 << 30, processes=100)
+LIMITS = {"memory": 1 << 30, "threads": 400}
 
 
 def hierarchy(folder: Path, controllers: str = "cpu memory pids") -> Path:
@@ -34,7 +33,7 @@ def test_what_passes_on_too_little_is_not_used(tmp_path: Path, controllers: str)
 
 
 def test_a_group_gets_the_limits_and_is_removed(tmp_path: Path) -> None:
-    with ControlGroup(LIMITS, str(tmp_path)) as group:
+    with ControlGroup(str(tmp_path), **LIMITS) as group:
         (made,) = tmp_path.iterdir()
         assert (made / "memory.max").read_text() == str(1 << 30)
         assert (made / "pids.max").read_text() == "400"
@@ -45,7 +44,7 @@ def test_a_group_gets_the_limits_and_is_removed(tmp_path: Path) -> None:
 
 
 def test_the_limits_that_the_kernel_held_it_to_are_named(tmp_path: Path) -> None:
-    with ControlGroup(LIMITS, str(tmp_path)) as group:
+    with ControlGroup(str(tmp_path), **LIMITS) as group:
         (made,) = tmp_path.iterdir()
         (made / "memory.events").write_text("low 0\noom 1\noom_kill 1\n")
         (made / "pids.events").write_text("max 0\n")
@@ -58,13 +57,13 @@ def test_the_limits_that_the_kernel_held_it_to_are_named(tmp_path: Path) -> None
 
 def test_where_none_can_be_made_a_command_starts_outside(tmp_path: Path) -> None:
     for parent in (None, str(tmp_path / "nothing")):
-        with ControlGroup(LIMITS, parent) as group:
+        with ControlGroup(parent, **LIMITS) as group:
             assert group.wrap_argv(("true",)) == ("true",)
             assert group.list_fired_limits() == []
 
 
 def test_what_joins_writes_its_own_number_and_becomes_the_program(tmp_path: Path) -> None:
-    with ControlGroup(LIMITS, str(tmp_path)) as group:
+    with ControlGroup(str(tmp_path), **LIMITS) as group:
         (made,) = tmp_path.iterdir()
         done = subprocess.run(group.wrap_argv(("echo", "ran")), check=True, capture_output=True)
         assert done.stdout == b"ran\n"
@@ -76,10 +75,9 @@ def test_what_joins_writes_its_own_number_and_becomes_the_program(tmp_path: Path
 KERNEL = """
 import os, subprocess, sys
 from handrail.kernel.cgroup import ControlGroup
-from handrail.sandbox.limits import ResourceLimits
 place, name = sys.argv[1], os.path.join(sys.argv[1], "handrail-test")
 subprocess.run(["mount", "-t", "cgroup2", "none", place], check=True)
-group = ControlGroup(ResourceLimits(), None)
+group = ControlGroup(None, memory=0, threads=0)
 os.mkdir(name)
 group._path = name  # no controller is free on every machine: membership is what is tried here
 try:

@@ -8,7 +8,7 @@ import contextlib
 import os
 import time
 from functools import cache
-from typing import Protocol, Self
+from typing import Self
 
 _MOUNT = "/sys/fs/cgroup"
 _CONTROLLERS = frozenset({"memory", "pids"})
@@ -18,28 +18,15 @@ _EVENTS = (("memory", "memory.events", "oom_kill"), ("processes", "pids.events",
 _REMOVE_SECONDS = 1.0
 
 
-class GroupLimits(Protocol):
-    """Limits of a process tree that the kernel enforces."""
-
-    @property
-    def memory(self) -> int:
-        """Bytes."""
-        ...
-
-    @property
-    def threads(self) -> int:
-        """How many at a time."""
-        ...
-
-
 class ControlGroup:
     """The group of one command. It is created at once and removed at the end of the `with` block.
 
     The command must have ended by then. If no group can be created, the command starts outside of any.
     """
 
-    def __init__(self, limits: GroupLimits, parent: str | None) -> None:
-        self._path = _create_group(limits, parent) if parent is not None else None
+    def __init__(self, parent: str | None, *, memory: int, threads: int) -> None:
+        """`memory` is in bytes."""
+        self._path = _create_group(parent, memory, threads) if parent is not None else None
 
     def wrap_argv(self, argv: tuple[str, ...]) -> tuple[str, ...]:
         """The command line that starts a program inside the group."""
@@ -77,12 +64,12 @@ def _find_own_group() -> str:
     return next((line.removeprefix("0::") for line in lines if line.startswith("0::")), "/")
 
 
-def _create_group(limits: GroupLimits, parent: str) -> str | None:
+def _create_group(parent: str, memory: int, threads: int) -> str | None:
     path = os.path.join(parent, f"handrail-{os.urandom(8).hex()}")
     try:
         os.mkdir(path)
-        _write(f"{path}/memory.max", limits.memory)
-        _write(f"{path}/pids.max", limits.threads)
+        _write(f"{path}/memory.max", memory)
+        _write(f"{path}/pids.max", threads)
     except OSError:
         _remove_group(path)
         return None

@@ -83,9 +83,7 @@ class SignalQueue:
     def __init__(self, numbers: tuple[int, ...]) -> None:
         for number in numbers:
             LIBC.signal(number, _DEFAULT_HANDLER)  # an inherited "ignore" would keep the signal away
-        chosen = _build_signal_set(numbers)
-        _set_mask(chosen)
-        self.descriptor = check(LIBC.signalfd(-1, chosen, os.O_CLOEXEC | os.O_NONBLOCK), "signalfd")
+        self.descriptor = check(LIBC.signalfd(-1, _block(numbers), os.O_CLOEXEC | os.O_NONBLOCK), "signalfd")
 
     def take(self) -> list[int]:
         """The numbers of the signals that came since the last time."""
@@ -100,7 +98,7 @@ def reset_signals() -> None:
     """Give every signal its default effect and unblock it."""
     for number in range(1, _LAST_SIGNAL + 1):
         LIBC.signal(number, _DEFAULT_HANDLER)
-    _set_mask(_build_signal_set(()))
+    _block(())
 
 
 def send_signal(pidfd: int, number: int) -> bool:
@@ -108,16 +106,14 @@ def send_signal(pidfd: int, number: int) -> bool:
     return LIBC.syscall(ctypes.c_long(_PIDFD_SEND_SIGNAL), pidfd, number, None, 0) == 0
 
 
-def _build_signal_set(numbers: tuple[int, ...]) -> ctypes.Array[ctypes.c_char]:
-    chosen = ctypes.create_string_buffer(_SIGNAL_SET_BYTES)
-    LIBC.sigemptyset(chosen)
+def _block(numbers: tuple[int, ...]) -> ctypes.Array[ctypes.c_char]:
+    """Block these signals and no others. The result is the signal set."""
+    signals = ctypes.create_string_buffer(_SIGNAL_SET_BYTES)
+    LIBC.sigemptyset(signals)
     for number in numbers:
-        LIBC.sigaddset(chosen, number)
-    return chosen
-
-
-def _set_mask(chosen: ctypes.Array[ctypes.c_char]) -> None:
-    LIBC.sigprocmask(_SET_MASK, chosen, None)
+        LIBC.sigaddset(signals, number)
+    LIBC.sigprocmask(_SET_MASK, signals, None)
+    return signals
 
 
 def enter_network(namespace: int) -> None:

@@ -62,11 +62,8 @@ def build_filter_program(machine: Machine, outcomes: Mapping[str, Outcome]) -> b
     )
 
 
-class _Range(NamedTuple):
-    """Numbers from `first` up to the next range."""
-
-    first: int
-    outcome: Outcome
+_Range = tuple[int, Outcome]
+"""The first number and the outcome of all numbers up to the next range."""
 
 
 def _list_ranges(machine: Machine, outcomes: Mapping[str, Outcome]) -> Iterator[_Range]:
@@ -78,7 +75,7 @@ def _list_ranges(machine: Machine, outcomes: Mapping[str, Outcome]) -> Iterator[
         if number < machine.newest:
             starts[number + 1] = ALLOW
     for _, alike in groupby(sorted(starts.items(), key=itemgetter(0)), key=itemgetter(1)):
-        yield _Range(*next(alike))
+        yield next(alike)
 
 
 class Instruction(NamedTuple):
@@ -101,10 +98,10 @@ def _build_search(ranges: tuple[_Range, ...]) -> Code:
     allowed, and each start of a command pays for that.
     """
     if len(ranges) == 1:
-        return _build_outcome(ranges[0].outcome)
+        return _build_outcome(ranges[0][1])
     middle = len(ranges) // 2
     lower, upper = _build_search(ranges[:middle]), _build_search(ranges[middle:])
-    return _build_branch(_AT_LEAST, ranges[middle].first, upper, lower)
+    return _build_branch(_AT_LEAST, ranges[middle][0], upper, lower)
 
 
 def _build_outcome(outcome: Outcome) -> Code:

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Literal, Protocol
 
-from handrail.kernel.cgroup import GroupLimits
 from handrail.process.census import UsageSample, count_bytes_below, sample_descendants, sample_namespace
 
 _USUAL_PAUSE_SECONDS = 0.1
@@ -21,8 +20,13 @@ _MAX_PAUSE_SECONDS = 2.0
 """But nobody gets more time than this by making looks slow."""
 
 
-class TreeLimits(GroupLimits, Protocol):
+class TreeLimits(Protocol):
     """Limits of a process tree as a whole."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes."""
+        ...
 
     @property
     def processes(self) -> int:

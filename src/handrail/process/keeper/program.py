@@ -42,7 +42,11 @@ def run(descriptor: int) -> None:
 
 
 def _keep(plan: KeeperPlan, signals: SignalQueue) -> None:
-    with _launch_of(plan) as launch, ControlGroup(plan, find_parent_group()) as group, contextlib.ExitStack() as opened:
+    with (
+        _launch_of(plan) as launch,
+        ControlGroup(find_parent_group(), memory=plan.memory, threads=plan.threads) as group,
+        contextlib.ExitStack() as opened,
+    ):
         launch.argv = group.wrap_argv(launch.argv)
         terminal = opened.enter_context(contextlib.closing(Terminal()))
         if plan.proxy is not None:
