@@ -1,7 +1,6 @@
 """Control groups (version 2): the kernel limits memory and processes of a whole command.
 
-Few machines let a user create them, so usage is also watched from outside. The keeper imports this module in a bare
-interpreter.
+Few machines let a user create them, so usage is also watched from outside.
 """
 
 import contextlib
@@ -25,7 +24,6 @@ class ControlGroup:
     """
 
     def __init__(self, parent: str | None, *, memory: int, threads: int) -> None:
-        """`memory` is in bytes."""
         self._path = _create_group(parent, memory, threads) if parent is not None else None
 
     def wrap_argv(self, argv: tuple[str, ...]) -> tuple[str, ...]:
@@ -52,16 +50,12 @@ def find_parent_group(mount: str = _MOUNT) -> str | None:
 
     None: the user may not write there, or the parent does not delegate memory and pids.
     """
-    own = _find_own_group()
+    lines = _read("/proc/self/cgroup").splitlines()
+    own = next((line.removeprefix("0::") for line in lines if line.startswith("0::")), "/")
     parent = os.path.dirname(mount + own.rstrip("/")) if own != "/" else mount
     delegated = _read(f"{parent}/cgroup.subtree_control").split()
     writable = os.access(parent, os.W_OK) and os.access(f"{parent}/cgroup.procs", os.W_OK)
     return parent if writable and _CONTROLLERS.issubset(delegated) else None
-
-
-def _find_own_group() -> str:
-    lines = _read("/proc/self/cgroup").splitlines()
-    return next((line.removeprefix("0::") for line in lines if line.startswith("0::")), "/")
 
 
 def _create_group(parent: str, memory: int, threads: int) -> str | None:

@@ -1,7 +1,4 @@
-"""landlock(7): a process gives up rights to files, ports and signals, for itself and everything it starts.
-
-The supervisor imports this module in a bare interpreter, so imports must stay cheap.
-"""
+"""landlock(7): a process gives up rights to files, ports and signals, for itself and everything it starts."""
 
 import ctypes
 import os

@@ -1,7 +1,4 @@
-"""System calls that a process makes on itself or on another process.
-
-The keeper and the supervisor import this module in a bare interpreter, so it does without `signal`.
-"""
+"""System calls that a process makes on itself or on another process."""
 
 import ctypes
 import fcntl
@@ -12,6 +9,7 @@ from handrail.kernel.libc import LIBC, check
 
 CAP_DAC_OVERRIDE = 1
 CAP_FOWNER = 3
+# Numbers of signals, because the `signal` module is slow to load.
 HANGUP, INTERRUPT, QUIT, KILL, TERMINATE, CHILD, CONTINUE, STOP, STOP_KEY = 1, 2, 3, 9, 15, 17, 18, 19, 20
 
 _SET_PDEATHSIG = 1

@@ -1,7 +1,4 @@
-"""The process table, /proc.
-
-The keeper and the supervisor import this module in a bare interpreter.
-"""
+"""The process table, /proc."""
 
 import os
 

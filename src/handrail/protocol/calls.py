@@ -22,7 +22,6 @@ class ToolCall(Envelope, frozen=True):
     trace_id: str
     """Correlates records across systems."""
     timestamp: Time
-    """When the call was made."""
     version: str | None = None
     """Null: the current version. Another major version is refused."""
     provider_call_id: str | None = None
@@ -68,7 +67,6 @@ class Parked(Envelope, frozen=True, tag_field="state", tag="parked"):
     """The batch waits, and nothing of it was committed. It resumes when every request is answered."""
 
     batch_id: str
-    """The batch of the requests."""
     requests: tuple[PermissionRequest, ...]
     """The requests without an answer."""
     questions: tuple[Question, ...] = ()

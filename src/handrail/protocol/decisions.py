@@ -22,7 +22,6 @@ class PathFact(Wire, frozen=True):
     path: str
     """As the call named it."""
     access: Access
-    """The access that the call needs."""
     kind: FileKind
     real: str | None = None
     """Its target: relative in the workspace, absolute in an extra root. None: outside all roots."""
@@ -107,7 +106,6 @@ class ProcessFact(Wire, frozen=True):
     id: str = ""
     """Its whole id. Empty: the call is about all process sessions."""
     command: str = ""
-    """The command of the process session."""
     looks: bool = False
     """Whether the command is read-only whatever it is sent, enforced by the sandbox."""
     layered: bool = False
@@ -120,7 +118,6 @@ class Narrowing(Wire, frozen=True):
     """How active skills narrow the tool of a call. It never allows anything."""
 
     skills: tuple[str, ...]
-    """The active skills that narrow it."""
     patterns: tuple[str, ...] = ()
     """Commands by their words, `git status`, or their first words, `git:*`. For other tools, globs of paths."""
 
@@ -176,7 +173,6 @@ class Decision(Wire, frozen=True):
     rule: str
     """The rule that decided. Of several, the strictest."""
     reason: str
-    """Why."""
     subject: str = ""
     """The path, command or tool that the decision is about."""
     code: ErrorCode | None = None

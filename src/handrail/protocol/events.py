@@ -33,7 +33,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     session_id: str
     """The session, which is also the task and the conversation."""
     time: Time
-    """When it was recorded."""
 
 
 class ToolEvent(Event, frozen=True, kw_only=True):
@@ -103,7 +102,6 @@ class ToolCallUpdate(ToolEvent, frozen=True, kw_only=True, tag="tool_call.update
     """A new title, partial output or other live metadata."""
 
     title: str | None = None
-    """What the tool does now."""
     output: str | None = None
     """Output since the last update."""
     metadata: dict[str, Json] | None = None
@@ -143,9 +141,7 @@ class ToolCallQuestionRequired(ToolEvent, frozen=True, kw_only=True, tag="tool_c
 
     question: str
     options: tuple[str, ...] = ()
-    """Answers to choose from."""
     multiple: bool = False
-    """Several may be chosen."""
     custom: bool = False
     """The user may reply in their own words."""
 
@@ -173,14 +169,12 @@ class Warning(Event, frozen=True, kw_only=True, tag="warning"):  # noqa: A001  t
     """An error code or the id of a rule."""
     text: str
     tool_call_id: str | None = None
-    """The call that it is about."""
 
 
 class Usage(Event, frozen=True, kw_only=True, tag="usage"):
     """Tokens of one request to a model."""
 
     model: str
-    """Provider and model."""
     input_tokens: int
     output_tokens: int
     cached_tokens: int = 0
@@ -193,7 +187,6 @@ class Process(Event, frozen=True, kw_only=True, tag="process"):
     """A process session was started, ended or removed. Each is recorded once."""
 
     process: str
-    """The id of the process session."""
     state: Literal["started", "ended", "removed"]
     command: str
     cwd: str | None = None
@@ -206,7 +199,6 @@ class Process(Event, frozen=True, kw_only=True, tag="process"):
     reason: str | None = None
     """Why handrail ended it: `stopped`, `idle`, `session`, `memory`, `processes`, `lost`. Null: it ended by itself."""
     ports: tuple[int, ...] = ()
-    """TCP ports it listens on."""
     size: int | None = None
     """Bytes of its output."""
 
@@ -220,7 +212,6 @@ class Network(Event, frozen=True, kw_only=True, tag="network"):
     reason: str
     """The rule that allowed or blocked it, in words."""
     tool_call_id: str | None = None
-    """The call of the command."""
     process: str | None = None
     """The process session, if the command outlived its call."""
 
@@ -242,7 +233,6 @@ class Notice(Event, frozen=True, kw_only=True, tag="notice"):
 
     text: str
     code: str | None = None
-    """A related error code."""
 
 
 class End(Event, frozen=True, kw_only=True, tag="end"):
@@ -252,9 +242,7 @@ class End(Event, frozen=True, kw_only=True, tag="end"):
 
     reason: Literal["done", "cancelled", "limit", "parked", "question"]
     calls: int = 0
-    """How many calls the turn made."""
     files_changed: tuple[str, ...] = ()
-    """The files that the turn changed."""
     text: str = ""
     """The last text of the model."""
 

@@ -39,7 +39,6 @@ class CallPart(_Message, frozen=True, kw_only=True, tag="call"):
     """A tool call of the model."""
 
     tool_call_id: str
-    """Created by the runtime."""
     name: str
     args: Json
     """As the model gave them. A text: they were no JSON, and the tool reports that."""
@@ -57,7 +56,6 @@ class SystemMessage(_Message, frozen=True, kw_only=True, tag="system"):
     tools: tuple[str, ...]
     """The tools that it describes."""
     skills: tuple[str, ...] = ()
-    """The active skills."""
 
 
 class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
@@ -68,7 +66,6 @@ class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
     by_loop: bool = False
     """Whether the loop wrote it."""
     attachments: tuple[Attachment, ...] = ()
-    """Images of the user."""
 
 
 class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):

@@ -58,9 +58,7 @@ class PreviewRun(Wire, frozen=True):
     changes: tuple[Change, ...] = ()
     """The changes, the most harmful first. Of very many, the first ones."""
     files: int = 0
-    """How many files it would change."""
     deleted: int = 0
-    """How many of them it would delete."""
     added: int = 0
     """Lines."""
     removed: int = 0
@@ -119,24 +117,19 @@ class PermissionRequest(Wire, frozen=True):
     server_name: str
     """The server of the tool: `handrail`, or the name of another server."""
     permission_type: PermissionType
-    """The coarse kind."""
     description: str
     """The call in a few words."""
     rule: str
-    """The rule that asks."""
     reason: str
-    """Why it asks."""
     permissions: tuple[Permission, ...]
     """The permissions that the call needs, also those that policy derives from a command."""
     answers: tuple[AnswerKind, ...]
-    """The possible answers."""
     session_id: str
     batch_id: str
     """The batch. It resumes when all its requests are answered."""
     paths: tuple[str, ...] = ()
     """The paths of the call, as it named them."""
     command: str | None = None
-    """The whole command."""
     cwd: str | None = None
     """The real working directory of the command. The approval counts for no other."""
     tier: int | None = None
@@ -167,7 +160,6 @@ class PermissionRequest(Wire, frozen=True):
     pattern: tuple[str, ...] = ()
     """The folder that an approval opens, and its content: `/data`, `/data/*`."""
     access: Literal["read", "write"] | None = None
-    """The access that is opened."""
     tool_call_name: str | None = None
     """The name in the call, if it is not `toolName`: `mcp__github__create_issue`."""
     fingerprint: str | None = None
@@ -187,7 +179,6 @@ class OpenedFolder(Wire, frozen=True, omit_defaults=False):
     scope: Scope
     """For the session, or for every session of the workspace until it is closed."""
     session_id: str
-    """The session that opened it."""
     time: Time
     named: str | None = None
     """The path in the call, if it leads here by a link."""
@@ -203,7 +194,6 @@ class StandingGrant(Wire, frozen=True, omit_defaults=False):
     scope: Scope
     """For the session, or for every session of the workspace until it is revoked."""
     session_id: str
-    """The session that granted it."""
     time: Time
 
 
@@ -225,9 +215,7 @@ class Question(Wire, frozen=True):
     """The id for the reply."""
     question: str
     options: tuple[str, ...] = ()
-    """Replies to choose from."""
     multiple: bool = False
-    """Several may be chosen."""
     custom: bool = False
     """The user may reply in their own words."""
 

@@ -49,7 +49,6 @@ class Memory(Wire, frozen=True, omit_defaults=False):
     time: Time
     """When it was last changed."""
     session_id: str
-    """The session that wrote it."""
 
 
 class SkillEntry(Wire, frozen=True, omit_defaults=False):

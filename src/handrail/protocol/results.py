@@ -69,7 +69,6 @@ class Meta(Wire, frozen=True):
     """How many names a search skipped because policy protects them, up to the last result shown. Absent: they could not
     be counted in time. Their content plays no part."""
     engine: Literal["ripgrep", "python"] | None = None
-    """The search engine."""
     next_offset: int | None = None
     """The `offset` of the next page."""
     output: str | None = None
@@ -102,11 +101,9 @@ class ToolResult(Envelope, Generic[Data], frozen=True):
     """The result of a call. Every call has exactly one."""
 
     tool_call_id: str
-    """The call."""
     name: str
     """The tool that ran, or the name that was called."""
     version: str
-    """The version of the tool that ran."""
     ok: bool
     """Whether the tool succeeded. A command that exits non-zero is ok."""
     title: str

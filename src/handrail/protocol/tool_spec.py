@@ -110,7 +110,6 @@ class ToolDescription(Wire, frozen=True, omit_defaults=False):
     auto_execute: bool
     """A hint that it may run without approval. It counts only for tools without effects."""
     permissions: tuple[Permission, ...]
-    """The permissions that it needs."""
     side_effects: tuple[SideEffect, ...]
     """Its effects. Empty: it is read-only."""
     input_schema: dict[str, Json]
