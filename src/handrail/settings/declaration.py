@@ -69,6 +69,8 @@ class Field(msgspec.Struct, frozen=True):
     """Values that only the user may choose, even if other layers may loosen the setting."""
     amount: AmountRange | None = None
     """The range of a time or a size."""
+    has_home: bool = False
+    """Whether it is a list of paths that may begin with `~`."""
 
 
 _DEFAULT_FIELD = Field()

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -62,15 +62,16 @@ def load(
     project_layer, project = _read_project_layer(workspace, environ, state, trusted)
     layers = [_read_user_layer(environ, workspace), project_layer, _build_session_layer(session or {})]
     layers += [*_build_environment_layers(environ), _build_flag_layer(flags)]
-    loaded = _merge([layer for layer in layers if not layer.is_empty], top, project, review=review)
-    loaded = msgspec.structs.replace(loaded, settings=_expand_folders(loaded.settings, environ))
+    loaded = _merge([layer for layer in layers if not layer.is_empty], top, project, environ, review=review)
     _refuse_writable_settings(loaded.settings.paths.writable, (resolve_user_file(environ), managed))
     if toolchains := loaded.settings.sandbox.toolchains:
         _refuse_toolchains(toolchains, expand_home("~", environ), state or resolve_state_folder(environ))
     return loaded
 
 
-def _merge(layers: list[Layer], managed: Layer, project: Project | None, *, review: bool) -> LoadedSettings:
+def _merge(
+    layers: list[Layer], managed: Layer, project: Project | None, environ: Mapping[str, str], *, review: bool
+) -> LoadedSettings:
     remarks = (project.remark,) if project and project.remark else ()
     if not layers and managed.is_empty:
         sources = dict.fromkeys(DEFAULTS, "default")
@@ -85,7 +86,7 @@ def _merge(layers: list[Layer], managed: Layer, project: Project | None, *, revi
 
         notes += review_rules(tuple(merge.rules), [layer.source for layer in (managed, *layers) if layer.rules])
     return LoadedSettings(
-        settings=convert(nest(merge.values), Settings),
+        settings=convert(nest(_expand_home(merge.values, environ)), Settings),
         sources=merge.sources,
         rules=tuple(merge.rules),
         servers=merge.servers,
@@ -180,21 +181,11 @@ def _build_flag_layer(flags: Mapping[str, object]) -> Layer:
     return Layer(kind="flag", source="flag", values=values)
 
 
-def _expand_folders(settings: Settings, environ: Mapping[str, str]) -> Settings:
-    """Replace `~` in every folder."""
-
-    def expand(folders: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(expand_home(folder, environ) for folder in folders)
-
-    tools, skills, paths, sandbox = settings.tools, settings.skills, settings.paths, settings.sandbox
-    replace = msgspec.structs.replace
-    return replace(
-        settings,
-        tools=replace(tools, folders=expand(tools.folders)),
-        skills=replace(skills, folders=expand(skills.folders)),
-        paths=replace(paths, read_only=expand(paths.read_only), writable=expand(paths.writable)),
-        sandbox=replace(sandbox, toolchains=expand(sandbox.toolchains)),
-    )
+def _expand_home(values: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        key: tuple(expand_home(path, environ) for path in value) if REFERENCE[key].has_home else value
+        for key, value in values.items()
+    }
 
 
 def _refuse_writable_settings(writable: tuple[str, ...], files: tuple[str, ...]) -> None:

@@ -93,7 +93,10 @@ class Merge:
             value, chosen, source = _to_tuple(given), self.values[key], self.sources[key]
             held = value if source == "default" else REFERENCE[key].merge(value, chosen)
             if source != "default" and not _is_same(held, chosen):
-                self.ignored.append(_build_overridden_value(key, chosen, source, held, layer.source))
+                self._override(
+                    f"{key} = {_render_value(chosen)}",
+                    f" ({source}) is ignored: the {layer.source} says {_render_value(held)}, and nothing looser counts",
+                )
             self.values[key] = held
             if _is_same(held, value):
                 self.sources[key] = layer.source
@@ -101,9 +104,15 @@ class Merge:
                 self.sources[key] = f"{layer.source} and {source}"
         self.rules[:0] = layer.rules
         if layer.servers is not None:
-            others = {name: table for name, table in self.servers.items() if layer.servers.get(name) != table}
-            self.ignored += [_build_overridden_server(name, table, layer.source) for name, table in others.items()]
+            for name, table in self.servers.items():
+                if layer.servers.get(name) != table:
+                    written = _describe_server(name, table)
+                    self._override(written, f" is ignored: the {layer.source} says which there are")
             self.servers = dict(layer.servers)
+
+    def _override(self, written: str, reason: str) -> None:
+        note = written + reason
+        self.ignored.append(IgnoredSetting(kind="managed", value=written, line=None, note=note))
 
     def _put_values(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for key, given in layer.values.items():
@@ -166,20 +175,6 @@ def _build_untrusted(layer: Layer, written: str, line: int | None) -> IgnoredSet
     curable = layer.kind == "project"
     note = f"{_describe_location(layer, line)}{written} is ignored{_describe_reason(layer, 'mode', curable=curable)}"
     return IgnoredSetting(kind=layer.kind, value=written, line=line, note=note, until_trusted=curable)
-
-
-def _build_overridden_value(key: str, value: object, source: str, held: object, managed: str) -> IgnoredSetting:
-    """A value that is looser than the managed one."""
-    written = f"{key} = {_render_value(value)}"
-    note = f"{written} ({source}) is ignored: the {managed} says {_render_value(held)}, and nothing looser counts"
-    return IgnoredSetting(kind="managed", value=written, line=None, note=note)
-
-
-def _build_overridden_server(name: str, table: "ServerTable", managed: str) -> IgnoredSetting:
-    """A server that the managed file does not list."""
-    written = _describe_server(name, table)
-    note = f"{written} is ignored: the {managed} says which there are"
-    return IgnoredSetting(kind="managed", value=written, line=None, note=note)
 
 
 def _describe_server(name: str, table: "ServerTable") -> str:

@@ -36,7 +36,8 @@ Count = Annotated[int, Meta(ge=0, le=1_000_000), Field(merge=min)]
 Folder = Annotated[str, Meta(pattern=r"\A(?:/|~/|~\Z)[^\0]*\Z")]
 """Absolute or in the home folder. A folder relative to the workspace would be the agent's to fill."""
 Folders = Annotated[
-    tuple[Folder, ...], Field(merge=intersect, allowed="a list of folders, each absolute or starting with ~/")
+    tuple[Folder, ...],
+    Field(merge=intersect, allowed="a list of folders, each absolute or starting with ~/", has_home=True),
 ]
 WorkspaceFolder = Annotated[str, Meta(pattern=r"\A(?![/~])(?!(?:[^\0]*/)?\.\.(?:/|\Z))[^\0]+\Z")]
 """Relative and without `..`, so that it stays in the workspace."""
@@ -196,6 +197,7 @@ class Sandbox(Section, frozen=True, kw_only=True):
             allowed="a list of folders and files, each absolute or starting with ~/, but none that holds everything or"
             " credentials",
             loosened_by=USER_SOURCES,
+            has_home=True,
         ),
     ] = ()
     environment: Annotated[

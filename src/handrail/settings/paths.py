@@ -20,14 +20,16 @@ def resolve_state_folder(environ: Mapping[str, str]) -> str:
     """The folder for journal, grants and audit: HANDRAIL_STATE_DIR, else by XDG, else in the home folder."""
     if chosen := _read_absolute(environ, "HANDRAIL_STATE_DIR"):
         return chosen
-    return os.path.join(_resolve_xdg_folder(environ, "XDG_STATE_HOME", ".local/state"), "handrail")
+    base = _read_absolute(environ, "XDG_STATE_HOME") or os.path.join(_find_home(environ), ".local/state")
+    return os.path.join(base, "handrail")
 
 
 def resolve_user_file(environ: Mapping[str, str]) -> str:
     """The user's own settings: HANDRAIL_CONFIG, else by XDG, else in the home folder. It need not exist."""
     if chosen := _read_absolute(environ, "HANDRAIL_CONFIG"):
         return chosen
-    return os.path.join(_resolve_xdg_folder(environ, "XDG_CONFIG_HOME", ".config"), "handrail", "config.toml")
+    base = _read_absolute(environ, "XDG_CONFIG_HOME") or os.path.join(_find_home(environ), ".config")
+    return os.path.join(base, "handrail", "config.toml")
 
 
 def exists(path: str) -> bool:
@@ -80,10 +82,6 @@ def expand_home(path: str, environ: Mapping[str, str]) -> str:
         return path
     rest = path[1:].lstrip("/")  # os.path.join would take a leading slash for the root
     return os.path.join(_find_home(environ), rest) if rest else _find_home(environ)
-
-
-def _resolve_xdg_folder(environ: Mapping[str, str], variable: str, in_home: str) -> str:
-    return _read_absolute(environ, variable) or os.path.join(_find_home(environ), in_home)
 
 
 def _find_home(environ: Mapping[str, str]) -> str:
