@@ -19,6 +19,7 @@ from handrail.settings.paths import (
     resolve_state_folder,
     resolve_user_file,
 )
+from handrail.settings.toml_file import read_layer
 from handrail.settings.trust import Project, read_file_trust
 
 if TYPE_CHECKING:
@@ -100,11 +101,7 @@ def _merge(
 
 def _read_managed_layer(path: str) -> Layer:
     """The file of the administrator. If it exists and cannot be used, nothing runs."""
-    if not exists(path):
-        return Layer(kind="managed", source="managed file")
-    from handrail.settings.toml_file import read_layer  # noqa: PLC0415  many have no file
-
-    return read_layer(path, "managed")[0]
+    return read_layer(path, "managed")[0] if exists(path) else Layer(kind="managed", source="managed file")
 
 
 def _read_user_layer(environ: Mapping[str, str], workspace: str | None) -> Layer:
@@ -112,8 +109,6 @@ def _read_user_layer(environ: Mapping[str, str], workspace: str | None) -> Layer
     path = resolve_user_file(environ)
     if not environ.get("HANDRAIL_CONFIG") and not exists(path):
         return Layer(kind="user", source="user file")
-    from handrail.settings.toml_file import read_layer  # noqa: PLC0415  many have no file
-
     layer, _ = read_layer(path, "user")
     if workspace is None or not is_located_in(path, workspace):
         return layer
@@ -126,8 +121,6 @@ def _read_project_layer(
     """The file in the root of the workspace. `trusted` overrides the record of the state folder."""
     if workspace is None or not exists(os.path.join(workspace, PROJECT_FILE)):
         return Layer(kind="project", source="project file"), None
-    from handrail.settings.toml_file import read_layer  # noqa: PLC0415  many have no file
-
     root = os.path.realpath(workspace)
     path = os.path.join(root, PROJECT_FILE)
     layer, digest = read_layer(path, "project")

@@ -56,10 +56,9 @@ def read_mcp_json(workspace: str) -> McpJson | None:
         entries = {name: entry for name, entry in written.items() if not _is_handrail(entry)}
         if written and not entries:
             return None
-    except SettingsError as error:
-        return McpJson(workspace=root, digest="", remarks=(f"{MCP_FILE} cannot be used: {error.problems[0]}",))
-    except ValueError as error:
-        return McpJson(workspace=root, digest="", remarks=(f"{MCP_FILE} cannot be used: {error}",))
+    except (SettingsError, ValueError) as error:
+        reason = error.problems[0] if isinstance(error, SettingsError) else error
+        return McpJson(workspace=root, digest="", remarks=(f"{MCP_FILE} cannot be used: {reason}",))
     problems = {name: problem for name, entry in entries.items() if (problem := _find_problem(name, entry))}
     return McpJson(
         workspace=root,

@@ -3,9 +3,7 @@
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
 import msgspec
@@ -51,6 +49,8 @@ class SettingsFile(msgspec.Struct, frozen=True):
 
 def read_layer(path: str, kind: FileLayerKind) -> tuple[Layer, str]:
     """The layer and the SHA-256 of the file. SettingsError: everything that is wrong with it."""
+    from hashlib import sha256  # noqa: PLC0415  many have no file
+
     file = SettingsFile(path, kind)
     content = read_bytes(file)
     text = _decode(file, content)
@@ -60,7 +60,7 @@ def read_layer(path: str, kind: FileLayerKind) -> tuple[Layer, str]:
     servers, server_problems = _take_servers(tables, server_lines)
     values = _flatten(tables)
     if problems := [*describe_refused(find_invalid_values(values), text), *rule_problems, *server_problems]:
-        refuse(file, *problems)
+        _refuse(file, *problems)
     layer = Layer(
         kind=kind,
         source=f"{kind} file {quote_path(path)}",
@@ -112,7 +112,7 @@ def _escape_key(name: str) -> str:
     return name if plain else truncate_repr(name)
 
 
-def refuse(file: SettingsFile, *problems: str) -> NoReturn:
+def _refuse(file: SettingsFile, *problems: str) -> NoReturn:
     """Raise the SettingsError for a file that cannot be used."""
     headline = f"The {file.kind if file.kind != 'user' else 'settings'} file {quote_path(file.path)} cannot be used"
     raise SettingsError(headline, problems, f"Nothing was run. {_ADVICE[file.kind]}")
@@ -132,17 +132,17 @@ def read_bytes(file: SettingsFile) -> bytes:
             os.close(descriptor)
     except (OSError, ValueError) as error:
         if flags & os.O_NOFOLLOW and os.path.islink(file.path):
-            refuse(file, "it is a link; a project's settings are read from a regular file only")
-        refuse(file, f"it cannot be read: {_describe_cause(error)}")
+            _refuse(file, "it is a link; a project's settings are read from a regular file only")
+        _refuse(file, f"it cannot be read: {_describe_cause(error)}")
 
 
 def _read_descriptor(file: SettingsFile, descriptor: int) -> bytes:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        refuse(file, "it is not a regular file")
+        _refuse(file, "it is not a regular file")
     with open(descriptor, "rb", closefd=False) as stream:
         content = stream.read(_MAX_FILE_BYTES + 1)
     if len(content) > _MAX_FILE_BYTES:
-        refuse(file, "it is larger than 1 MiB")
+        _refuse(file, "it is larger than 1 MiB")
     return content
 
 
@@ -156,18 +156,20 @@ def _decode(file: SettingsFile, content: bytes) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        refuse(file, f"line {line}: byte 0x{content[error.start]:02x} is not UTF-8")
+        _refuse(file, f"line {line}: byte 0x{content[error.start]:02x} is not UTF-8")
 
 
 def _parse(file: SettingsFile, text: str) -> dict[str, Any]:
+    import tomllib  # noqa: PLC0415  many have no file
+
     if deep := _DEEP_KEY.search(text):
-        refuse(file, f"line {text.count(chr(10), 0, deep.start()) + 1}: a name of more than 32 parts")
+        _refuse(file, f"line {text.count(chr(10), 0, deep.start()) + 1}: a name of more than 32 parts")
     try:
         return tomllib.loads(text)
     except RecursionError:
-        refuse(file, "its values are nested too deeply")
+        _refuse(file, "its values are nested too deeply")
     except ValueError as error:  # TOMLDecodeError, or an integer with too many digits
-        refuse(file, _locate(str(error), text))
+        _refuse(file, _locate(str(error), text))
 
 
 def _locate(message: str, text: str) -> str:
