@@ -8,9 +8,9 @@ from functools import lru_cache
 
 from handrail.kernel.libc import COMMON_TABLE_MACHINES, LIBC, check
 
-RESOLVE_NO_MAGICLINKS = 0x02
+_RESOLVE_NO_MAGICLINKS = 0x02
 RESOLVE_NO_SYMLINKS = 0x04
-RESOLVE_BENEATH = 0x08
+_RESOLVE_BENEATH = 0x08
 
 _NUMBER = 437
 _MAX_ATTEMPTS = 64
@@ -58,5 +58,5 @@ def has_openat2() -> bool:
 def _build_open_how(flags: int, mode: int, resolve: int) -> _OpenHow:
     """The kernel only reads the struct, so calls share it."""
     return _OpenHow(
-        flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, resolve | RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS
+        flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, resolve | _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS
     )

@@ -19,7 +19,7 @@ FILE_SOURCES: tuple[LayerKind, ...] = ("managed", "user")
 ALL_SOURCES: tuple[LayerKind, ...] = (*TRUSTED_SOURCES, "environment")
 
 
-def keep_below(below: object, above: object) -> object:  # noqa: ARG001  a merge rule has two arguments
+def _keep_below(below: object, above: object) -> object:  # noqa: ARG001  a merge rule has two arguments
     """No value is stricter than another, so a layer that may not loosen changes nothing."""
     return below
 
@@ -61,7 +61,7 @@ class Field(msgspec.Struct, frozen=True):
     """The declaration of a key. An annotation may hold several, which complete each other."""
 
     help: str = ""
-    merge: MergeRule = keep_below
+    merge: MergeRule = _keep_below
     allowed: str = ""
     """The allowed values in words. If no part names them, they follow from the type."""
     loosened_by: tuple[LayerKind, ...] = TRUSTED_SOURCES

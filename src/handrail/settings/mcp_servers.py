@@ -140,7 +140,7 @@ def list_server_problems(name: str, table: object) -> Iterator[str]:
 def describe_server(table: ServerTable) -> str:
     """A server in a few words without secrets: `runs npx -y a-server; with GITHUB_TOKEN; reaches api.github.com`."""
     if table.url is not None:
-        first = f"connects to {to_origin(table.url)}"
+        first = f"connects to {_get_origin(table.url)}"
     elif table.command is not None:
         first = f"runs {_render_command((table.command, *table.args))}"
     else:
@@ -155,15 +155,6 @@ def describe_server(table: ServerTable) -> str:
         *([] if table.enabled else ["switched off"]),
     ]
     return escape_unprintable("; ".join((first, *details)))
-
-
-def to_origin(url: str) -> str:
-    """The scheme and host of an address. The rest may hold a token."""
-    try:
-        parts = urlsplit(url)
-        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else _HIDDEN
-    except ValueError:
-        return _HIDDEN
 
 
 class UnsetError(Exception):
@@ -211,6 +202,15 @@ def _find_problem(name: str, key: str, value: object) -> str | None:
         shown = "cannot be used" if key in _SECRET_KEYS else f"is {truncate_repr(value)}"
         return f"mcp.servers.{name}.{key} {shown}; allowed: {SERVER[key].allowed}"
     return None
+
+
+def _get_origin(url: str) -> str:
+    """The scheme and host of an address. The rest may hold a token."""
+    try:
+        parts = urlsplit(url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else _HIDDEN
+    except ValueError:
+        return _HIDDEN
 
 
 def _render_command(words: tuple[str, ...]) -> str:
