@@ -14,7 +14,14 @@ from handrail.protocol.permissions import Permission
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.wire import convert
 from handrail.settings.errors import SettingsError, truncate_repr
-from handrail.settings.mcp_servers import MAX_SERVERS, ServerTable, UnsetError, expand_variables, list_server_problems
+from handrail.settings.mcp_servers import (
+    MAX_SERVERS,
+    ServerTable,
+    UnsetError,
+    expand_variables,
+    find_name_problem,
+    list_table_problems,
+)
 from handrail.settings.merge import LoadedSettings
 from handrail.settings.paths import MCP_FILE, exists, resolve_state_folder
 from handrail.settings.toml_file import SettingsFile, read_bytes
@@ -129,8 +136,10 @@ def _find_problem(name: str, entry: object) -> str | None:
     needed = "command" if kind == "stdio" else "url"
     if needed not in table:
         return f"it has no {needed}"
-    problem = next(list_server_problems(name, _pick_shared_keys(table)), None)
-    return problem.removeprefix(f"mcp.servers.{name}.").removeprefix(f"mcp.servers.{name} ") if problem else None
+    if problem := find_name_problem(name):
+        return problem
+    key, problem = next(list_table_problems(_pick_shared_keys(table)), ("", ""))
+    return f"{key} {problem}".strip() or None
 
 
 def _pick_shared_keys(entry: dict[str, Any]) -> dict[str, Any]:

@@ -27,6 +27,8 @@ _ALLOWED_NAMES = (
     "letters, digits, - and single _, at most 48, beginning with a letter or digit, not ending with _; and not"
     " handrail, as whose own its tools would be shown"
 )
+_OWNERS = {"args": "command", "env": "command", "cwd": "command", "headers": "url"}
+"""Keys that only make sense beside another one."""
 _SHELL_SYNTAX = re.compile(r"[;&|<>(){}$`\n]")
 _TOKEN = re.compile(r"""(?:(?:bearer|basic)\s+)?[^\s;&|<>(){}$`'"\\]+""", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
@@ -127,14 +129,44 @@ def parse_servers(tables: object, lines: Mapping[str, int]) -> tuple[dict[str, S
 
 def list_server_problems(name: str, table: object) -> Iterator[str]:
     """Sentences about what is wrong with a server. They show no value that may be a secret."""
-    if not is_server_name(name):
-        yield f"a server is called {truncate_repr(name)}; allowed: {_ALLOWED_NAMES}"
+    if problem := find_name_problem(name):
+        yield problem
     elif not isinstance(table, dict):
         yield f"mcp.servers.{name} is no table; write [mcp.servers.{name}]"
     else:
-        values = cast("dict[str, Any]", table)
-        yield from (sentence for key, value in values.items() if (sentence := _find_problem(name, key, value)))
-        yield from _list_conflicts(name, values)
+        for key, problem in list_table_problems(cast("dict[str, Any]", table)):
+            yield f"mcp.servers.{name}{f'.{key}' if key else ''} {problem}"
+
+
+def find_name_problem(name: str) -> str | None:
+    """Why a server may not have this name."""
+    return None if is_server_name(name) else f"a server is called {truncate_repr(name)}; allowed: {_ALLOWED_NAMES}"
+
+
+def list_table_problems(table: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """The keys that are wrong, each with the rest of the sentence. The key is empty for the table as a whole."""
+    for key, value in table.items():
+        if key not in SERVER:
+            yield quote_key(key), f"is not a setting; {suggest_key(key, SERVER)}"
+        elif not _is_valid(key, value):
+            shown = "cannot be used" if key in _SECRET_KEYS else f"is {truncate_repr(value)}"
+            yield key, f"{shown}; allowed: {SERVER[key].allowed}"
+    if "command" in table and "url" in table:
+        yield "", "has a command and a url; a server is started or reached, not both"
+    for key, needed in _OWNERS.items():
+        if key in table and needed not in table:
+            yield key, f"is for a server with a {needed}, and this one has none"
+    for key in ("network", "writable"):
+        if "url" in table and key in table:
+            yield key, "is for a server that is started here; a url runs elsewhere"
+
+
+def _is_valid(key: str, value: object) -> bool:
+    try:
+        convert({key: value}, ServerTable)
+    except (msgspec.ValidationError, ValueError):
+        return False
+    return True
 
 
 def describe_server(table: ServerTable) -> str:
@@ -178,30 +210,6 @@ def expand_variables(text: str, environ: Mapping[str, str]) -> str:
 def list_variables(texts: Iterable[str]) -> tuple[str, ...]:
     """The names of the variables in texts, each once."""
     return tuple(dict.fromkeys(match[1] for text in texts for match in _VARIABLE.finditer(text)))
-
-
-def _list_conflicts(name: str, table: Mapping[str, object]) -> Iterator[str]:
-    if "command" in table and "url" in table:
-        yield f"mcp.servers.{name} has a command and a url; a server is started or reached, not both"
-    owner = {"args": "command", "env": "command", "cwd": "command", "headers": "url"}
-    for key, needed in owner.items():
-        if key in table and needed not in table:
-            yield f"mcp.servers.{name}.{key} is for a server with a {needed}, and this one has none"
-    if "url" in table:
-        for key in ("network", "writable"):
-            if key in table:
-                yield f"mcp.servers.{name}.{key} is for a server that is started here; a url runs elsewhere"
-
-
-def _find_problem(name: str, key: str, value: object) -> str | None:
-    if key not in SERVER:
-        return f"mcp.servers.{name}.{quote_key(key)} is not a setting; {suggest_key(key, SERVER)}"
-    try:
-        convert({key: value}, ServerTable)
-    except (msgspec.ValidationError, ValueError):
-        shown = "cannot be used" if key in _SECRET_KEYS else f"is {truncate_repr(value)}"
-        return f"mcp.servers.{name}.{key} {shown}; allowed: {SERVER[key].allowed}"
-    return None
 
 
 def _get_origin(url: str) -> str:
