@@ -32,6 +32,7 @@ _SHARED_KEYS = ("command", "args", "env", "cwd", "url", "headers")
 _OWN_KEYS = frozenset(ServerTable.__struct_fields__) - frozenset(_SHARED_KEYS)
 _OWN_PROGRAM = re.compile(r"(?:.*/)?handrail(?:\[[\w,-]*\])?(?:[=@].*)?", re.DOTALL)
 _HTTP_TYPES = frozenset({"http", "streamable-http", "streamableHttp"})
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class McpJson(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,9 +153,6 @@ def _list_ignored_keys(entries: Mapping[str, object]) -> Iterator[str]:
         if isinstance(entry, dict) and (own := _OWN_KEYS & cast("dict[str, object]", entry).keys()):
             keys, server = ", ".join(sorted(own)), truncate_repr(name)
             yield f"{MCP_FILE}: {keys} of the server {server} is ignored: handrail's own settings can say so"
-
-
-_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class ConfiguredServer(msgspec.Struct, frozen=True, kw_only=True):
