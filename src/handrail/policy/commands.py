@@ -5,7 +5,7 @@ import posixpath
 import msgspec
 from msgspec.structs import replace
 
-from handrail.policy.builtin_denies import FORK_BOMB, RIGHTS, find_builtin_deny, to_base_name
+from handrail.policy.builtin_denies import FORK_BOMB, RIGHTS, find_builtin_deny
 from handrail.policy.config import PolicyConfig, Rule, find_grant
 from handrail.policy.names import find_protection, may_name_credential
 from handrail.policy.parse import (
@@ -19,7 +19,7 @@ from handrail.policy.parse import (
     to_workspace_path,
 )
 from handrail.policy.programs.registry import classify
-from handrail.policy.programs.spec import Classification, PathUse
+from handrail.policy.programs.spec import Classification, PathUse, to_base_name
 from handrail.policy.rules.command_match import build_prefix, is_about
 from handrail.policy.rules.rulebook import MCP_PREFIX, RuleBook, build_rulebook
 from handrail.policy.shell.lexer import MAX_SCRIPT_BYTES

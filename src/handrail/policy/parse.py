@@ -9,10 +9,10 @@ from typing import Literal
 
 import msgspec
 
-from handrail.policy.builtin_denies import SINKS, Act, CommandTarget, list_targets, to_base_name
-from handrail.policy.programs.classes import SHELLS, WRAPPERS
+from handrail.policy.builtin_denies import Act, CommandTarget, list_targets
 from handrail.policy.programs.registry import add_guard_options, classify, load_registry
-from handrail.policy.programs.spec import Classification, PathUse
+from handrail.policy.programs.spec import SINKS, Classification, PathUse, to_base_name
+from handrail.policy.programs.wrapper_table import SHELLS, WRAPPERS
 from handrail.policy.secrets import is_random_value, is_secret_value
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.syntax import (

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from handrail.policy.builtin_denies import to_base_name
+from handrail.policy.programs.spec import to_base_name
 from handrail.policy.parse import list_cd_targets, list_command_uses, needs_display, parse_steps
 from handrail.policy.programs.spec import PathUse
 from handrail.policy.shell.syntax import Unparsed

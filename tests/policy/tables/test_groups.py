@@ -7,7 +7,8 @@ from tests.policy.deciding import decided
 from tests.policy.tables.reading_commands import reading
 
 from handrail.policy.config import Rule
-from handrail.policy.programs.classes import CLASSED, GROUPS, WRAPPERS
+from handrail.policy.programs.classes import GROUPS
+from handrail.policy.programs.wrapper_table import CLASSED, WRAPPERS
 from handrail.policy.programs.registry import load_registry
 from handrail.policy.rules.lint import review
 from handrail.policy.wrappers import can_run_code

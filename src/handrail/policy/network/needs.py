@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from handrail.policy.builtin_denies import to_base_name
 from handrail.policy.network.git_remotes import Remote, find_git_reach
 from handrail.policy.network.hosts import (
     HostMention,
@@ -19,7 +18,9 @@ from handrail.policy.network.hosts import (
 )
 from handrail.policy.parse import build_simple_command, expand_inner_commands, find_start_folder, parse_steps
 from handrail.policy.programs.classes import FETCHING
+from handrail.policy.programs.options import split_options
 from handrail.policy.programs.registry import classify
+from handrail.policy.programs.spec import to_base_name
 from handrail.policy.shell.syntax import Unparsed
 from handrail.protocol.decisions import CommandFact, DisplayedCommand
 
@@ -135,37 +136,6 @@ NOT_CARRIED = frozenset(_SPEAKING_OTHERWISE.split())
 """Programs that speak no http, or to a service of this machine: no yes lets them through."""
 
 
-# § [policy.network.sorting] Sorts the words of a program that fetches into options and operands, leniently: nothing
-# § is proven by it.
-
-
-def split_network_options(reach: Reach, words: tuple[str, ...]) -> tuple[list[tuple[str, str]], list[str]]:
-    """The options with their values, and the operands, read leniently: what is not known has no value."""
-    valued = {*reach.instead.split(), *reach.proxies.split(), *reach.beside.split()}
-    options: list[tuple[str, str]] = []
-    operands: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            operands += rest
-        elif word.startswith("--"):
-            name, equals, value = word.partition("=")
-            options.append((name, value if equals or name not in valued else next(rest, "")))
-        elif word.startswith("-") and len(word) > 1:
-            options.append(_short_option(word, valued, rest))
-        else:
-            operands.append(word)
-    return options, operands
-
-
-def _short_option(word: str, valued: set[str], rest: Iterator[str]) -> tuple[str, str]:
-    """`-i URL`, `-iURL`, `-sSo file`: the first letter that takes a value ends a bundle."""
-    for place, letter in enumerate(word[1:], 1):
-        if f"-{letter}" in valued:
-            return f"-{letter}", word[place + 1 :] or next(rest, "")
-    return word, ""
-
-
 # § [policy.network.needs] The hosts that a command needs: those that its words name, and those that its programs
 # § are known to reach.  A person's yes opens just these to it. So what is not certain is no host: it is told, with
 # § the word that it stands in.
@@ -277,7 +247,10 @@ def _of_program(name: str, rest: Words, *, literal: bool) -> Iterator[HostMentio
 
 
 def _of_reach(reach: Reach, rest: Words, *, literal: bool) -> Iterator[HostMention]:
-    options, operands = split_network_options(reach, rest)
+    valued = {*reach.instead.split(), *reach.proxies.split(), *reach.beside.split()}
+    arguments = list(split_options(rest, valued))
+    options = [(argument.option, argument.value) for argument in arguments if argument.option]
+    operands = [argument.word for argument in arguments if not argument.option]
     instead = [value for option, value in options if option in reach.instead.split()]
     if not instead and not {option for option, _ in options} & set(reach.without.split()):
         yield from map(HostMention, reach.hosts.split())

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from handrail.policy.programs.options import list_path_uses, sort_words
+from handrail.policy.programs.options import list_path_uses, parse_args
 from handrail.policy.programs.spec import ParsedArgs, PathUse, ProgramSpec
 from handrail.policy.shell.syntax import Word
 
@@ -60,7 +60,7 @@ def _pair(word: Word, rest: Iterator[Word]) -> list[PathUse] | str:
 
 
 def _read_rest(words: tuple[Word, ...], files: list[PathUse]) -> tuple[PathUse, ...] | str:
-    parsed = sort_words(_JQ, words)
+    parsed = parse_args(_JQ, words)
     if isinstance(parsed, str):
         return parsed
     if 0 in parsed.globs:

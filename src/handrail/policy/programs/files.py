@@ -4,7 +4,7 @@ import re
 
 from handrail.policy.names import may_name_credential
 from handrail.policy.programs.git_history import list_hidden_uses
-from handrail.policy.programs.options import list_path_uses, sort_words
+from handrail.policy.programs.options import list_path_uses, parse_args
 from handrail.policy.programs.spec import ParsedArgs, PathUse, ProgramSpec
 from handrail.policy.shell.syntax import Word
 
@@ -26,7 +26,7 @@ _TREE_WORD = re.compile(rf"(?!-)|--|-(?:[{_TREE.flags}]+|[{_TREE.flags}]*[{_TREE
 
 
 def _read_tree(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
-    parsed = sort_words(_TREE, words)
+    parsed = parse_args(_TREE, words)
     if isinstance(parsed, str):
         return parsed
     odd = next((word.text for word in words if not _TREE_WORD.match(word.text)), None)

@@ -7,8 +7,8 @@ A word consists of signs that mean themselves, signs that are quoted, and globs.
 - `!`: a shell without a terminal does not expand history, and `!` as a program is refused.
 - A backslash before a printable sign means that sign. Between double quotes the backslash stays, except before `$`, a
   backtick, `"` and a backslash.
-- `{}`, `@{upstream}`, `HEAD^{tree}`: braces expand only around a comma or two dots. Each brace closes here, with neither
-  inside, so that it cannot pair with braces in the rest of the word.
+- `{}`, `@{upstream}`, `HEAD^{tree}`: braces expand only around a comma or two dots. These close, with neither
+  inside, so that they cannot pair with braces in the rest of the word.
 - `$` at the end of a word, or between double quotes before the last of them, a blank, `|` or `)`: it names nothing.
 - `~` and `#` behind a letter: they are active at the start of a word, and `~` also behind `=` and `:`.
 - `[` without a later `]`, and `]` without an earlier `[`: no globs.
