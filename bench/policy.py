@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from bench.measure import Row, measure
 from handrail.policy.decide import PolicyConfig, decide
-from handrail.policy.parse import parse_steps
+from handrail.policy.parse import parse_command
 from handrail.protocol.decisions import Facts
 from handrail.runtime.command_facts import collect_command_facts
 from handrail.tools.exec import EXEC
@@ -53,5 +53,5 @@ def large_commands() -> Iterator[tuple[str, str]]:
 
 
 def _decided(facts: Facts) -> float:
-    parse_steps.cache_clear()  # a second look at the same text would cost nothing
+    parse_command.cache_clear()  # a second look at the same text would cost nothing
     return measure(lambda: decide(EXEC, None, facts, PolicyConfig("ask")), 1)

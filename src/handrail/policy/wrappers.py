@@ -228,7 +228,7 @@ def _skip_shell_options(words: Words) -> tuple[bool, Words]:
     place, has_text = 0, False
     while place < len(words) and words[place][:1] in {"-", "+"}:
         word = words[place]
-        has_text = has_text or (word[:2] != "--" and "c" in word)
+        has_text = has_text or (word[0] == "-" and word[:2] != "--" and "c" in word)
         place += 2 if word[-1:] in {"o", "O"} or word in _SHELL_FILE_OPTIONS else 1
     return has_text, words[place:]
 

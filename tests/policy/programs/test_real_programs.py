@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commands import TABLES, command
+from tests.policy.programs.support import TABLES, command
 
 from handrail.policy.shell.syntax import Script, to_bash
 

@@ -3,11 +3,11 @@
 import getopt
 
 import pytest
-from commands import words
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.policy.programs.support import words
 
-from handrail.policy.programs.options import list_path_uses, parse_path_uses, parse_args
+from handrail.policy.programs.options import list_path_uses, parse_args, parse_path_uses
 from handrail.policy.programs.spec import ParsedArgs, PathUse, ProgramSpec
 from handrail.policy.shell.syntax import Word
 
