@@ -174,15 +174,15 @@ _VALUES = {
     "truncate": "sr", "shred": "ns", "mknod": "m", "mkfifo": "m", "sed": "efl", "perl": "eE", "ruby": "e",
 }  # fmt: skip
 """Letters of the short options with a value."""
-_VALUED = {
-    name: frozenset(f"-{letter}" for letter in letters)
-    | (_TARGET_OPTIONS if "S" in letters else {"--expression", "--file"} if name == "sed" else frozenset())
-    for name, letters in _VALUES.items()
+_LONG_VALUED: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("mv", "cp", "ln", "install"), _TARGET_OPTIONS),
+    "sed": frozenset(["--expression", "--file"]),
 }
 
 
 def _list_program_targets(name: str, rest: tuple[str, ...]) -> Iterator[CommandTarget]:
-    arguments = list(split_options(rest, _VALUED.get(name, ())))
+    valued = {*(f"-{letter}" for letter in _VALUES.get(name, "")), *_LONG_VALUED.get(name, ())}
+    arguments = list(split_options(rest, valued))
     options = [argument.word for argument in arguments if argument.option]
     operands = [argument.word for argument in arguments if not argument.option]
     if name in _DELETING:

@@ -226,8 +226,8 @@ VERSIONS = (
         no_match=(
             "python3 --version -c x", "node -v x.js", "python3 -c x --version", "cargo --version",
             "node x.js --version", "bash --version -c id", "python3 -VV", "yarn --version",
-            "gcc --version --wrapper=x a.c", "curl --version x", "npm --version",
-            "java -version", "go version", "rustc --version",
+            "gcc --version --wrapper=x a.c", "curl --version x", "npm --version", "java -version", "go version",
+            "rustc --version",
         ),
     ),
 )  # fmt: skip

@@ -13,9 +13,9 @@ from handrail.policy.shell.syntax import Word
 _JQ = ProgramSpec(
     name="jq",
     flags="acCehjMnrRsSV",
-    long_flags="ascii-output compact-output color-output exit-status help join-output monochrome-output null-input "
-    "raw-output raw-output0 raw-input slurp sort-keys stream stream-errors seq tab unbuffered version "
-    "build-configuration args jsonargs",
+    long_flags="""ascii-output compact-output color-output exit-status help join-output monochrome-output null-input
+        raw-output raw-output0 raw-input slurp sort-keys stream stream-errors seq tab unbuffered version
+        build-configuration args jsonargs""",
     long_values="indent",
     first="text",
 )
@@ -90,8 +90,8 @@ _DATA = (
         custom_parser=_read_jq,
         match=(
             "jq . a.json", "jq -r '.scripts | keys[]' package.json", "jq -nc --arg a b '{a: $a}'", "jq '.env' a.json",
-            "jq --slurpfile a b.json '. + $a' c.json", "jq -n '[inputs]' a b", "jq --indent 4 .",
-            "jq '.a[0]' --tab a", "jq -e '.dependencies.include' a.json", "jq --args -n '$ARGS' a b",
+            "jq --slurpfile a b.json '. + $a' c.json", "jq -n '[inputs]' a b", "jq --indent 4 .", "jq '.a[0]' --tab a",
+            "jq -e '.dependencies.include' a.json", "jq --args -n '$ARGS' a b",
         ),
         no_match=(
             "jq -f prog.jq a.json", "jq --from-file prog.jq a", "jq -L lib . a", "jq -rL lib . a",
@@ -106,21 +106,20 @@ _DATA = (
         also=("yq e", "yq eval", "yq ea", "yq eval-all"),
         flags="0acCehjMnNPrSvVyY",
         values="oIpw",
-        long_flags="colors no-colors exit-status help no-doc null-input nul-output prettyPrint tojson unwrapScalar= "
-        "verbose version yaml-output yml-output yaml-roundtrip yml-roundtrip indentless indentless-lists raw-output "
-        "compact-output sort-keys",
+        long_flags="""colors no-colors exit-status help no-doc null-input nul-output prettyPrint tojson unwrapScalar=
+            verbose version yaml-output yml-output yaml-roundtrip yml-roundtrip indentless indentless-lists raw-output
+            compact-output sort-keys""",
         long_values="indent input-format output-format width",
         reject=_refuse_yq,
         match=(
-            "yq .a a.yaml", "yq -r '.services | keys' c.yml", "yq e '.a.b' a.yaml", "yq -o json . a.yaml",
-            "yq -y . a",
+            "yq .a a.yaml", "yq -r '.services | keys' c.yml", "yq e '.a.b' a.yaml", "yq -o json . a.yaml", "yq -y . a",
         ),
         no_match=(
             "yq -i .a=1 a.yaml", "yq --inplace .a=1 a", "yq --in-place . a", "yq -ri . a", "yq -s .a a.yaml",
             "yq -f x . a", "yq 'load(\"b\")' a", "yq '.a = load_str(\"b\")' a", "yq 'strenv(A)' a", "yq 'env(A)' a",
             "yq '..load(\"b\")' a", "yq 'eval(.a)' a", "yq 'system(\"id\")' a", "yq --from-file x a",
-            "yq --split-exp .a a", "yq e -i . a", "yq -I -i . a", "yq --indent env a",
-            "yq '.a.load(\"b\")' a", "yq '. | envsubst' a",
+            "yq --split-exp .a a", "yq e -i . a", "yq -I -i . a", "yq --indent env a", "yq '.a.load(\"b\")' a",
+            "yq '. | envsubst' a",
         ),
     ),
 )  # fmt: skip
@@ -181,9 +180,8 @@ BINARIES = (
         flags="bcCdohvVxX",
         values="ens",
         attached="L",
-        long_flags="one-byte-octal one-byte-hex one-byte-char canonical two-bytes-decimal two-bytes-octal "
-        "two-bytes-hex color= "
-        f"no-squeezing {_GNU}",
+        long_flags=f"""one-byte-octal one-byte-hex one-byte-char canonical two-bytes-decimal two-bytes-octal
+            two-bytes-hex color= no-squeezing {_GNU}""",
         long_values="format length skip",
         paths={"-f": "read", "--format-file": "read"},
         match=("hexdump -C a.bin", "hexdump -n 64 -s 16 a", "hd a", "hexdump -e '16/1 \"%02x\"' a"),
@@ -208,18 +206,16 @@ BINARIES = (
         reject=_no_files_of_options,
         match=("strings a.bin", "strings -n 8 a.bin", "strings -8 a", "strings -t x a"),
         no_match=(
-            "strings @options", "strings a @options", "strings -T plugin a", "strings --target=x a",
-            "strings -n @a b",
+            "strings @options", "strings a @options", "strings -T plugin a", "strings --target=x a", "strings -n @a b",
         ),
     ),
     ProgramSpec(
         name="nm",
         flags="aABCDegjnopPrSsuWhV",
         values="ft",
-        long_flags="debug-syms print-file-name demangle= no-demangle dynamic extern-only just-symbols numeric-sort "
-        "no-sort "
-        "portability reverse-sort print-size print-armap quiet size-sort special-syms synthetic undefined-only "
-        f"defined-only no-weak with-symbol-versions {_GNU}",
+        long_flags=f"""debug-syms print-file-name demangle= no-demangle dynamic extern-only just-symbols numeric-sort
+            no-sort portability reverse-sort print-size print-armap quiet size-sort special-syms synthetic
+            undefined-only defined-only no-weak with-symbol-versions {_GNU}""",
         long_values="format radix",
         reject=_no_files_of_options,
         match=("nm a.o", "nm -C -D lib.so", "nm --defined-only a.o"),
@@ -229,9 +225,9 @@ BINARIES = (
         name="readelf",
         flags="ahlSgtesnrudVAcDLIWTHvz",
         values="xpR",
-        long_flags="all file-header program-headers segments section-headers sections section-groups section-details "
-        "headers syms symbols dyn-syms notes relocs unwind dynamic version-info arch-specific archive-index "
-        f"use-dynamic lint histogram wide silent-truncation demangle= no-demangle decompress {_GNU}",
+        long_flags=f"""all file-header program-headers segments section-headers sections section-groups section-details
+            headers syms symbols dyn-syms notes relocs unwind dynamic version-info arch-specific archive-index
+            use-dynamic lint histogram wide silent-truncation demangle= no-demangle decompress {_GNU}""",
         long_values="hex-dump string-dump relocated-dump",
         reject=_no_files_of_options,
         match=("readelf -h a.out", "readelf -Ws a.o", "readelf --dynamic lib.so"),
@@ -242,10 +238,10 @@ BINARIES = (
         name="objdump",
         flags="afphxdDsGtTrRvHFCwz",
         values="jM",
-        long_flags="archive-headers file-headers private-headers headers section-headers all-headers disassemble= "
-        "disassemble-all full-contents stabs syms dynamic-syms reloc dynamic-reloc file-offsets demangle= wide "
-        "disassemble-zeroes no-addresses prefix-addresses show-raw-insn no-show-raw-insn show-all-symbols "
-        f"special-syms {_GNU}",
+        long_flags=f"""archive-headers file-headers private-headers headers section-headers all-headers disassemble=
+            disassemble-all full-contents stabs syms dynamic-syms reloc dynamic-reloc file-offsets demangle= wide
+            disassemble-zeroes no-addresses prefix-addresses show-raw-insn no-show-raw-insn show-all-symbols
+            special-syms {_GNU}""",
         long_values="section disassembler-options start-address stop-address insn-width adjust-vma",
         reject=_no_files_of_options,
         match=("objdump -d a.o", "objdump -h a.out", "objdump -d -M intel --section=.text a.o"),

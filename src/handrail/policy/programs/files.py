@@ -16,8 +16,8 @@ _TREE = ProgramSpec(
     name="tree",
     flags="acdDfFghiJlnNpqQrsStuUvxXAC",
     values="HILPT",
-    long_flags="gitignore ignore-case matchdirs metafirst prune info noreport si du inodes device dirsfirst filesfirst "
-    f"nolinks fromfile fromtabfile fflinks opt-toggle {_GNU}",
+    long_flags=f"""gitignore ignore-case matchdirs metafirst prune info noreport si du inodes device dirsfirst
+        filesfirst nolinks fromfile fromtabfile fflinks opt-toggle {_GNU}""",
     long_values="charset filelimit timefmt sort",
     paths={"--gitfile": "read", "--infofile": "read", "--hintro": "read", "--houtro": "read"},
 )
@@ -39,10 +39,10 @@ _FILES = (
         also=("dir", "vdir"),
         flags="aAbBcCdDfFgGhHiklLmnNopqQrRsStuUvxXZ1",
         values="ITw",
-        long_flags="all almost-all author escape ignore-backups color= directory dired classify= file-type full-time "
-        "group-directories-first no-group human-readable si dereference-command-line "
-        "dereference-command-line-symlink-to-dir hyperlink= inode kibibytes dereference numeric-uid-gid literal "
-        f"hide-control-chars show-control-chars quote-name reverse recursive size context zero {_GNU}",
+        long_flags=f"""all almost-all author escape ignore-backups color= directory dired classify= file-type full-time
+            group-directories-first no-group human-readable si dereference-command-line
+            dereference-command-line-symlink-to-dir hyperlink= inode kibibytes dereference numeric-uid-gid literal
+            hide-control-chars show-control-chars quote-name reverse recursive size context zero {_GNU}""",
         long_values="block-size format hide indicator-style ignore quoting-style sort time time-style tabsize width",
         match=(
             "ls", "ls -la", "ls -lah src", "ls -1 --sort=time", "ls -d src/*", "ls --color=never -R a b",
@@ -63,8 +63,8 @@ _FILES = (
         name="du",
         flags="0abcDHhkLlmPSsx",
         values="Bdt",
-        long_flags="null all apparent-size bytes total dereference-args human-readable inodes dereference count-links "
-        f"no-dereference separate-dirs si summarize time= one-file-system {_GNU}",
+        long_flags=f"""null all apparent-size bytes total dereference-args human-readable inodes dereference count-links
+            no-dereference separate-dirs si summarize time= one-file-system {_GNU}""",
         long_values="block-size max-depth threshold time-style exclude",
         paths={"-X": "read", "--exclude-from": "read"},
         match=("du -sh .", "du -h --max-depth=1 src", "du -ad1", "du --exclude='*.o' -c a b"),
@@ -97,8 +97,8 @@ _FILES = (
         name="file",
         flags="bchiklLnNr0v",
         values="eFP",
-        long_flags="brief checking-printout mime apple extension mime-type mime-encoding keep-going list dereference "
-        f"no-dereference no-buffer no-pad print0 raw {_GNU}",
+        long_flags=f"""brief checking-printout mime apple extension mime-type mime-encoding keep-going list dereference
+            no-dereference no-buffer no-pad print0 raw {_GNU}""",
         long_values="exclude exclude-quiet separator parameter",
         match=("file a.bin", "file -b --mime-type a", "file -L bin/*"),
         # -C writes; -z runs others; -m and -f have files that steer it; -p sets times; -s reads devices.
@@ -110,8 +110,8 @@ _FILES = (
     ProgramSpec(
         name="realpath",
         flags="emLPqsz",
-        long_flags="canonicalize-existing canonicalize-missing logical physical quiet strip no-symlinks zero "
-        f"canonicalize {_GNU}",
+        long_flags=f"""canonicalize-existing canonicalize-missing logical physical quiet strip no-symlinks zero
+            canonicalize {_GNU}""",
         paths={"--relative-to": "read", "--relative-base": "read"},
         match=("realpath a", "realpath --relative-to=src src/a.py", "realpath -m a/../b"),
         no_match=("realpath -o x", "realpath --output=x a"),
@@ -119,8 +119,8 @@ _FILES = (
     ProgramSpec(
         name="readlink",
         flags="femnqsvz",
-        long_flags="canonicalize canonicalize-existing canonicalize-missing no-newline quiet silent verbose zero "
-        f"{_GNU}",
+        long_flags=f"""canonicalize canonicalize-existing canonicalize-missing no-newline quiet silent verbose zero
+            {_GNU}""",
         match=("readlink -f a", "readlink a b"),
         no_match=("readlink -o x", "readlink --output=x a"),
     ),
@@ -216,9 +216,9 @@ FIND = (
         ),
         no_match=(
             "find . -exec rm {} +", "find . -execdir sh -c id", "find . -ok rm {} +", "find . -okdir rm {} +",
-            "find . -delete", "find . -name x -delete", "find . -fprint x", "find . -fprint0 x",
-            "find . -fprintf x %p", "find . -fls x", "find -files0-from list", "find . -name x -exec id ';'",
-            "find . -D exec", "find . -name", "find . -name a*", "find . -newerXY a", "find . -print x",
+            "find . -delete", "find . -name x -delete", "find . -fprint x", "find . -fprint0 x", "find . -fprintf x %p",
+            "find . -fls x", "find -files0-from list", "find . -name x -exec id ';'", "find . -D exec", "find . -name",
+            "find . -name a*", "find . -newerXY a", "find . -print x",
         ),
     ),
 )  # fmt: skip
@@ -231,31 +231,23 @@ _CHOOSING = frozenset({"--include", "-g", "--glob", "--iglob", "--type-add"})
 _SOUGHT = frozenset({"-e", "--regexp", "--and"})
 _DASHED = re.compile(r"-[A-Za-z.-]")
 
-_GREP_LONG = (
-    "extended-regexp fixed-strings basic-regexp perl-regexp ignore-case no-ignore-case word-regexp line-regexp "
-    "null-data "
-    "no-messages invert-match version help byte-offset line-number line-buffered with-filename no-filename "
-    "only-matching quiet silent text recursive dereference-recursive files-without-match files-with-matches count "
-    "initial-tab null no-group-separator color= colour= binary"
-)
-_RG_LONG = (
-    "auto-hybrid-regex binary block-buffered byte-offset case-sensitive column count count-matches "
-    "crlf debug files files-with-matches files-without-match fixed-strings follow glob-case-insensitive heading help "
-    "hidden ignore-case ignore-file-case-insensitive include-zero invert-match json line-buffered line-number "
-    "line-regexp max-columns-preview mmap multiline multiline-dotall no-auto-hybrid-regex no-binary no-block-buffered "
-    "no-byte-offset no-column no-config no-context-separator no-crlf no-encoding no-filename no-fixed-strings "
-    "no-follow "
-    "no-glob-case-insensitive no-heading no-hidden no-ignore no-ignore-dot no-ignore-exclude "
-    "no-ignore-file-case-insensitive "
-    "no-ignore-files no-ignore-global no-ignore-messages no-ignore-parent no-ignore-vcs no-include-zero "
-    "no-invert-match "
-    "no-json no-line-buffered no-line-number no-max-columns-preview no-messages no-mmap no-multiline "
-    "no-multiline-dotall no-one-file-system no-pcre2 no-pcre2-unicode no-pre no-require-git no-search-zip no-stats "
-    "no-text no-trim no-unicode null null-data one-file-system only-matching passthru passthrough pcre2 pcre2-unicode "
-    "pcre2-version pretty quiet require-git ignore ignore-dot ignore-exclude ignore-files ignore-global "
-    "ignore-messages ignore-parent ignore-vcs messages smart-case sort-files no-sort-files stats stop-on-nonmatch "
-    "text trace trim type-list unicode unrestricted version vimgrep with-filename word-regexp"
-)
+_GREP_LONG = """extended-regexp fixed-strings basic-regexp perl-regexp ignore-case no-ignore-case word-regexp
+    line-regexp null-data no-messages invert-match version help byte-offset line-number line-buffered with-filename
+    no-filename only-matching quiet silent text recursive dereference-recursive files-without-match files-with-matches
+    count initial-tab null no-group-separator color= colour= binary"""
+_RG_LONG = """auto-hybrid-regex binary block-buffered byte-offset case-sensitive column count count-matches crlf debug
+    files files-with-matches files-without-match fixed-strings follow glob-case-insensitive heading help hidden
+    ignore-case ignore-file-case-insensitive include-zero invert-match json line-buffered line-number line-regexp
+    max-columns-preview mmap multiline multiline-dotall no-auto-hybrid-regex no-binary no-block-buffered no-byte-offset
+    no-column no-config no-context-separator no-crlf no-encoding no-filename no-fixed-strings no-follow
+    no-glob-case-insensitive no-heading no-hidden no-ignore no-ignore-dot no-ignore-exclude
+    no-ignore-file-case-insensitive no-ignore-files no-ignore-global no-ignore-messages no-ignore-parent no-ignore-vcs
+    no-include-zero no-invert-match no-json no-line-buffered no-line-number no-max-columns-preview no-messages no-mmap
+    no-multiline no-multiline-dotall no-one-file-system no-pcre2 no-pcre2-unicode no-pre no-require-git no-search-zip
+    no-stats no-text no-trim no-unicode null null-data one-file-system only-matching passthru passthrough pcre2
+    pcre2-unicode pcre2-version pretty quiet require-git ignore ignore-dot ignore-exclude ignore-files ignore-global
+    ignore-messages ignore-parent ignore-vcs messages smart-case sort-files no-sort-files stats stop-on-nonmatch text
+    trace trim type-list unicode unrestricted version vimgrep with-filename word-regexp"""
 
 
 def _chosen(parsed: ParsedArgs) -> tuple[PathUse, ...]:
@@ -280,17 +272,16 @@ SEARCHES = (
         values="ABCDdem",
         numbers=True,
         long_flags=_GREP_LONG,
-        long_values="regexp max-count label binary-files directories devices include exclude exclude-dir "
-        "before-context "
-        "after-context context group-separator",
+        long_values="""regexp max-count label binary-files directories devices include exclude exclude-dir
+            before-context after-context context group-separator""",
         paths={"-f": "read", "--file": "read", "--exclude-from": "read"},
         first="text",
         unless_options=frozenset({"-e", "--regexp", "-f", "--file"}),
         extra_paths=_chosen,
         match=(
             "grep foo a.txt", "grep -rn foo src", "grep -A3 -B 3 -rn --include='*.py' -e foo src", "grep -c '' a",
-            "grep -rnE 'a|b' --exclude-dir=.git .", "grep -5 foo a", "grep -f patterns a", "egrep -i x a",
-            "grep x -r", "grep --color=always -rl foo", "grep -n3 foo a", "grep -- -x a", "grep -rn '[$(]id' src",
+            "grep -rnE 'a|b' --exclude-dir=.git .", "grep -5 foo a", "grep -f patterns a", "egrep -i x a", "grep x -r",
+            "grep --color=always -rl foo", "grep -n3 foo a", "grep -- -x a", "grep -rn '[$(]id' src",
         ),
         no_match=("grep --output=x foo a", "grep --unknown foo", "grep -rk foo", "grep --inc='*.py' foo ."),
     ),
@@ -299,10 +290,10 @@ SEARCHES = (
         flags=".abcFHhIiLlNnoPpqSsUuVvwx0",
         values="ABCEdegjMmrTt",
         long_flags=_RG_LONG,
-        long_values="after-context before-context color colors context context-separator dfa-size-limit encoding "
-        "engine field-context-separator field-match-separator generate glob hyperlink-format iglob max-columns "
-        "max-count max-depth maxdepth max-filesize path-separator regex-size-limit regexp replace sort sortr threads "
-        "type type-add type-clear type-not",
+        long_values="""after-context before-context color colors context context-separator dfa-size-limit encoding
+            engine field-context-separator field-match-separator generate glob hyperlink-format iglob max-columns
+            max-count max-depth maxdepth max-filesize path-separator regex-size-limit regexp replace sort sortr threads
+            type type-add type-clear type-not""",
         paths={"-f": "read", "--file": "read", "--ignore-file": "read"},
         first="text",
         unless_options=frozenset({"-e", "--regexp", "-f", "--file", "--files", "--type-list"}),
@@ -316,8 +307,7 @@ SEARCHES = (
         ),
         no_match=(
             "rg --pre sh foo", "rg --pre=sh foo", "rg foo --pre-glob '*.x'", "rg --hostname-bin=sh foo", "rg -z foo",
-            "rg --search-zip foo", "rg -nz foo", "rg --hostname-bin sh --hyperlink-format default x",
-            "rg -f=/etc/x a",
+            "rg --search-zip foo", "rg -nz foo", "rg --hostname-bin sh --hyperlink-format default x", "rg -f=/etc/x a",
             "rg --context-separator -- --pre sh x", "rg --engine --pre=sh x",
         ),
     ),
@@ -326,13 +316,13 @@ SEARCHES = (
         also=("fdfind",),
         flags="01aFgHIiLpqsuhV",
         values="cdEejoSt",
-        long_flags="hidden no-hidden no-ignore ignore no-ignore-vcs ignore-vcs no-ignore-parent no-require-git "
-        "unrestricted case-sensitive ignore-case glob regex fixed-strings literal absolute-path relative-path follow "
-        "no-follow full-path print0 prune quiet has-results show-errors strip-cwd-prefix= one-file-system mount xdev "
-        "no-global-ignore-file rg-alias-hidden-ignore help version hyperlink=",
-        long_values="and max-depth maxdepth min-depth exact-depth exclude type extension size changed-within "
-        "change-newer-than newer changed-after changed-before change-older-than older owner color threads "
-        "max-results batch-size path-separator format",
+        long_flags="""hidden no-hidden no-ignore ignore no-ignore-vcs ignore-vcs no-ignore-parent no-require-git
+            unrestricted case-sensitive ignore-case glob regex fixed-strings literal absolute-path relative-path follow
+            no-follow full-path print0 prune quiet has-results show-errors strip-cwd-prefix= one-file-system mount xdev
+            no-global-ignore-file rg-alias-hidden-ignore help version hyperlink=""",
+        long_values="""and max-depth maxdepth min-depth exact-depth exclude type extension size changed-within
+            change-newer-than newer changed-after changed-before change-older-than older owner color threads max-results
+            batch-size path-separator format""",
         paths={"--base-directory": "read", "-C": "read", "--search-path": "read", "--ignore-file": "read"},
         first="text",
         reject=_refuse_dashed,

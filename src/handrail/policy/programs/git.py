@@ -66,8 +66,7 @@ TREE = (
         extra_paths=list_content_paths,
         most=2,
         match=(
-            "git cat-file -p HEAD", "git cat-file -t abc123", "git cat-file blob HEAD:src/a.py",
-            "git cat-file -e HEAD",
+            "git cat-file -p HEAD", "git cat-file -t abc123", "git cat-file blob HEAD:src/a.py", "git cat-file -e HEAD",
         ),
         no_match=(
             "git cat-file --batch", "git cat-file --batch-check", "git cat-file --textconv HEAD:a",
@@ -91,8 +90,7 @@ TREE = (
         grantable=False,
         match=(
             "git grep -n needle", "git grep -i needle -- src", "git grep -e a --and -e b",
-            "git grep -l needle HEAD -- '*.py'",
-            "git grep -A3 -B 2 -w needle", "git grep -c --untracked needle",
+            "git grep -l needle HEAD -- '*.py'", "git grep -A3 -B 2 -w needle", "git grep -c --untracked needle",
         ),
         no_match=(
             "git grep -O needle", "git grep --open-files-in-pager=vim needle", "git grep -Ovim needle",

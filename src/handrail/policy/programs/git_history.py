@@ -332,8 +332,7 @@ _WALKS = (
         extra_paths=list_content_paths,
         reject=refuse_format,
         match=(
-            "git shortlog -sn", "git shortlog -sne HEAD", "git shortlog --since=2.weeks -s",
-            "git shortlog -n -s HEAD",
+            "git shortlog -sn", "git shortlog -sne HEAD", "git shortlog --since=2.weeks -s", "git shortlog -n -s HEAD",
         ),
         no_match=("git shortlog --output=x", "git shortlog --group=format:%GS HEAD", "git shortlog --format=mine HEAD"),
     ),

@@ -39,8 +39,8 @@ REFERENCES = (
         match=(
             "git branch", "git branch -a", "git branch -vv", "git branch -r", "git branch --show-current",
             "git branch --list 'fix/*'", "git branch --contains abc123", "git branch --merged main",
-            "git branch -a --sort=x",
-            "git branch --format='%(refname:short)'", "git branch --points-at HEAD", "git branch --no-merged",
+            "git branch -a --sort=x", "git branch --format='%(refname:short)'", "git branch --points-at HEAD",
+            "git branch --no-merged",
         ),
         no_match=(
             "git branch new", "git branch -v new", "git branch -l new", "git branch -d x", "git branch -D x",
@@ -146,9 +146,8 @@ REFERENCES = (
         flags="q",
         long_flags="""verify quiet short= abbrev-ref= symbolic symbolic-full-name all branches= tags= remotes= glob==
             exclude== disambiguate== git-dir absolute-git-dir git-common-dir show-toplevel show-prefix show-cdup
-            is-inside-git-dir is-inside-work-tree is-bare-repository is-shallow-repository local-env-vars
-            path-format== show-object-format= show-ref-format revs-only no-revs flags no-flags sq not since==
-            until==""",
+            is-inside-git-dir is-inside-work-tree is-bare-repository is-shallow-repository local-env-vars path-format==
+            show-object-format= show-ref-format revs-only no-revs flags no-flags sq not since== until==""",
         long_values="default git-path",
         operands="text",
         extra_paths=list_named_paths,
@@ -198,11 +197,9 @@ CONFIGURATION = (
         ),
         no_match=(
             "git config user.name me", "git config --add a.b c", "git config --unset a.b", "git config -e",
-            "git config edit",
-            "git config --edit", "git config --replace-all a.b c", "git config --global user.name me",
-            "git config set a.b c",
-            "git config --rename-section a b", "git config --remove-section a", "git config --list --unset a.b",
-            "git config",
+            "git config edit", "git config --edit", "git config --replace-all a.b c",
+            "git config --global user.name me", "git config set a.b c", "git config --rename-section a b",
+            "git config --remove-section a", "git config --list --unset a.b", "git config",
         ),
     ),
     ProgramSpec(

@@ -177,8 +177,8 @@ def find_example_refusal(table: ProgramSpec, registry: ProgramRegistry, text: st
 
 def _look_up(command: SimpleCommand) -> tuple[tuple[Word, ...], str, ProgramMatch | None]:
     words = command.words
-    if words[0].text == "git" and len(words) > 1 and words[1].text in {"--no-pager", "-P"}:
-        words = words[:1] + words[2:]  # the only global option of git that changes nothing but the display
+    if [word.text for word in words[:2]] in (["git", "--no-pager"], ["git", "-P"]):  # affects only the display
+        words = (words[0], *words[2:])
     name = _strip_system_folder(words[0].text)
     return words, name, load_registry(name).find((name, *[word.text for word in words[1:]]))
 

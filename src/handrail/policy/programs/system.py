@@ -96,8 +96,8 @@ _SYSTEM = (
     ProgramSpec(
         name="uname",
         flags="asnrvmpio",
-        long_flags="all kernel-name nodename kernel-release kernel-version machine processor hardware-platform "
-        f"operating-system {_GNU}",
+        long_flags=f"""all kernel-name nodename kernel-release kernel-version machine processor hardware-platform
+            operating-system {_GNU}""",
         operands=None,
         match=("uname", "uname -a", "uname -sr", "uname --machine"),
         no_match=("uname x", "uname -x"),
@@ -161,9 +161,8 @@ _SYSTEM = (
         name="pgrep",
         flags="acfiLlnovwxAhV",
         values="dgGOPstuUr",
-        long_flags="list-name list-full inverse lightweight count full ignore-case newest oldest exact "
-        "ignore-ancestors help "
-        "version",
+        long_flags="""list-name list-full inverse lightweight count full ignore-case newest oldest exact
+            ignore-ancestors help version""",
         long_values="delimiter pgroup group older parent session terminal euid uid runstates cgroup ns nslist",
         paths={"-F": "read", "--pidfile": "read"},
         operands="text",
@@ -173,8 +172,8 @@ _SYSTEM = (
     ProgramSpec(
         name="free",
         flags="bkmghltvwV",
-        long_flags="bytes kilo mega giga tera peta kibi mebi gibi tebi pebi human si lohi total committed wide help "
-        "version",
+        long_flags="""bytes kilo mega giga tera peta kibi mebi gibi tebi pebi human si lohi total committed wide help
+            version""",
         operands=None,
         match=("free", "free -h", "free -m -t"),
         no_match=("free -s 1", "free --seconds=1", "free x"),  # does not end
@@ -199,8 +198,8 @@ _SYSTEM = (
     ProgramSpec(
         name="who",
         flags="abdHlmpqrstTwu",
-        long_flags="all boot dead heading ips login process count runlevel short time mesg users message writable "
-        f"{_GNU}",
+        long_flags=f"""all boot dead heading ips login process count runlevel short time mesg users message writable
+            {_GNU}""",
         operands=None,
         match=("who", "who -b"),
         no_match=("who --lookup", "who x"),

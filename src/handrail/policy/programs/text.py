@@ -45,8 +45,7 @@ _TEXT = (
         long_values="bytes lines",
         always_ends=_so_many_bytes,
         match=(
-            "head a.txt", "head -5 a.txt", "head -n 5 a.txt b.txt", "head -qn-3 a", "head --bytes=20 a",
-            "head -c 1K a",
+            "head a.txt", "head -5 a.txt", "head -n 5 a.txt b.txt", "head -qn-3 a", "head --bytes=20 a", "head -c 1K a",
         ),
         no_match=("head -5x a.txt", "head --line=3 a", "head -n", "head -20c .env"),
     ),
@@ -78,9 +77,8 @@ _TEXT = (
         flags="p",
         values="bdfhilnsvw",
         long_flags=f"no-renumber {_GNU}",
-        long_values="body-numbering section-delimiter footer-numbering header-numbering line-increment "
-        "join-blank-lines "
-        "number-format number-separator starting-line-number number-width",
+        long_values="""body-numbering section-delimiter footer-numbering header-numbering line-increment
+            join-blank-lines number-format number-separator starting-line-number number-width""",
         match=("nl a.txt", "nl -ba -w 3 a.txt", "nl --body-numbering=a a"),
         no_match=("nl -z a", "nl --output=x a"),
     ),
@@ -193,16 +191,14 @@ COLUMNS = (
         name="sort",
         flags="bcCdfghiMmnRrsuVz",
         values="kSt",
-        long_flags="ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting "
-        "month-sort "
-        "human-numeric-sort numeric-sort random-sort reverse version-sort check= debug merge stable unique "
-        f"zero-terminated {_GNU}",
+        long_flags=f"""ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting
+            month-sort human-numeric-sort numeric-sort random-sort reverse version-sort check= debug merge stable unique
+            zero-terminated {_GNU}""",
         long_values="sort key buffer-size field-separator batch-size parallel",
         paths={"--random-source": "read"},
         grantable=False,
         match=(
-            "sort", "sort -u a.txt", "sort -t, -k2,2nr a b", "sort -rn --key=1 a", "sort --check=quiet a",
-            "sort a -u",
+            "sort", "sort -u a.txt", "sort -t, -k2,2nr a b", "sort -rn --key=1 a", "sort --check=quiet a", "sort a -u",
         ),
         no_match=(
             "sort -o a a", "sort -uo a a", "sort a -oa", "sort --output=a a", "sort --outp a a", "sort --output a a",
@@ -252,8 +248,8 @@ COLUMNS = (
         flags="tdeLJxhV",
         values="ONlEHRTWripcosC",
         long_flags=f"table table-noheadings table-header-repeat keep-empty-lines json fillrows {_GNU}",
-        long_values="table-name table-order table-columns table-columns-limit table-noextreme table-hide table-right "
-        "table-truncate table-wrap tree tree-id tree-parent output-width output-separator separator table-column",
+        long_values="""table-name table-order table-columns table-columns-limit table-noextreme table-hide table-right
+            table-truncate table-wrap tree tree-id tree-parent output-width output-separator separator table-column""",
         match=("column -t a.txt", "column -s, -t a.csv", "column -t -s : -o ' '"),
         no_match=("column --unknown a", "column -z a", "column -n a"),  # of -n some versions take no value
     ),
@@ -351,8 +347,7 @@ DIGESTS = (
         name="basenc",
         flags="di",
         values="w",
-        long_flags="base64 base64url base32 base32hex base16 base2msbf base2lsbf z85 decode ignore-garbage "
-        f"{_GNU}",
+        long_flags=f"base64 base64url base32 base32hex base16 base2msbf base2lsbf z85 decode ignore-garbage {_GNU}",
         long_values="wrap",
         match=("basenc --base64url a.bin", "basenc --base16 -d a.txt"),
         no_match=("basenc -o x a", "basenc --output=x a"),
@@ -383,9 +378,8 @@ SED = (
         name="sed",
         flags="nErsuz",
         values="e",
-        long_flags="quiet silent regexp-extended separate unbuffered null-data zero-terminated posix sandbox debug "
-        "help "
-        "version",
+        long_flags="""quiet silent regexp-extended separate unbuffered null-data zero-terminated posix sandbox debug
+            help version""",
         long_values="expression",
         first="text",
         unless_options=frozenset({"-e", "--expression"}),
@@ -393,14 +387,12 @@ SED = (
         grantable=False,
         match=(
             "sed -n 1,20p a.txt", "sed -n '5p' a.txt", "sed -n '1,5p;10p;$p' a", "sed -n '10,$p' a", "sed -ne 3p a",
-            "sed --quiet --expression=7p a", "sed -n '100,120p;120q' a", "sed 10q a", "sed -n '$=' a",
-            "sed -n 3,+2p a",
+            "sed --quiet --expression=7p a", "sed -n '100,120p;120q' a", "sed 10q a", "sed -n '$=' a", "sed -n 3,+2p a",
         ),
         no_match=(
             "sed -i 5p a", "sed -n -i 5p a", "sed -n '1w out' a", "sed -n '1e id' a", "sed s/a/b/ a", "sed -n /x/p a",
-            "sed --in-place 5p a", "sed -f script a", "sed -n '1r other' a", "sed -n 1,2pw a", "sed -n",
-            "sed -nf 5p a", "sed -n -e 5p -e '1e id' a", "sed 's/.*/id/e' a", "sed -n '1p\\nw x' a", "sed -n 1p* a",
-            "sed -ni 1p a",
+            "sed --in-place 5p a", "sed -f script a", "sed -n '1r other' a", "sed -n 1,2pw a", "sed -n", "sed -nf 5p a",
+            "sed -n -e 5p -e '1e id' a", "sed 's/.*/id/e' a", "sed -n '1p\\nw x' a", "sed -n 1p* a", "sed -ni 1p a",
         ),
     ),
 )  # fmt: skip
@@ -419,13 +411,13 @@ COMPARISONS = (
         flags="abBcdeEiNnpqrstTuvwyZ",
         values="CDFILSUWx",
         numbers=True,
-        long_flags="normal brief report-identical-files context= unified= ed rcs side-by-side left-column "
-        "suppress-common-lines show-c-function expand-tabs initial-tab suppress-blank-empty recursive no-dereference "
-        "new-file unidirectional-new-file ignore-file-name-case no-ignore-file-name-case ignore-case "
-        "ignore-tab-expansion ignore-trailing-space ignore-space-change ignore-all-space ignore-blank-lines text "
-        "strip-trailing-cr minimal speed-large-files color= help version",
-        long_values="width show-function-line label tabsize exclude starting-file ignore-matching-lines ifdef "
-        f"line-format horizon-lines palette {_FORMATS}",
+        long_flags="""normal brief report-identical-files context= unified= ed rcs side-by-side left-column
+            suppress-common-lines show-c-function expand-tabs initial-tab suppress-blank-empty recursive no-dereference
+            new-file unidirectional-new-file ignore-file-name-case no-ignore-file-name-case ignore-case
+            ignore-tab-expansion ignore-trailing-space ignore-space-change ignore-all-space ignore-blank-lines text
+            strip-trailing-cr minimal speed-large-files color= help version""",
+        long_values=f"""width show-function-line label tabsize exclude starting-file ignore-matching-lines ifdef
+            line-format horizon-lines palette {_FORMATS}""",
         paths={"-X": "read", "--exclude-from": "read", "--from-file": "read", "--to-file": "read"},
         match=(
             "diff a b", "diff -u a b", "diff -ruN --exclude=node_modules a b", "diff -U 5 a b", "diff -y -W 160 a b",

@@ -130,8 +130,8 @@ COPYING: tuple[ProgramSpec, ...] = (
         name="cp",
         flags="abdfHilLnPprRsTuvx",
         values="S",
-        long_flags=f"""archive attributes-only {_BACKUP} copy-contents force interactive link dereference
-            no-dereference no-clobber preserve= no-preserve== parents recursive reflink= remove-destination sparse==
+        long_flags=f"""archive attributes-only {_BACKUP} copy-contents force interactive link dereference no-dereference
+            no-clobber preserve= no-preserve== parents recursive reflink= remove-destination sparse==
             strip-trailing-slashes symbolic-link no-target-directory update= verbose one-file-system""",
         long_values="suffix",
         paths={"-t": "write", f"--{_TARGET}": "write"},
@@ -181,8 +181,8 @@ COPYING: tuple[ProgramSpec, ...] = (
             omit-dir-times omit-link-times sparse dry-run whole-file no-whole-file one-file-system existing
             ignore-existing ignore-times size-only compress human-readable itemize-changes partial progress
             prune-empty-dirs stats delete delete-before delete-during delete-delay delete-after delete-excluded force
-            remove-source-files inplace append append-verify no-owner no-group no-perms no-times numeric-ids
-            list-only safe-links copy-unsafe-links dirs cvs-exclude no-motd mkpath""",
+            remove-source-files inplace append append-verify no-owner no-group no-perms no-times numeric-ids list-only
+            safe-links copy-unsafe-links dirs cvs-exclude no-motd mkpath""",
         long_values="exclude include max-size min-size max-delete chmod suffix info out-format",
         paths={
             "--exclude-from": "read", "--include-from": "read", "--files-from": "read", "--compare-dest": "read",
