@@ -3,43 +3,38 @@
 from handrail.policy.programs.spec import ProgramClass, ProgramSpec
 from handrail.policy.programs.wrapper_table import CLASSED, INTERPRETERS
 
-# § [policy.tables.git_groups] git beyond reading: what changes the repository, and what reaches another machine.
-
-_WRITING = """
+_GIT_WRITE = """
     add am apply bisect branch checkout cherry-pick clean commit merge mv notes rebase reset restore revert
     rm sparse-checkout stash switch tag worktree gc prune repack pack-refs reflog rerere replace update-index update-ref
     write-tree commit-tree read-tree symbolic-ref format-patch archive bundle fsck hash-object
     checkout-index merge-file merge-tree stage range-diff
 """
-_STEERING = "config init remote maintenance filter-branch citool gui mergetool difftool"
-_REMOTE = """
+_GIT_STEER = "config init remote maintenance filter-branch citool gui mergetool difftool"
+_GIT_REMOTE = """
     push fetch pull clone ls-remote fetch-pack send-pack send-email submodule request-pull lfs svn p4 daemon
     http-fetch http-push imap-send credential subtree
 """
 
-GIT_GROUPS: tuple[ProgramClass, ...] = (
+_GIT: tuple[ProgramClass, ...] = (
     ProgramClass(
         rule="git.write",
         reason="changes the repository and may run its hooks",
         grantable=True,
-        programs=frozenset(f"git {sub}" for sub in _WRITING.split()),
+        programs=frozenset(f"git {sub}" for sub in _GIT_WRITE.split()),
     ),
     ProgramClass(
         rule="git.write",
         reason="changes what steers git, or runs what it is told to",
-        programs=frozenset(f"git {sub}" for sub in _STEERING.split()),
+        programs=frozenset(f"git {sub}" for sub in _GIT_STEER.split()),
     ),
     ProgramClass(
         rule="git.network",
         reason="reaches another repository",
         effect="network",
-        programs=frozenset(f"git {sub}" for sub in _REMOTE.split()) | {"git remote show", "git remote update"},
+        programs=frozenset(f"git {sub}" for sub in _GIT_REMOTE.split()) | {"git remote show", "git remote update"},
     ),
 )
 
-
-# § [policy.tables.network_groups] Programs that reach other machines, and package managers, which do so for some of
-# § their sub-commands.
 
 FETCHING: dict[str, str] = {
     "npm": """install i ci add update up upgrade uninstall remove publish audit outdated view info search login logout
@@ -83,7 +78,7 @@ _CLIENTS = """
     consul vault nomad svn hg bzr mail mailx sendmail mutt irssi youtube-dl yt-dlp cloudflared ngrok tailscale
 """
 
-NETWORK_GROUPS: tuple[ProgramClass, ...] = (
+_NETWORK: tuple[ProgramClass, ...] = (
     ProgramClass(
         rule="exec.package-manager",
         reason="fetches packages from the network and runs their scripts",
@@ -105,9 +100,6 @@ NETWORK_GROUPS: tuple[ProgramClass, ...] = (
         programs=frozenset(_CLIENTS.split()),
     ),
 )
-
-
-# § [policy.tables.groups] Programs that nobody can judge by their words, in named classes: each asks, and says why.
 
 
 def _names(text: str, *longer: str) -> frozenset[str]:
@@ -197,28 +189,26 @@ _MACHINE = (
         ),
     ),
 )
-GROUPS: tuple[ProgramClass, ...] = (*_RUNNING, *_PROJECT, *_MACHINE, *NETWORK_GROUPS, *GIT_GROUPS)
+GROUPS: tuple[ProgramClass, ...] = (*_RUNNING, *_PROJECT, *_MACHINE, *_NETWORK, *_GIT)
 
 
-# § [policy.tables.versions] Programs that may do anything, but not when they are only asked for their version.  Not
-# § here are those that look at the workspace first, to choose the version that answers (cargo, rustc, go, yarn) or
-# § to read their settings (npm, php), and those that leave something behind (java).
-
-_DASHED = (
+# Asking these for their version is harmless. cargo, rustc, go and yarn look at the workspace first to choose the
+# version that answers, npm and php read their settings there, and java leaves files behind.
+_VERSION_PROGRAMS = (
     "bash zsh cc c++ gcc g++ clang clang++ make cmake ninja curl wget deno node perl pip pip3 python python2 python3 "
     "ruby ruff uv lua sqlite3 gdb tar gawk psql"
 )
 _PYTHONS = tuple(f"python3.{minor}" for minor in range(8, 16))
-_SHORT = "node -v,python -V,python2 -V,python3 -V,perl -v,ruby -v,lua -v,make -v,pip -V,pip3 -V"
+_VERSION_COMMANDS = "node -v,python -V,python2 -V,python3 -V,perl -v,ruby -v,lua -v,make -v,pip -V,pip3 -V"
 
 VERSIONS = (
     ProgramSpec(
         name="python3 --version",
         also=tuple(
             sorted(
-                {f"{name} --version" for name in (*_DASHED.split(), *_PYTHONS)} - {"python3 --version"}
+                {f"{name} --version" for name in (*_VERSION_PROGRAMS.split(), *_PYTHONS)} - {"python3 --version"}
                 | {f"{name} -V" for name in _PYTHONS}
-                | {*_SHORT.split(",")}
+                | {*_VERSION_COMMANDS.split(",")}
             )
         ),
         operands=None,

@@ -1,37 +1,54 @@
-"""git branch, tag, config."""
+"""The read-only sub-commands of git for references and configuration: branch, tag, remote, rev-parse, config."""
 
-from handrail.policy.programs.git_history import list_named_paths, refuse_fields
+from handrail.policy.programs.git_history import refuse_fields
+from handrail.policy.programs.git_paths import list_named_paths
 from handrail.policy.programs.spec import ParsedArgs, ProgramSpec
 
-# § [policy.tables.git_references] git's sub-commands that show branches, tags and other references, as far as they
-# § only read.
-
-_LISTS = frozenset(["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"])
+_LIST_OPTIONS = frozenset(["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"])
 
 
 def _refuse_new_tag(parsed: ParsedArgs) -> str | None:
-    return _refuse_creation(parsed, _LISTS | {"-l"})
+    return _refuse_creation(parsed, _LIST_OPTIONS | {"-l"})
 
 
 def _refuse_new_branch(parsed: ParsedArgs) -> str | None:
-    return _refuse_creation(parsed, _LISTS)  # to git before 2.19 `branch -l x` is no list
+    return _refuse_creation(parsed, _LIST_OPTIONS)  # before git 2.19, `branch -l x` creates a branch
 
 
 def _refuse_creation(parsed: ParsedArgs, lists: frozenset[str]) -> str | None:
-    """Of `git branch` and `git tag` an operand is a pattern only in a list; otherwise it is the name of a new one."""
-    if parsed.operands and not any(name in lists for name, _ in parsed.options):
+    """An operand is a pattern in a list. Otherwise it names a new branch or tag."""
+    if parsed.operands and not parsed.has_option(*lists):
         return f"{parsed.operands[0]} would be created"
     if any(operand.startswith("-") for operand in parsed.operands):
         return "an operand that begins with - may be an option"
     return refuse_fields(parsed)
 
 
-_FIELDS = "contains= no-contains= merged= no-merged= points-at="
-REFERENCES = (
+_LIST_FLAGS = "contains= no-contains= merged= no-merged= points-at="
+_CONFIG_READ_OPTIONS = frozenset(["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l"])
+
+
+def _refuse_config_change(parsed: ParsedArgs) -> str | None:
+    """`git config NAME` shows a value, `git config NAME VALUE` sets one, `git config edit` opens an editor."""
+    if parsed.has_option(*_CONFIG_READ_OPTIONS):
+        return None
+    shows = len(parsed.operands) == 1 and "." in parsed.operands[0]
+    return None if shows else "git config sets a value unless it is told to get one"
+
+
+_CONFIG_OPTIONS = {
+    "flags": "z",
+    "long_flags": """global system local worktree null name-only show-origin show-scope includes no-includes bool int
+        bool-or-int bool-or-str path expiry-date no-type""",
+    "long_values": "type default",
+}
+
+
+REFERENCES: tuple[ProgramSpec, ...] = (
     ProgramSpec(
         name="git branch",
         flags="arvlqi",
-        long_flags=f"""{_FIELDS} all remotes list verbose show-current ignore-case column= no-column color= no-color
+        long_flags=f"""{_LIST_FLAGS} all remotes list verbose show-current ignore-case column= no-column color= no-color
             abbrev= no-abbrev quiet omit-empty""",
         long_values="sort format",
         operands="text",
@@ -54,7 +71,7 @@ REFERENCES = (
         name="git tag",
         flags="li",
         attached="n",
-        long_flags=f"{_FIELDS} list ignore-case column= no-column color= omit-empty",
+        long_flags=f"{_LIST_FLAGS} list ignore-case column= no-column color= omit-empty",
         long_values="sort format",
         operands="text",
         reject=_refuse_new_tag,
@@ -71,7 +88,7 @@ REFERENCES = (
     ProgramSpec(
         name="git for-each-ref",
         flags="spqi",
-        long_flags=f"{_FIELDS} shell perl python tcl ignore-case color= omit-empty include-root-refs",
+        long_flags=f"{_LIST_FLAGS} shell perl python tcl ignore-case color= omit-empty include-root-refs",
         long_values="sort format count exclude",
         operands="text",
         reject=refuse_fields,
@@ -123,7 +140,7 @@ REFERENCES = (
         long_values="match exclude",
         operands="text",
         match=("git describe", "git describe --tags --always", "git describe --tags --abbrev=0 HEAD"),
-        no_match=("git describe --broken", "git describe --dirty"),  # both write the index anew
+        no_match=("git describe --broken", "git describe --dirty"),  # both rewrite the index
     ),
     ProgramSpec(
         name="git name-rev",
@@ -158,38 +175,15 @@ REFERENCES = (
         ),
         no_match=("git rev-parse --parseopt", "git rev-parse --exec-path"),
     ),
-)  # fmt: skip
-
-
-# § [policy.tables.git_config] git config, as far as it only reads.
-
-_READS_CONFIG = frozenset(["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l"])
-
-
-def _refuse_setting(parsed: ParsedArgs) -> str | None:
-    """`git config NAME` shows a value, `git config NAME VALUE` sets one, `git config edit` opens an editor."""
-    if any(name in _READS_CONFIG for name, _ in parsed.options):
-        return None
-    shows = len(parsed.operands) == 1 and "." in parsed.operands[0]
-    return None if shows else "git config sets a value unless it is told to get one"
-
-
-_CONFIG = {
-    "flags": "z",
-    "long_flags": """global system local worktree null name-only show-origin show-scope includes no-includes bool int
-        bool-or-int bool-or-str path expiry-date no-type""",
-    "long_values": "type default",
-}
-CONFIGURATION = (
     ProgramSpec(
         name="git config",
-        flags=_CONFIG["flags"] + "l",
-        long_flags=f"{_CONFIG['long_flags']} get get-all get-regexp get-urlmatch list",
-        long_values=_CONFIG["long_values"],
+        flags=_CONFIG_OPTIONS["flags"] + "l",
+        long_flags=f"{_CONFIG_OPTIONS['long_flags']} get get-all get-regexp get-urlmatch list",
+        long_values=_CONFIG_OPTIONS["long_values"],
         paths={"-f": "read", "--file": "read"},
         operands="text",
         most=2,
-        reject=_refuse_setting,
+        reject=_refuse_config_change,
         match=(
             "git config --get user.name", "git config --list", "git config -l --show-origin", "git config user.email",
             "git config --get-regexp '^remote'", "git config --global --get core.editor", "git config --get-all a.b",
@@ -204,9 +198,9 @@ CONFIGURATION = (
     ),
     ProgramSpec(
         name="git config get",
-        flags=_CONFIG["flags"],
-        long_flags=f"{_CONFIG['long_flags']} all show-names no-show-names regexp fixed-value",
-        long_values=f"{_CONFIG['long_values']} value url",
+        flags=_CONFIG_OPTIONS["flags"],
+        long_flags=f"{_CONFIG_OPTIONS['long_flags']} all show-names no-show-names regexp fixed-value",
+        long_values=f"{_CONFIG_OPTIONS['long_values']} value url",
         paths={"-f": "read", "--file": "read"},
         operands="text",
         most=1,
@@ -215,8 +209,8 @@ CONFIGURATION = (
     ),
     ProgramSpec(
         name="git config list",
-        flags=_CONFIG["flags"],
-        long_flags=_CONFIG["long_flags"],
+        flags=_CONFIG_OPTIONS["flags"],
+        long_flags=_CONFIG_OPTIONS["long_flags"],
         paths={"-f": "read", "--file": "read"},
         operands=None,
         match=("git config list", "git config list --global --show-origin"),
