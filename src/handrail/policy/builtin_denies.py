@@ -64,7 +64,8 @@ def find_builtin_deny(
 
 def list_targets(words: tuple[str, ...]) -> tuple[CommandTarget, ...]:
     """What a command deletes, overwrites or changes the rights of, read leniently: an unknown option hides nothing."""
-    return tuple(_list_program_targets(*_split_program(words))) if words else ()
+    name, rest = _split_program(words) if words else ("", ())
+    return tuple(_list_program_targets(name, rest)) if name in _ACTING else ()
 
 
 def _deny_target(target: CommandTarget, *, literal: bool) -> BuiltinDeny | None:
@@ -167,6 +168,7 @@ _CODE = {
     "ruby": re.compile(r"-[A-Za-z0-9]*e.*"),
 }
 """The option with the code. Without it the first operand is the code."""
+_ACTING = frozenset([*_DELETING, *RIGHTS, *_WRITING, *_COPYING, *_IN_PLACE, "dd", "find"])
 _TARGET_OPTIONS = frozenset(["-t", *("--target-directory"[:size] for size in range(3, 19))])
 """`--target-directory` and its abbreviations."""
 _VALUES = {
@@ -198,7 +200,7 @@ def _list_program_targets(name: str, rest: tuple[str, ...]) -> Iterator[CommandT
         yield from _list_copy_targets(name, arguments, operands)
     elif name == "dd":
         yield from (CommandTarget(operand[3:], "write") for operand in operands if operand.startswith("of="))
-    elif name == "find":
+    else:  # find
         yield from (CommandTarget(path, "write") for word, path in pairwise(rest) if word in _FIND_WRITE_OPTIONS)
         yield from (CommandTarget(start, "delete") for start in _list_find_starts(rest) if _has_deletion(rest))
 

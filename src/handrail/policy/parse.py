@@ -3,13 +3,12 @@
 import posixpath
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from itertools import dropwhile, takewhile
 from typing import Literal
 
 import msgspec
 
-from handrail.policy.builtin_denies import Act, CommandTarget, list_targets
+from handrail.policy.builtin_denies import Act, list_targets
 from handrail.policy.programs.registry import add_guard_options, classify, classify_words, load_registry
 from handrail.policy.programs.spec import SINKS, SOURCES, Classification, PathUse, to_base_name
 from handrail.policy.programs.wrapper_table import SHELLS
@@ -182,8 +181,6 @@ class ParsedCommand(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys((*paths, *(use.path for step in self.steps for use in step.redirections))))
 
 
-# Facts are recorded as text, so that a call comes here at each border: facts, decision, preview, execution.
-@lru_cache(maxsize=64)
 def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()) -> ParsedCommand:
     """Parse a command that starts in `cwd`. A `cd` to one of the `existing_dirs` is certain to succeed."""
     script = lex(text)
@@ -251,7 +248,8 @@ def list_displayed_uses(displayed: DisplayedCommand, folder: str | None) -> tupl
     if displayed.words:
         classification = classify_words(displayed.words)
         changed = [use for use in classification.uses if use.access != "read" and use.is_certainly_path]
-        uses = [*changed, *_list_target_uses(displayed.words, classification), *uses]
+        is_unknown = classification.effect in _UNKNOWN_EFFECTS
+        uses = [*changed, *(_list_target_uses(displayed.words) if is_unknown else ()), *uses]
     fixed = [use for use in map(_cut_expansion, uses) if use.path and not use.path.startswith("~")]
     if folder is None:
         return tuple(use for use in fixed if use.path.startswith("/"))
@@ -276,8 +274,10 @@ _STDIN_SHELLS = SHELLS | {"pwsh", "powershell"}
 def _build_step(command: SimpleCommand, folders: tuple[str, ...]) -> CommandStep:
     classification = classify(command)
     words = command.argv
-    globs = frozenset(word.text for word in command.words if word.globs)
-    named = (*classification.uses, *_list_target_uses(words, classification, globs))
+    named = classification.uses
+    if classification.effect in _UNKNOWN_EFFECTS:
+        globs = frozenset(word.text for word in command.words if word.globs)
+        named = (*named, *_list_target_uses(words, globs))
     uses = tuple([_place_use(use, folder) for folder in folders for use in named])
     redirections = tuple(_list_redirections(command, folders))
     step = CommandStep(words, render_command(command), classification, folders, uses, redirections)
@@ -285,20 +285,12 @@ def _build_step(command: SimpleCommand, folders: tuple[str, ...]) -> CommandStep
     return _add_inner(step) if step.has_unknown_effect else step
 
 
-def _list_target_uses(
-    words: tuple[str, ...], classification: Classification, globs: frozenset[str] = frozenset()
-) -> list[PathUse]:
-    """The paths that a command seems to change, if no table tells for certain."""
-    if classification.effect not in _UNKNOWN_EFFECTS:
-        return []
-    return [_build_target_use(target, globs) for target in list_targets(words)]
-
-
-def _build_target_use(target: CommandTarget, globs: frozenset[str]) -> PathUse:
-    """A deletion that may leave the folder itself becomes a glob of its content."""
-    is_content = target.act == "delete" and not target.whole
-    path = f"{target.path.rstrip('/')}/*" if is_content else target.path
-    return PathUse(path, _ACCESSES[target.act], is_content or target.path in globs)
+def _list_target_uses(words: tuple[str, ...], globs: frozenset[str] = frozenset()) -> Iterator[PathUse]:
+    """The paths that a command seems to change."""
+    for target in list_targets(words):
+        is_content = target.act == "delete" and not target.whole  # the folder itself may stay
+        path = f"{target.path.rstrip('/')}/*" if is_content else target.path
+        yield PathUse(path, _ACCESSES[target.act], is_content or target.path in globs)
 
 
 def _place_use(use: PathUse, folder: str) -> PathUse:

@@ -184,7 +184,9 @@ HISTORY: tuple[ProgramSpec, ...] = (
         long_flags="cc root no-commit-id always merge-base pretty= format== oneline no-notes",
         examples=("-r --no-commit-id --name-only HEAD", "--pretty=oneline HEAD"),
     ),
-    _build_diff_spec("git diff-index", flags="mrt", long_flags="cached merge-base", examples=("--cached HEAD", "--quiet HEAD --")),
+    _build_diff_spec(
+        "git diff-index", flags="mrt", long_flags="cached merge-base", examples=("--cached HEAD", "--quiet HEAD --"),
+    ),
     _build_diff_spec("git diff-files", flags="qcr0123", long_flags="base ours theirs cc", examples=("-q",)),
     ProgramSpec(
         name="git rev-list",

@@ -38,12 +38,17 @@ def parse_args(table: ProgramSpec, words: tuple[Word, ...]) -> ParsedArgs | str:
 def list_path_uses(table: ProgramSpec, parsed: ParsedArgs) -> tuple[PathUse, ...]:
     """The paths among options and operands."""
     uses = [PathUse(value, kind) for name, value in parsed.options if value and (kind := _path(table.paths.get(name)))]
+    is_positional = not (table.unless_options and parsed.has_option(*table.unless_options))
+    end = len(parsed.operands) - 1
     for place, text in enumerate(parsed.operands):
         is_glob = place in parsed.globs
-        for kind in _list_operand_kinds(table, parsed, place, is_glob=is_glob):
-            # A glob counts even as text: for `echo *` bash reads a folder.
-            if (access := _path(kind)) or is_glob:
-                uses.append(PathUse(text, access or "read", is_glob))
+        first = table.first if is_positional and place == 0 else None
+        last = table.last if is_positional and place == end and (place > 0 or is_glob) else None
+        # A glob may become several operands, so it may be several kinds. It counts even as text: for `echo *` bash
+        # reads a folder.
+        for kind in (first, table.operands, last) if is_glob else (last or first or table.operands,):
+            if kind and (is_glob or kind != "text"):
+                uses.append(PathUse(text, _path(kind) or "read", is_glob))
     if table.extra_paths:
         uses += table.extra_paths(parsed)
     return tuple(dict.fromkeys(uses)) if parsed.globs else tuple(uses)
@@ -215,19 +220,6 @@ _parsers: dict[int, _OptionParser] = {}
 
 def _always_ends(table: ProgramSpec, parsed: ParsedArgs) -> bool:
     return table.effect != "proven" or (table.always_ends is not None and table.always_ends(parsed))
-
-
-def _list_operand_kinds(
-    table: ProgramSpec, parsed: ParsedArgs, place: int, *, is_glob: bool
-) -> tuple[Kind | None, ...]:
-    """What an operand is by its position. A glob may become several operands, so it may be several kinds."""
-    positional = not (table.unless_options and parsed.has_option(*table.unless_options))
-    first = table.first if positional and place == 0 else None
-    is_last = place == len(parsed.operands) - 1 and (place > 0 or is_glob)
-    last = table.last if positional and is_last else None
-    if is_glob:
-        return tuple(kind for kind in (first, table.operands, last) if kind)
-    return (last or first or table.operands,)
 
 
 def _path(kind: Kind | None) -> Access | None:
