@@ -168,3 +168,17 @@ def test_no_attack_is_named_with_an_argument() -> None:
 )
 def test_whether_git_alone_reads_files_shows_in_the_words(text: str, git: str) -> None:
     assert of(text).git_use == git
+
+
+@pytest.mark.parametrize(
+    ("text", "compares"),
+    [
+        ("git status", True),
+        ("cd src && git diff --stat | tail -1", True),
+        ("git status | grep x a", False),
+        ("git log", False),
+        ("echo $(git status)", False),
+    ],
+)
+def test_whether_a_command_only_compares_files_with_git_shows_in_the_words(text: str, compares: bool) -> None:
+    assert of(text).compares_with_git is compares

@@ -13,7 +13,7 @@ from handrail.policy.parse import (
     expand_inner_commands,
     find_start_folder,
     list_displayed_uses,
-    parse_command,
+    parse_fact,
     to_fact_use,
     to_workspace_path,
 )
@@ -93,7 +93,7 @@ class PolicyContext(msgspec.Struct, frozen=True):
 def judge_command(fact: CommandFact, facts: Facts, rules: PolicyConfig) -> list[PartVerdict]:
     """A verdict on each simple command, and on the command as a whole."""
     context = build_context(fact, facts, rules, build_rulebook(rules.rules))
-    command = parse_command(fact.text, fact.cwd, fact.there)
+    command = parse_fact(fact)
     if command.unparsed is not None:
         verdicts = _judge_unparsed(command.unparsed, context)
     else:

@@ -58,12 +58,12 @@ def is_network_closed(requested: tuple[Permission, ...] | None, rules: PolicyCon
 
 
 def _read_in(fact: CommandFact) -> Iterator[Permission]:
-    from handrail.policy.parse import expand_inner_commands, parse_command  # noqa: PLC0415  as above
+    from handrail.policy.parse import expand_inner_commands, parse_fact  # noqa: PLC0415  as above
     from handrail.policy.programs.registry import classify_words  # noqa: PLC0415  the tables are only for commands
 
     found = [*expand_inner_commands(fact.seen or ())]
     readings = [classify_words(one.words) for one in found if one.words]
-    for step in parse_command(fact.text, fact.cwd, fact.there).steps:
+    for step in parse_fact(fact).steps:
         readings += (step.classification, *(classify_words(one.words) for one in step.inner if one.words))
     effects = {reading.effect for reading in readings}
     if fact.hosts or fact.unopened or "network" in effects:
@@ -87,9 +87,9 @@ def _unproven(facts: Facts) -> tuple[Permission, ...]:
 
 
 def _is_unproven(fact: CommandFact) -> bool:
-    from handrail.policy.parse import parse_command  # noqa: PLC0415  as above
+    from handrail.policy.parse import parse_fact  # noqa: PLC0415  as above
 
-    command = parse_command(fact.text, fact.cwd, fact.there)
+    command = parse_fact(fact)
     return command.unparsed is not None or any(step.has_unknown_effect for step in command.steps)
 
 

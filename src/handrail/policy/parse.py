@@ -23,7 +23,7 @@ from handrail.policy.shell.syntax import (
     to_bash,
 )
 from handrail.policy.wrappers import list_inner_commands, unwrap
-from handrail.protocol.decisions import Access, DisplayedCommand
+from handrail.protocol.decisions import Access, CommandFact, DisplayedCommand
 
 GitUse = Literal["none", "alone", "among others"]
 """`alone` if nothing else in the command may print files or run programs."""
@@ -197,6 +197,11 @@ def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()
             reason = "changes the folder so often that nobody can follow it"
             return ParsedCommand(text, cwd, script, unparsed=Unparsed(reason, 0, too_large=True))
     return ParsedCommand(text, cwd, script, tuple(steps))
+
+
+def parse_fact(fact: CommandFact) -> ParsedCommand:
+    """Parse the command of a call from its recorded fact."""
+    return parse_command(fact.text, fact.cwd, fact.there)
 
 
 def name_program(words: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import msgspec
 
-from handrail.policy.parse import CD_RULE, CommandStep, parse_command
+from handrail.policy.parse import CD_RULE, CommandStep, parse_fact
 from handrail.policy.rules.command_match import PatternError, Prefix, build_prefix, parse_command_pattern
 from handrail.policy.rules.rulebook import build_exact_regex, split_pattern
 from handrail.policy.verdict import SKILL, PartVerdict, deny
@@ -84,7 +84,7 @@ def deny_outside_skills(spec: ToolSpec, narrowed: Narrowing, facts: Facts) -> li
 
 
 def _command(fact: CommandFact, narrowed: Narrowing) -> list[PartVerdict]:
-    command = parse_command(fact.text, fact.cwd, fact.there)
+    command = parse_fact(fact)
     if command.unparsed is not None:
         why = f"this command {command.unparsed.reason}, so nobody can tell what it runs; write plain words"
         return [_refused(fact.text, narrowed, why)]

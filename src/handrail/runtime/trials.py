@@ -87,9 +87,9 @@ def can_change_files(pending: PendingCall) -> bool:
     command = pending.facts.command
     if command is None:
         return pending.facts.process is None
-    from handrail.policy.parse import parse_command  # noqa: PLC0415  tables that only commands need
+    from handrail.policy.parse import parse_fact  # noqa: PLC0415  tables that only commands need
 
-    return not parse_command(command.text, command.cwd, command.there).is_read_only
+    return not parse_fact(command).is_read_only
 
 
 def _what_reaches(command: CommandFact, decision: Decision) -> str:

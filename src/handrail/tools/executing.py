@@ -1,7 +1,7 @@
 """Runs a command for exec: in an overlay, on the real tree, or beyond its call."""
 
 from handrail.changes.recorder import Recorder
-from handrail.policy.parse import ParsedCommand, parse_command
+from handrail.policy.parse import ParsedCommand, parse_fact
 from handrail.process.ran import CommandResult
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.tools.commands import CommandEnvironment
@@ -36,7 +36,7 @@ def execute(
 
         return commit_stored_preview(context, arguments, context.preview_id, commands, recorder)
     fact = require_command_fact(context)
-    todo = parse_command(fact.text, fact.cwd, fact.there)
+    todo = parse_fact(fact)
     beyond = arguments.background or arguments.yield_ms is not None
     if not beyond and (fact.has_overlay or todo.is_read_only):
         return _execute_confirmed(context, arguments, todo, commands, recorder)

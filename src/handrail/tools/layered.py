@@ -5,7 +5,7 @@ from handrail.changes.layered.configs import read_git_configs
 from handrail.changes.layered.sealing import load_preview
 from handrail.changes.layered.trial import CommandPreview
 from handrail.changes.recorder import Recorder
-from handrail.policy.parse import ParsedCommand, parse_command
+from handrail.policy.parse import ParsedCommand, parse_fact
 from handrail.protocol.decisions import Decision
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.sandbox.confinement import SandboxProfile
@@ -150,7 +150,7 @@ def _answered(
     outcome: ChangeOutcome,
 ) -> Output:
     fact = require_command_fact(context)
-    todo = parse_command(fact.text, fact.cwd, fact.there)
+    todo = parse_fact(fact)
     limits = commands.limits(arguments.timeout_ms, restricted=context.limits.restricted)
     try:
         return build_exec_output(context, preview.ran, todo, limits, preview.sandbox, preview.blocked, outcome)

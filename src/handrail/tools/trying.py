@@ -17,7 +17,7 @@ from handrail.changes.layered.sealing import count_preview_bytes, delete_preview
 from handrail.changes.layered.trial import CommandPreview, OverlayChanges
 from handrail.changes.recorder import Recorder
 from handrail.policy.changeset import collect_moved_paths, is_deletion, rank_by_harm, sort_by_harm
-from handrail.policy.parse import ParsedCommand, parse_command
+from handrail.policy.parse import ParsedCommand, parse_fact
 from handrail.process.census import count_bytes_below
 from handrail.process.cleaning import clean_output
 from handrail.protocol.errors import StoreError, ToolError
@@ -58,7 +58,7 @@ def preview_command(
 ) -> Preview:
     """Tries the command as one that nobody was asked about: it sees no credentials and reaches nobody."""
     fact = require_command_fact(context)
-    todo = parse_command(fact.text, fact.cwd, fact.there)
+    todo = parse_fact(fact)
     if todo.is_read_only:
         return Preview(kind="none", text=ONLY_LOOKS)
     if not fact.has_overlay or fact.hosts or fact.yields:
