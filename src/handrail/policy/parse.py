@@ -3,6 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import dropwhile, takewhile
 from typing import Literal
 
@@ -181,6 +182,9 @@ class ParsedCommand(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys((*paths, *(use.path for step in self.steps for use in step.redirections))))
 
 
+# A call crosses several borders with only its recorded fact: facts, decision, preview, execution. The cache saves the
+# parse at each of them.
+@lru_cache(maxsize=32)
 def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()) -> ParsedCommand:
     """Parse a command that starts in `cwd`. A `cd` to one of the `existing_dirs` is certain to succeed."""
     script = lex(text)

@@ -21,7 +21,7 @@ def collect_command_facts(
 ) -> Facts:
     """The facts of a command. It starts in a folder beneath the roots, or there is nothing to judge: ToolError."""
     _refuse_cwd(workspace, cwd)
-    command = parse_command(text, cwd)
+    command = parse_command(text, cwd, ())
     seen = _seen(text) if command.needs_display else None
     uses = command.path_uses(seen)
     there = _find_existing_dirs(workspace, command)

@@ -7,14 +7,6 @@ from handrail.policy.programs.spec import ParsedArgs, ProgramSpec
 _LIST_OPTIONS = frozenset(["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"])
 
 
-def _refuse_new_tag(parsed: ParsedArgs) -> str | None:
-    return _refuse_creation(parsed, _LIST_OPTIONS | {"-l"})
-
-
-def _refuse_new_branch(parsed: ParsedArgs) -> str | None:
-    return _refuse_creation(parsed, _LIST_OPTIONS)  # before git 2.19, `branch -l x` creates a branch
-
-
 def _refuse_creation(parsed: ParsedArgs, lists: frozenset[str]) -> str | None:
     """An operand is a pattern in a list. Otherwise it names a new branch or tag."""
     if parsed.operands and not parsed.has_option(*lists):
@@ -52,7 +44,8 @@ REFERENCES: tuple[ProgramSpec, ...] = (
             abbrev= no-abbrev quiet omit-empty""",
         long_values="sort format",
         operands="text",
-        reject=_refuse_new_branch,
+        # Before git 2.19, `branch -l x` creates a branch.
+        reject=lambda parsed: _refuse_creation(parsed, _LIST_OPTIONS),
         match=(
             "git branch", "git branch -a", "git branch -vv", "git branch -r", "git branch --show-current",
             "git branch --list 'fix/*'", "git branch --contains abc123", "git branch --merged main",
@@ -74,7 +67,7 @@ REFERENCES: tuple[ProgramSpec, ...] = (
         long_flags=f"{_LIST_FLAGS} list ignore-case column= no-column color= omit-empty",
         long_values="sort format",
         operands="text",
-        reject=_refuse_new_tag,
+        reject=lambda parsed: _refuse_creation(parsed, _LIST_OPTIONS | {"-l"}),
         match=(
             "git tag", "git tag -l", "git tag -l 'v1.*'", "git tag --list 'v1.*'", "git tag -n3",
             "git tag --contains HEAD", "git tag --sort=-creatordate", "git tag --points-at HEAD", "git tag --merged",
