@@ -1,4 +1,4 @@
-"""What is never done, by the words of a command, and what only looks like it."""
+"""Commands that never run, and commands that only look like them."""
 
 import shlex
 

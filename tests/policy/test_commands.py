@@ -1,4 +1,4 @@
-"""Commands as people and models write them, and what each mode says to them."""
+"""Everyday commands, and what each mode decides about them."""
 
 import pytest
 from tests.policy.deciding import EXEC, ROOT, decided

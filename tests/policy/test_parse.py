@@ -1,4 +1,4 @@
-"""Where the commands of a script run, which paths they name from there, and what is said of commands that were seen."""
+"""Steps of a parsed command: the folders they run in, the paths they use, and displayed commands."""
 
 import pytest
 from tests.policy.deciding import decided

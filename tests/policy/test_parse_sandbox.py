@@ -1,4 +1,4 @@
-"""What a command is to the sandbox agrees with what policy decides about it."""
+"""What the sandbox gets from a parsed command agrees with the decision about it."""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Commands of tests, read as policy reads them."""
+"""Parses and classifies the commands of tests."""
 
 from handrail.policy.programs.registry import ProgramRegistry, build_registry, classify, find_example_refusal
 from handrail.policy.programs.spec import Classification, ProgramSpec

@@ -1,4 +1,4 @@
-"""The tables of git beside git itself: what they accept leaves everything as it is."""
+"""The tables of git compared with git itself: a proven command changes nothing."""
 
 import hashlib
 import os

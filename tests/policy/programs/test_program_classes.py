@@ -1,4 +1,4 @@
-"""Named classes of programs that ask."""
+"""Classes of programs that need approval."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Every table carries examples, and what it says of them comes out."""
+"""Every table has examples, and they come out as the table says."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""git's sub-commands that only read: which are proven, and what they read."""
+"""git's read-only sub-commands: which are proven, and what they read."""
 
 import pytest
 from tests.policy.programs.support import list_example_faults, read, used

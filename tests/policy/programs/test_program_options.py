@@ -1,4 +1,4 @@
-"""Words are sorted as the program itself sorts them, and what the table does not list is refused."""
+"""Options are parsed as the program parses them, and unlisted ones are refused."""
 
 import getopt
 

@@ -1,4 +1,4 @@
-"""A command is read by the table of its program; what no table accepts is unproven, and says why."""
+"""A command is classified by the table of its program, or is unproven with a reason."""
 
 import pytest
 from tests.policy.programs.support import read

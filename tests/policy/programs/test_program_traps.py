@@ -1,4 +1,4 @@
-"""Programs that read, with what makes them write, run others, reach out or never end: none of it is proven."""
+"""Options that make reading programs write, run others, reach out or never end are not proven."""
 
 import pytest
 from tests.policy.programs.support import read, words

@@ -1,4 +1,4 @@
-"""Programs that write or delete what they name: which paths, and what is not judged by its words."""
+"""Programs that write or delete what they name: which paths, and what needs approval."""
 
 import pytest
 from tests.policy.programs.support import list_example_faults, read, used

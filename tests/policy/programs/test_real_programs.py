@@ -1,4 +1,4 @@
-"""The examples that are proven are run, in bubblewrap, and leave the folder that they may write to as it was."""
+"""Proven examples run in bubblewrap and change nothing."""
 
 import hashlib
 import shutil
