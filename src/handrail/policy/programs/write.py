@@ -243,21 +243,19 @@ TABLES: tuple[ProgramSpec, ...] = (
         match=("chmod +x run.sh", "chmod -R u+w build", "chmod 644 a b", "chmod --reference=a b"),
         no_match=("chmod --no-preserve-root 777 a", "chmod -x a"),
     ),
-    *(
-        ProgramSpec(
-            name=name,
-            flags="cfvhRHLP",
-            long_flags="changes silent quiet verbose dereference no-dereference recursive preserve-root",
-            long_values="from",
-            paths={"--reference": "read"},
-            operands="write",
-            first="text",
-            unless_options=frozenset(["--reference"]),
-            effect="write",
-            match=(f"{name} me a", f"{name} -R me a b", f"{name} --reference=a b"),
-            no_match=(f"{name} --no-preserve-root me a",),
-        )
-        for name in ("chown", "chgrp")
+    ProgramSpec(
+        name="chown",
+        also=("chgrp",),
+        flags="cfvhRHLP",
+        long_flags="changes silent quiet verbose dereference no-dereference recursive preserve-root",
+        long_values="from",
+        paths={"--reference": "read"},
+        operands="write",
+        first="text",
+        unless_options=frozenset(["--reference"]),
+        effect="write",
+        match=("chown me a", "chown -R me a b", "chown --reference=a b", "chgrp me a"),
+        no_match=("chown --no-preserve-root me a", "chgrp --no-preserve-root me a"),
     ),
     ProgramSpec(
         name="dd",
