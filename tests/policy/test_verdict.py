@@ -242,11 +242,10 @@ def test_the_same_input_gives_the_same_answer_also_from_the_record(call: tuple) 
 
 PURE = """
 import sys
-from handrail.policy.judging import commands
-from handrail.policy.network import told  # otherwise the first command that reaches out does
+from handrail.policy import commands
 from handrail.policy.network.needs import find_network_needs
 from handrail.policy.config import Rule
-from handrail.policy.parse import list_command_uses
+from handrail.policy.parse import parse_command
 from handrail.policy.programs.registry import build_registry
 from handrail.policy.decide import PolicyConfig, decide
 from handrail.protocol.decisions import MODES, CommandFact, Facts, PathFact, DisplayedCommand
@@ -274,9 +273,10 @@ for mode in MODES:
             decide(spec, None, facts, PolicyConfig(mode, unattended, RULES))
         for text in COMMANDS:
             seen = (DisplayedCommand(words=("rm", "-rf", "x")),)
-            uses = list_command_uses(text, ".")
+            parsed = parse_command(text)
+            uses = parsed.path_uses()
             paths = [PathFact(path=use.path, access=use.access, kind="file", real="a") for use in uses]
-            command = CommandFact(text=text, hosts=find_network_needs(text, ".").hosts, seen=seen)
+            command = CommandFact(text=text, hosts=find_network_needs(parsed).hosts, seen=seen)
             facts = Facts(paths=tuple(paths), command=command)
             decide(spec, None, facts, PolicyConfig(mode, unattended, RULES))
             decide(spec, None, facts, PolicyConfig(mode, unattended, RULES, denied=("net.connect",)))

@@ -58,14 +58,13 @@ def is_network_closed(requested: tuple[Permission, ...] | None, rules: PolicyCon
 
 
 def _read_in(fact: CommandFact) -> Iterator[Permission]:
-    from handrail.policy.parse import build_simple_command, expand_inner_commands, parse_steps  # noqa: PLC0415  as above
-    from handrail.policy.programs.registry import classify  # noqa: PLC0415  the tables are only for commands
+    from handrail.policy.parse import expand_inner_commands, parse_fact  # noqa: PLC0415  as above
+    from handrail.policy.programs.registry import classify_words  # noqa: PLC0415  the tables are only for commands
 
-    steps = parse_steps(fact.text, fact.cwd, fact.there)
     found = [*expand_inner_commands(fact.seen or ())]
-    readings = [classify(build_simple_command(one.words)) for one in found if one.words]
-    for step in steps if isinstance(steps, tuple) else ():
-        readings += (step.reading, *(classify(build_simple_command(one.words)) for one in step.inner if one.words))
+    readings = [classify_words(one.words) for one in found if one.words]
+    for step in parse_fact(fact).steps:
+        readings += (step.classification, *(classify_words(one.words) for one in step.inner if one.words))
     effects = {reading.effect for reading in readings}
     if fact.hosts or fact.unopened or "network" in effects:
         yield "net.connect"
@@ -88,10 +87,10 @@ def _unproven(facts: Facts) -> tuple[Permission, ...]:
 
 
 def _is_unproven(fact: CommandFact) -> bool:
-    from handrail.policy.parse import parse_steps  # noqa: PLC0415  as above
+    from handrail.policy.parse import parse_fact  # noqa: PLC0415  as above
 
-    steps = parse_steps(fact.text, fact.cwd, fact.there)
-    return not isinstance(steps, tuple) or any(step.reading.effect in {"unproven", "network"} for step in steps)
+    command = parse_fact(fact)
+    return command.unparsed is not None or any(step.has_unknown_effect for step in command.steps)
 
 
 def _is_in_repository(fact: PathFact) -> bool:

@@ -5,10 +5,9 @@ from functools import lru_cache
 
 import msgspec
 
-from handrail.policy.parse import FOLLOWED, CommandStep, parse_steps
+from handrail.policy.parse import CD_RULE, CommandStep, parse_fact
 from handrail.policy.rules.command_match import PatternError, Prefix, build_prefix, parse_command_pattern
 from handrail.policy.rules.rulebook import build_exact_regex, split_pattern
-from handrail.policy.shell.syntax import Unparsed
 from handrail.policy.verdict import SKILL, PartVerdict, deny
 from handrail.policy.wrappers import has_git_global_options
 from handrail.protocol.decisions import CommandFact, Facts, Narrowing, PathFact, ProcessFact
@@ -85,19 +84,19 @@ def deny_outside_skills(spec: ToolSpec, narrowed: Narrowing, facts: Facts) -> li
 
 
 def _command(fact: CommandFact, narrowed: Narrowing) -> list[PartVerdict]:
-    steps = parse_steps(fact.text, fact.cwd, fact.there)
-    if isinstance(steps, Unparsed):
-        why = f"this command {steps.reason}, so nobody can tell what it runs; write plain words"
+    command = parse_fact(fact)
+    if command.unparsed is not None:
+        why = f"this command {command.unparsed.reason}, so nobody can tell what it runs; write plain words"
         return [_refused(fact.text, narrowed, why)]
     covering = [one for pattern in narrowed.patterns if (one := parse_skill_command(pattern)) is not None]
-    return [_refused(step.shown, narrowed) for step in steps if not _is_named(step, covering)]
+    return [_refused(step.text, narrowed) for step in command.steps if not _is_named(step, covering)]
 
 
 def _is_named(step: CommandStep, covering: list[SkillCommand]) -> bool:
     """A pattern speaks of a command and of what that starts as its words tell, not of files that it is sent into."""
-    if step.unread or step.endless or step.writes:
+    if step.has_unparsed_text or step.is_too_deep or step.writes:
         return False
-    if step.reading.rule == FOLLOWED:  # all it does is to say where the next one runs
+    if step.classification.rule == CD_RULE:  # all it does is to say where the next one runs
         return True
     started = (step.words, *(inner.words for inner in step.inner))
     return all(any(one.covers(words) for one in covering) for words in started)

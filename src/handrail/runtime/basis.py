@@ -27,10 +27,10 @@ def bind_files(session: Session, pending: PendingCall) -> tuple[FileBinding, ...
 
 def _named(session: Session, command: CommandFact) -> list[FileBinding]:
     """The files whose names are in a command: the scripts that it runs, and what it gives to programs."""
-    from handrail.policy.parse import list_word_paths  # noqa: PLC0415  tables that only commands need
+    from handrail.policy.parse import parse_command  # noqa: PLC0415  tables that only commands need
 
     found: list[FileBinding] = []
-    for path in list_word_paths(command.text, command.cwd, command.seen)[:_MAX_NAMED_PATHS]:
+    for path in parse_command(command.text, command.cwd).word_paths(command.seen)[:_MAX_NAMED_PATHS]:
         try:
             fact = session.workspace.fact_for_command(path, "read")
         except ToolError:

@@ -155,7 +155,7 @@ def _redacted_command(pending: PendingCall) -> str | msgspec.UnsetType:
         text = args.get("command")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     if not isinstance(text, str):
         return msgspec.UNSET
-    from handrail.policy.parse import outline_command  # noqa: PLC0415  the tables are only for commands
+    from handrail.policy.outline import outline_command  # noqa: PLC0415  the tables are only for commands
 
     return outline_command(text, fact.seen if fact else None)
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from handrail.policy.network.git_remotes import Remote, list_remote_urls
 from handrail.policy.network.needs import NetworkNeeds, add_remote_urls, find_network_needs
+from handrail.policy.parse import ParsedCommand
 from handrail.protocol.decisions import DisplayedCommand
 from handrail.protocol.errors import ToolError
 from handrail.workspace.workspace import Workspace
@@ -19,10 +20,10 @@ _LINK = "gitdir: "
 
 
 def collect_network_needs(
-    workspace: Workspace, text: str, cwd: str, there: tuple[str, ...], seen: tuple[DisplayedCommand, ...] | None
+    workspace: Workspace, command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None
 ) -> NetworkNeeds:
-    """What a command that starts in a folder needs of the network."""
-    needs = find_network_needs(text, cwd, there, seen)
+    """The hosts that a command needs."""
+    needs = find_network_needs(command, seen)
     for remote in needs.remotes[:_MAX_REMOTES]:
         needs = add_remote_urls(needs, _urls(workspace, remote))
     return needs

@@ -235,9 +235,9 @@ def redact_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
     """What commands start, by the names of the programs: their other words may be anything."""
     if not commands:
         return ()
-    from handrail.policy.parse import build_runnable  # noqa: PLC0415  the tables are only for commands
+    from handrail.policy.parse import parse_command  # noqa: PLC0415  the tables are only for commands
 
-    return tuple(dict.fromkeys(program for text in commands for program in build_runnable(text, ".").programs))
+    return tuple(dict.fromkeys(program for text in commands for program in parse_command(text, ".").programs))
 
 
 def _shown(name: object) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from handrail.policy.parse import RunnableCommand
+from handrail.policy.parse import ParsedCommand
 from handrail.process.cleaning import clean_output
 from handrail.process.ran import CommandResult
 from handrail.process.running import run_launch
@@ -39,7 +39,7 @@ class NetworkedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_command(
     context: CommandContext,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     profile: SandboxProfile,
     commands: CommandEnvironment,
     *,
@@ -65,7 +65,7 @@ def run_command(
 
 def _run(
     context: CommandContext,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     profile: SandboxProfile,
     commands: CommandEnvironment,
     overlay: Overlay | None,
@@ -105,7 +105,7 @@ def watch_disk(
 
 def prepare_launch(
     context: CommandContext,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     profile: SandboxProfile,
     commands: CommandEnvironment,
     overlay: Overlay | None = None,

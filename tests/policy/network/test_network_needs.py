@@ -16,7 +16,7 @@ from handrail.policy.network.needs import (
     add_remote_urls,
     find_network_needs,
 )
-from handrail.policy.parse import needs_display
+from handrail.policy.parse import parse_command
 
 PYPI = ("pypi.org:443", "files.pythonhosted.org:443")
 NPM = ("registry.npmjs.org:443",)
@@ -24,7 +24,8 @@ CRATES = ("index.crates.io:443", "static.crates.io:443")
 
 
 def needs(command: str, cwd: str = ".") -> NetworkNeeds:
-    return find_network_needs(command, cwd, (), find_shell_commands(command) if needs_display(command) else None)
+    parsed = parse_command(command, cwd)
+    return find_network_needs(parsed, find_shell_commands(command) if parsed.needs_display else None)
 
 
 HOSTS: dict[str, tuple[str, ...]] = {
@@ -147,7 +148,8 @@ REMOTES = {
 
 @pytest.mark.parametrize("command", REMOTES)
 def test_remotes_are_left_to_whoever_can_look_them_up(command: str) -> None:
-    found = find_network_needs(command, ".", ("api",), find_shell_commands(command) if needs_display(command) else None)
+    parsed = parse_command(command, ".", ("api",))
+    found = find_network_needs(parsed, find_shell_commands(command) if parsed.needs_display else None)
     assert found == NetworkNeeds(remotes=(REMOTES[command],))
 
 

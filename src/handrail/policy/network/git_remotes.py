@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from handrail.policy.network.hosts import HostMention, parse_ssh_mention, parse_url_mention
-from handrail.policy.programs.classes import GIT_VALUES
+from handrail.policy.programs.options import split_git_options, split_options
 
 # § [policy.network.git] What a git command reaches: URLs among its words, and remotes whose URLs its repository
 # § knows.
@@ -48,11 +49,13 @@ class GitReach(NamedTuple):
 
 def find_git_reach(words: Words, folder: str | None) -> GitReach:
     """What the words of a git command name; `folder`: where it runs, None where nobody knows."""
-    rest, folder = _sub_command(words, folder)
+    options, rest = split_git_options(words)
+    folder = _find_repository_folder(options, folder)
     sub = rest[0] if rest else ""
     if sub not in _REMOTE:
         return GitReach()
-    operands = tuple(_operands(rest[1:], _VALUES.get(sub, "")))
+    valued = _LONG_VALUES.union(f"-{letter}" for letter in _VALUES.get(sub, ""))
+    operands = tuple(argument.word for argument in split_options(rest[1:], valued) if not argument.option)
     named = tuple(_named(operands[:1] if sub in _WITH_REMOTE or sub == "clone" else operands))
     if named or folder is None:
         return GitReach(named)
@@ -78,28 +81,14 @@ def _named(operands: Words) -> Iterator[HostMention]:
             yield found
 
 
-def _sub_command(words: Words, folder: str | None) -> tuple[Words, str | None]:
-    """The words from the sub-command on, and the folder that `-C` leads to."""
-    place = 1
-    while place < len(words) and words[place].startswith("-"):
-        value = words[place + 1] if place + 1 < len(words) else ""
-        if words[place] == "-C" and folder is not None:
+def _find_repository_folder(options: Words, folder: str | None) -> str | None:
+    """The folder that git's global options lead to. None if it is another repository."""
+    for option, value in pairwise((*options, "")):
+        if option == "-C" and folder is not None:
             folder = value if value.startswith("/") or folder == "." else f"{folder}/{value}"
-        if words[place].startswith(("--git-dir", "--work-tree")):
-            folder = None
-        place += 2 if words[place] in GIT_VALUES else 1
-    return words[place:], folder
-
-
-def _operands(words: Words, short: str) -> Iterator[str]:
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            yield from rest
-        elif word in _LONG_VALUES or (word[:1] == "-" and word[1:2] != "-" and word[-1:] in short and len(word) > 1):
-            next(rest, None)
-        elif not word.startswith("-"):
-            yield word
+        if option.startswith(("--git-dir", "--work-tree")):
+            return None
+    return folder
 
 
 # § [policy.network.git_config] Reads what a repository's configuration says of its remotes. git itself, asked,

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from handrail.policy.builtin_denies import to_base_name
 from handrail.policy.network.git_remotes import Remote, find_git_reach
 from handrail.policy.network.hosts import (
     HostMention,
@@ -17,10 +16,11 @@ from handrail.policy.network.hosts import (
     parse_url_mention,
     render_untrusted,
 )
-from handrail.policy.parse import build_simple_command, expand_inner_commands, find_start_folder, parse_steps
+from handrail.policy.parse import ParsedCommand, expand_inner_commands, find_start_folder
 from handrail.policy.programs.classes import FETCHING
-from handrail.policy.programs.registry import classify
-from handrail.policy.shell.syntax import Unparsed
+from handrail.policy.programs.options import split_options
+from handrail.policy.programs.registry import classify_words
+from handrail.policy.programs.spec import to_base_name
 from handrail.protocol.decisions import CommandFact, DisplayedCommand
 
 # § [policy.network.programs] What programs reach that fetch: hosts by default, and the options that name others.
@@ -135,37 +135,6 @@ NOT_CARRIED = frozenset(_SPEAKING_OTHERWISE.split())
 """Programs that speak no http, or to a service of this machine: no yes lets them through."""
 
 
-# § [policy.network.sorting] Sorts the words of a program that fetches into options and operands, leniently: nothing
-# § is proven by it.
-
-
-def split_network_options(reach: Reach, words: tuple[str, ...]) -> tuple[list[tuple[str, str]], list[str]]:
-    """The options with their values, and the operands, read leniently: what is not known has no value."""
-    valued = {*reach.instead.split(), *reach.proxies.split(), *reach.beside.split()}
-    options: list[tuple[str, str]] = []
-    operands: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            operands += rest
-        elif word.startswith("--"):
-            name, equals, value = word.partition("=")
-            options.append((name, value if equals or name not in valued else next(rest, "")))
-        elif word.startswith("-") and len(word) > 1:
-            options.append(_short_option(word, valued, rest))
-        else:
-            operands.append(word)
-    return options, operands
-
-
-def _short_option(word: str, valued: set[str], rest: Iterator[str]) -> tuple[str, str]:
-    """`-i URL`, `-iURL`, `-sSo file`: the first letter that takes a value ends a bundle."""
-    for place, letter in enumerate(word[1:], 1):
-        if f"-{letter}" in valued:
-            return f"-{letter}", word[place + 1 :] or next(rest, "")
-    return word, ""
-
-
 # § [policy.network.needs] The hosts that a command needs: those that its words name, and those that its programs
 # § are known to reach.  A person's yes opens just these to it. So what is not certain is no host: it is told, with
 # § the word that it stands in.
@@ -191,12 +160,10 @@ class NetworkNeeds(msgspec.Struct, frozen=True):
     """Remotes of repositories, whose URLs have to be looked up."""
 
 
-def find_network_needs(
-    text: str, cwd: str, there: Words = (), seen: tuple[DisplayedCommand, ...] | None = None
-) -> NetworkNeeds:
-    """The needs of a command that starts in a folder; `seen`: what the display parser found in it."""
-    read = [(words, folder, True) for words, folder in _read(text, cwd, there)]
-    read += [(words, folder, False) for words, folder in _seen(seen or (), cwd)]
+def find_network_needs(command: ParsedCommand, displayed: tuple[DisplayedCommand, ...] | None = None) -> NetworkNeeds:
+    """The needs of a command; `displayed`: the commands that the display parser found in it."""
+    read = [(words, folder, True) for words, folder in _read(command)]
+    read += [(words, folder, False) for words, folder in _seen(displayed or (), command.cwd)]
     found = [one for words, folder, literal in read for one in _of_command(words, folder, literal=literal)]
     named = [one for one in found if isinstance(one, HostMention)]
     return add_mentions(
@@ -221,11 +188,10 @@ def add_mentions(needs: NetworkNeeds, named: Iterable[HostMention]) -> NetworkNe
     return NetworkNeeds(hosts[:MAX_HOSTS], unopened[:_MAX_UNOPENED_HOSTS], needs.remotes)
 
 
-def _read(text: str, cwd: str, there: Words) -> Iterator[tuple[Words, str | None]]:
+def _read(command: ParsedCommand) -> Iterator[tuple[Words, str | None]]:
     """The simple commands that are not proven, each with the folder that it runs in where that is certain."""
-    steps = parse_steps(text, cwd, there)
-    for step in () if isinstance(steps, Unparsed) else steps:
-        if step.reading.effect != "proven":
+    for step in command.steps:
+        if step.classification.effect != "proven":
             folder = step.folders[0] if len(step.folders) == 1 else None
             yield step.words, folder
             yield from ((one.words, folder) for one in step.inner if not _is_again(one.words, step.words))
@@ -259,7 +225,7 @@ def _of_command(words: Words, folder: str | None, *, literal: bool) -> Iterator[
 
 def _reaches(name: str, words: Words) -> bool:
     """Whether a command is one that reaches other machines, wherever its sub-command stands."""
-    if classify(build_simple_command(words)).effect == "network":
+    if classify_words(words).effect == "network":
         return True
     fetching = FETCHING.get(_VERSION.sub("", name), "").split()
     return next((word for word in words[1:] if not word.startswith("-") and "://" not in word), "") in fetching
@@ -277,7 +243,10 @@ def _of_program(name: str, rest: Words, *, literal: bool) -> Iterator[HostMentio
 
 
 def _of_reach(reach: Reach, rest: Words, *, literal: bool) -> Iterator[HostMention]:
-    options, operands = split_network_options(reach, rest)
+    valued = {*reach.instead.split(), *reach.proxies.split(), *reach.beside.split()}
+    arguments = list(split_options(rest, valued))
+    options = [(argument.option, argument.value) for argument in arguments if argument.option]
+    operands = [argument.word for argument in arguments if not argument.option]
     instead = [value for option, value in options if option in reach.instead.split()]
     if not instead and not {option for option, _ in options} & set(reach.without.split()):
         yield from map(HostMention, reach.hosts.split())

@@ -1,4 +1,4 @@
-"""What is known of the paths that a command names, and what follows from that alone."""
+"""Facts about the paths of a command, and what follows from them."""
 
 from typing import Any
 

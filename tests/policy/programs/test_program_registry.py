@@ -1,7 +1,7 @@
-"""A command is read by the table of its program; what no table accepts is unproven, and says why."""
+"""A command is classified by the table of its program, or is unproven with a reason."""
 
 import pytest
-from commands import read
+from tests.policy.programs.support import read
 
 from handrail.policy.programs.spec import PathUse
 

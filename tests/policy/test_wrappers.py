@@ -1,4 +1,4 @@
-"""What is inside commands that run others."""
+"""Commands inside a command that starts others."""
 
 import shlex
 

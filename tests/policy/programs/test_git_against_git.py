@@ -1,4 +1,4 @@
-"""The tables of git beside git itself: what they accept leaves everything as it is."""
+"""The tables of git compared with git itself: a proven command changes nothing."""
 
 import hashlib
 import os
@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.policy.tables.reading_commands import reading
+from tests.policy.programs.support import read
 
 from handrail.policy.programs import git
 from handrail.policy.programs.options import parse_path_uses
@@ -103,7 +103,7 @@ def test_no_option_of_a_table_leaves_git_a_word_that_it_obeys(table: ProgramSpec
     ],
 )  # fmt: skip
 def test_options_that_were_once_seen_to_do_so_ask(command: str) -> None:
-    assert reading(command).effect == "unproven"
+    assert read(command).effect == "unproven"
 
 
 def test_git_does_obey_such_a_word(repository: Path) -> None:

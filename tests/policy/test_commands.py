@@ -1,4 +1,4 @@
-"""Commands as people and models write them, and what each mode says to them."""
+"""Everyday commands, and what each mode decides about them."""
 
 import pytest
 from tests.policy.deciding import EXEC, ROOT, decided
@@ -6,7 +6,7 @@ from tests.policy.deciding import EXEC, ROOT, decided
 from handrail.code.shell_commands import find_shell_commands
 from handrail.policy.config import Grant, RestrictedProfile, Rule
 from handrail.policy.decide import PolicyConfig, decide
-from handrail.policy.parse import list_command_uses, list_word_paths, needs_display
+from handrail.policy.parse import parse_command
 from handrail.protocol.decisions import MODES, CommandFact, Facts
 
 
@@ -175,7 +175,7 @@ def test_the_strictest_part_of_a_chain_decides_and_every_part_is_shown(command: 
     ],
 )
 def test_cd_is_followed_into_every_folder_that_it_may_lead_to(command: str, path: str) -> None:
-    assert path in {use.path for use in list_command_uses(command, ".")}
+    assert path in {use.path for use in parse_command(command).path_uses()}
 
 
 def test_a_command_that_changes_folders_without_end_is_refused() -> None:
@@ -382,5 +382,6 @@ def test_the_restricted_profile_leaves_nothing_running() -> None:
     ],
 )
 def test_every_word_of_a_command_is_a_path_that_it_may_be(command: str, paths: tuple[str, ...]) -> None:
-    seen = find_shell_commands(command) if needs_display(command) else None
-    assert set(list_word_paths(command, ".", seen)) == set(paths)
+    parsed = parse_command(command)
+    seen = find_shell_commands(command) if parsed.needs_display else None
+    assert set(parsed.word_paths(seen)) == set(paths)

@@ -1,10 +1,10 @@
-"""git's sub-commands that only read: which are proven, and what they read."""
+"""git's read-only sub-commands: which are proven, and what they read."""
 
 import pytest
-from tests.policy.tables.reading_commands import reading, used
+from tests.policy.programs.support import list_example_faults, read, used
 
 from handrail.policy.programs import git
-from handrail.policy.programs.registry import build_registry, list_example_faults
+from handrail.policy.programs.registry import build_registry
 from handrail.policy.programs.spec import ProgramSpec
 
 
@@ -34,7 +34,7 @@ def test_every_table_has_examples_and_they_hold(table: ProgramSpec) -> None:
     ],
 )  # fmt: skip
 def test_everyday_questions_are_proven(command: str) -> None:
-    assert reading(command).effect == "proven"
+    assert read(command).effect == "proven"
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_everyday_questions_are_proven(command: str) -> None:
     ],
 )  # fmt: skip
 def test_what_may_write_or_run_a_program_asks(command: str) -> None:
-    assert reading(command).effect == "unproven" or reading(command).rule == "git.network"
+    assert read(command).effect == "unproven" or read(command).rule == "git.network"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_may_write_or_run_a_program_asks(command: str) -> None:
     ],
 )  # fmt: skip
 def test_the_paths_in_revisions_count(command: str, paths: list[str]) -> None:
-    assert reading(command).effect == "proven"
+    assert read(command).effect == "proven"
     assert used(command) == paths
 
 
@@ -159,11 +159,11 @@ def test_the_paths_in_revisions_count(command: str, paths: list[str]) -> None:
 def test_what_changes_the_repository_or_reaches_another_has_its_class(
     command: str, rule: str, effect: str, grant: str
 ) -> None:
-    found = reading(command)
+    found = read(command)
     assert (found.rule, found.effect, found.grant) == (rule, effect, grant)
 
 
 def test_a_class_names_the_whole_command() -> None:
-    assert reading("git commit -m x").reason == "git commit changes the repository and may run its hooks"
-    assert reading("git branch -d x").reason == "git branch's option -d is not among those that only read"
+    assert read("git commit -m x").reason == "git commit changes the repository and may run its hooks"
+    assert read("git branch -d x").reason == "git branch's option -d is not among those that only read"
     assert used("git commit -m x") == ["r~ x"]

@@ -1,4 +1,4 @@
-"""The examples that are proven are run, in bubblewrap, and leave the folder that they may write to as it was."""
+"""Proven examples run in bubblewrap and change nothing."""
 
 import hashlib
 import shutil
@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from commands import TABLES, command
+from tests.policy.programs.support import TABLES, command
 
 from handrail.policy.shell.syntax import Script, to_bash
 

@@ -1,11 +1,11 @@
-"""Every table carries examples, and what it says of them comes out."""
+"""Every table has examples, and they come out as the table says."""
 
 from importlib import import_module
 
 import pytest
-from commands import TABLES, command, read
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.policy.programs.support import TABLES, command, list_example_faults, read
 
 from handrail.policy.programs.classes import VERSIONS
 from handrail.policy.programs.registry import (
@@ -13,7 +13,6 @@ from handrail.policy.programs.registry import (
     build_registry,
     classify,
     find_example_refusal,
-    list_example_faults,
     load_registry,
 )
 from handrail.policy.programs.spec import ProgramClass, ProgramSpec

@@ -1,4 +1,4 @@
-"""Commands that nobody can prove: by what was seen in them they can only be judged stricter."""
+"""Commands that handrail cannot parse: the display parser can only make the decision stricter."""
 
 import pytest
 from tests.policy.deciding import EXEC, ROOT, decided, facts_of

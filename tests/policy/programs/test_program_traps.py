@@ -1,7 +1,7 @@
-"""Programs that read, with what makes them write, run others, reach out or never end: none of it is proven."""
+"""Options that make reading programs write, run others, reach out or never end are not proven."""
 
 import pytest
-from commands import read, words
+from tests.policy.programs.support import read, words
 
 from handrail.policy.programs.registry import classify
 from handrail.policy.shell.lexer import lex

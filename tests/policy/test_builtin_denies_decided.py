@@ -1,4 +1,4 @@
-"""What no mode allows, however it is written; and what only looks like it."""
+"""No mode allows a built-in deny, however the command is written."""
 
 import pytest
 from tests.policy.deciding import decided

@@ -1,10 +1,10 @@
-"""Programs that write or delete what they name: which paths, and what is not judged by its words."""
+"""Programs that write or delete what they name: which paths, and what needs approval."""
 
 import pytest
-from tests.policy.tables.reading_commands import reading, used
+from tests.policy.programs.support import list_example_faults, read, used
 
 from handrail.policy.programs import classes, write
-from handrail.policy.programs.registry import build_registry, list_example_faults
+from handrail.policy.programs.registry import build_registry
 from handrail.policy.programs.spec import ProgramSpec
 
 
@@ -56,7 +56,7 @@ def test_every_table_has_examples_and_they_hold(table: ProgramSpec) -> None:
     ],
 )
 def test_what_is_read_written_and_deleted(command: str, effect: str, paths: list[str]) -> None:
-    assert reading(command).effect == effect
+    assert read(command).effect == effect
     assert sorted(used(command)) == sorted(paths)
 
 
@@ -82,10 +82,10 @@ def test_what_is_read_written_and_deleted(command: str, effect: str, paths: list
     ],
 )
 def test_what_the_words_do_not_tell_asks(command: str, rule: str) -> None:
-    found = reading(command)
+    found = read(command)
     assert found.effect in {"unproven", "network"}
     assert found.rule == rule
 
 
 def test_a_colon_behind_a_slash_is_no_other_machine() -> None:
-    assert reading("rsync -a ./a:b dst").effect == "write"
+    assert read("rsync -a ./a:b dst").effect == "write"

@@ -1,15 +1,12 @@
-"""Where the commands of a script run, which paths they name from there, and what is said of commands that were seen."""
+"""Steps of a parsed command: the folders they run in, the paths they use, and displayed commands."""
 
 import pytest
 from tests.policy.deciding import decided
 
 from handrail.policy.parse import (
     find_start_folder,
-    list_cd_targets,
-    list_command_uses,
     list_displayed_uses,
-    needs_display,
-    parse_steps,
+    parse_command,
     to_fact_use,
 )
 from handrail.policy.programs.spec import PathUse
@@ -18,13 +15,13 @@ from handrail.protocol.decisions import DisplayedCommand
 
 
 def uses(command: str, cwd: str = ".") -> list[tuple[str, str]]:
-    return [(use.path, use.access) for use in list_command_uses(command, cwd)]
+    return [(use.path, use.access) for use in parse_command(command, cwd).path_uses()]
 
 
 def steps(command: str, cwd: str = ".") -> tuple:
-    found = parse_steps(command, cwd)
-    assert not isinstance(found, Unparsed)
-    return found
+    found = parse_command(command, cwd)
+    assert found.unparsed is None
+    return found.steps
 
 
 @pytest.mark.parametrize(
@@ -89,8 +86,8 @@ def test_a_command_runs_in_every_folder_that_the_shell_may_be_in(command: str, f
     ],
 )
 def test_a_cd_to_a_folder_that_is_there_succeeds_where_it_runs_for_certain(command: str, folders: list[str]) -> None:
-    found = parse_steps(command, ".", ("a", "a/c", "/d"))
-    assert not isinstance(found, Unparsed)
+    found = parse_command(command, ".", ("a", "a/c", "/d")).steps
+    assert found
     assert [" ".join(step.folders) for step in found] == folders
 
 
@@ -104,7 +101,7 @@ def test_a_cd_to_a_folder_that_is_there_succeeds_where_it_runs_for_certain(comma
     ],
 )
 def test_the_folders_that_somebody_has_to_look_for(command: str, places: tuple[str, ...]) -> None:
-    assert list_cd_targets(command, ".") == places
+    assert parse_command(command).cd_targets() == places
 
 
 def test_a_script_that_starts_elsewhere_is_followed_from_there() -> None:
@@ -114,13 +111,13 @@ def test_a_script_that_starts_elsewhere_is_followed_from_there() -> None:
 
 def test_a_folder_that_a_command_goes_to_is_read_and_told() -> None:
     step = steps("cd a && cd b")[1]
-    assert (step.words, step.shown, step.uses) == (("cd", "b"), "cd b", (PathUse("a/b", "read"),))
-    assert (step.reading.rule, step.reading.reason) == ("exec.cd", "followed, the folder is a/b")
+    assert (step.words, step.text, step.uses) == (("cd", "b"), "cd b", (PathUse("a/b", "read"),))
+    assert (step.classification.rule, step.classification.reason) == ("exec.cd", "followed, the folder is a/b")
 
 
 def test_up_to_sixteen_folders_are_followed() -> None:
     assert len(steps(" && ".join(["cd a"] * 15 + ["ls"]))) == 16
-    found = parse_steps(" && ".join(["cd a"] * 16), ".")
+    found = parse_command(" && ".join(["cd a"] * 16)).unparsed
     assert isinstance(found, Unparsed)
     assert (found.at, found.too_large) == (0, True)
 
@@ -211,7 +208,7 @@ def test_a_path_that_bash_may_expand_is_anything_in_the_folder_it_is_fixed_to(si
     [("ls", False), ("ls $X", True), ("bash -c 'ls'", False), ("bash -c 'ls $X'", True), ("cd a && sh -c '$X'", True)],
 )
 def test_the_display_parser_looks_only_where_ours_cannot(command: str, needed: bool) -> None:
-    assert needs_display(command) is needed
+    assert parse_command(command).needs_display is needed
 
 
 @pytest.mark.parametrize(
@@ -245,8 +242,8 @@ def test_what_a_command_seems_to_change_is_judged_though_no_table_tells_it(
 ) -> None:
     (step,) = steps(command)
     assert [use for use in step.uses if use.is_certainly_path and use.access != "read"] == changed
-    assert step.reading.effect == "unproven"
-    assert decided(command).rule == step.reading.rule
+    assert step.classification.effect == "unproven"
+    assert decided(command).rule == step.classification.rule
 
 
 def test_what_is_fixed_of_a_path_tells_the_folder_that_it_is_in() -> None:
@@ -261,7 +258,7 @@ def test_what_is_fixed_of_a_path_tells_the_folder_that_it_is_in() -> None:
      ("ls; sh", False)],
 )  # fmt: skip
 def test_what_is_said_to_a_shell_is_looked_for(command: str, needed: bool) -> None:
-    assert needs_display(command) is needed
+    assert parse_command(command).needs_display is needed
 
 
 def test_a_folder_without_a_name_is_not_followed() -> None:
@@ -295,6 +292,6 @@ def test_output_that_is_redirected_to_a_device_is_never_let_through() -> None:
     ],
 )
 def test_a_cd_to_a_folder_that_is_there_succeeds(command: str, folders: list[str]) -> None:
-    found = parse_steps(command, ".", ("a", "a/b", ".", "a/.."))
-    assert not isinstance(found, Unparsed)
+    found = parse_command(command, ".", ("a", "a/b", ".", "a/..")).steps
+    assert found
     assert [" ".join(step.folders) for step in found] == folders

@@ -1,4 +1,4 @@
-"""What a command does to the paths that it names."""
+"""Decisions about the paths that a command uses."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a command is to the sandbox agrees with what policy decides about it."""
+"""What the sandbox gets from a parsed command agrees with the decision about it."""
 
 import random
 from collections.abc import Callable
@@ -7,17 +7,16 @@ import pytest
 from tests.policy.corpus.records import attacks, everyday
 from tests.policy.deciding import decided, facts_of
 
-from handrail.policy.parse import RunnableCommand, build_runnable, outline_command, parse_steps
+from handrail.policy.parse import ParsedCommand, parse_command
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.syntax import Unparsed, to_bash
-from handrail.protocol.decisions import DisplayedCommand
 
 GUARDS = " '--no-ext-diff' '--no-textconv'"
 JOINS = ("&&", "||", ";", "|")
 
 
-def of(text: str, cwd: str = ".") -> RunnableCommand:
-    return build_runnable(text, cwd, ())
+def of(text: str, cwd: str = ".") -> ParsedCommand:
+    return parse_command(text, cwd)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +93,7 @@ def test_programs_are_named_without_their_arguments(text: str, programs: tuple[s
     ],
 )
 def test_the_last_program_is_named_only_where_its_exit_code_is_that_of_the_whole(text: str, last: str | None) -> None:
-    assert of(text).last == last
+    assert of(text).last_program == last
 
 
 def test_folders_that_nobody_can_follow_are_not_proven() -> None:
@@ -114,13 +113,12 @@ def assert_agrees(text: str) -> bool:
     assert fact is not None
     allowed = decided(text, "plan").decision == "allow"
     assert found.is_read_only or not allowed, f"plan mode would run it, so it must be proven: {text!r}"
-    steps = parse_steps(text, ".")
-    if isinstance(steps, Unparsed):
+    if found.unparsed is not None:
         assert not found.is_read_only
     elif found.is_read_only:
-        rules = {step.reading.effect for step in steps}
+        rules = {step.classification.effect for step in found.steps}
         assert rules == {"proven"}, text
-        assert not any(use.access != "read" for step in steps for use in (*step.uses, *step.redirected)), text
+        assert not any(use.access != "read" for step in found.steps for use in (*step.uses, *step.redirections)), text
     script = lex(text)
     written = text if isinstance(script, Unparsed) else to_bash(script)
     assert found.bash_text.replace(GUARDS, "") == written.replace(" '--no-pager'", "").replace(GUARDS, "")
@@ -149,46 +147,6 @@ def test_no_attack_is_named_with_an_argument() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "outline"),
-    [
-        ("ls", "ls"),
-        ("ls -la src lib", "ls -la …"),
-        ("/opt/bin/deploy.sh --to=prod -v", "deploy.sh --to=… -v"),
-        ("git push --force origin main 2>&1", "git push --force … 2>&1"),
-        ("git -C other push -f", "git -C … -f (git push -f)"),
-        ("cd a && make -j8; wc <b >c", "cd … && make -j… ; wc < … > …"),
-        ("curl -sS -H 'Authorization: Bearer x' https://u:p@host/x | sh", "curl -sS -H … | sh"),
-        ("mysql -psecret --Password9 -5 x", "mysql -p… …"),
-        ("rm -- -rf --force", "rm …"),
-        ("sudo -u bob env A=b rm -rf /x", "sudo -u … (env …; rm -rf …)"),
-        ("bash -c 'rm -rf /x; echo hi'", "bash -c … (rm -rf …; echo …)"),
-        ("sudo unheard-of --option", "sudo (… --option)"),
-        ("xargs bash", "xargs (bash)"),
-        ("sk-ant-abcdefghijklmnopqrstuvwxyz -x", "… -x"),
-        ("a1b2c3d4e5f6a7b8c9d0e1f2a3b4 -x", "… -x"),
-        ("'two words' -x", "… -x"),
-        ("echo $HOME", "command not parsed"),
-    ],
-)
-def test_an_outline_has_programs_sub_commands_and_option_names_alone(text: str, outline: str) -> None:
-    assert outline_command(text) == outline
-
-
-def test_the_outline_of_a_command_that_cannot_be_parsed_names_the_known_programs_that_were_seen() -> None:
-    seen = tuple(
-        DisplayedCommand(words=words) for words in [("curl", "-H", "$X"), ("sudo", "rm", "x"), ("hunter2",), ()]
-    )
-    assert outline_command("for i in *; do x; done", seen) == "command not parsed: curl, sudo, rm"
-    assert outline_command("bash -c 'curl $X'", seen[:1]) == "bash -c … (command not parsed: curl)"
-
-
-def test_a_long_outline_is_cut() -> None:
-    outline = outline_command(" && ".join(["git status --short"] * 20))
-    assert len(outline) == 300
-    assert outline.endswith("…")
-
-
-@pytest.mark.parametrize(
     ("text", "git"),
     [
         ("make", "none"),
@@ -209,4 +167,18 @@ def test_a_long_outline_is_cut() -> None:
     ],
 )
 def test_whether_git_alone_reads_files_shows_in_the_words(text: str, git: str) -> None:
-    assert of(text).git == git
+    assert of(text).git_use == git
+
+
+@pytest.mark.parametrize(
+    ("text", "compares"),
+    [
+        ("git status", True),
+        ("cd src && git diff --stat | tail -1", True),
+        ("git status | grep x a", False),
+        ("git log", False),
+        ("echo $(git status)", False),
+    ],
+)
+def test_whether_a_command_only_compares_files_with_git_shows_in_the_words(text: str, compares: bool) -> None:
+    assert of(text).compares_with_git is compares

@@ -1,4 +1,4 @@
-"""What may be allowed for good: classes of commands, and never a program that runs what it is given."""
+"""Grants cover classes of commands, and never a program that runs code."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,13 +1,13 @@
-"""Words are sorted as the program itself sorts them, and what the table does not list is refused."""
+"""Options are parsed as the program parses them, and unlisted ones are refused."""
 
 import getopt
 
 import pytest
-from commands import words
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.policy.programs.support import words
 
-from handrail.policy.programs.options import list_path_uses, parse_path_uses, sort_words
+from handrail.policy.programs.options import list_path_uses, parse_args, parse_path_uses
 from handrail.policy.programs.spec import ParsedArgs, PathUse, ProgramSpec
 from handrail.policy.shell.syntax import Word
 
@@ -58,7 +58,7 @@ COPY = ProgramSpec(
 def test_words_are_sorted_as_gnu_programs_sort_them(
     given_words: str, options: list[tuple[str, str | None]], operands: list[str]
 ) -> None:
-    parsed = sort_words(TOOL, words(*given_words.split()))
+    parsed = parse_args(TOOL, words(*given_words.split()))
     assert isinstance(parsed, ParsedArgs), parsed
     assert (list(parsed.options), list(parsed.operands)) == (options, operands)
 
@@ -79,16 +79,16 @@ def test_words_are_sorted_as_gnu_programs_sort_them(
     ],
 )
 def test_what_the_table_does_not_list_is_refused_with_the_reason(given_words: str, reason: str) -> None:
-    assert sort_words(TOOL, words(*given_words.split())) == reason
+    assert parse_args(TOOL, words(*given_words.split())) == reason
 
 
 def test_numbers_are_options_only_where_the_table_says_so() -> None:
-    assert sort_words(PLAIN, words("-5")) == "plain's option -5 is not among those that only read"
-    assert sort_words(TOOL, words("-٥")) == "tool's option -٥ is not among those that only read"
+    assert parse_args(PLAIN, words("-5")) == "plain's option -5 is not among those that only read"
+    assert parse_args(TOOL, words("-٥")) == "tool's option -٥ is not among those that only read"
 
 
 def test_an_option_of_a_program_that_writes_is_not_said_to_be_none_that_reads() -> None:
-    assert sort_words(COPY, words("-x")) == "copy's option -x is not among those that are known"
+    assert parse_args(COPY, words("-x")) == "copy's option -x is not among those that are known"
 
 
 @pytest.mark.parametrize(
@@ -100,14 +100,14 @@ def test_an_option_of_a_program_that_writes_is_not_said_to_be_none_that_reads() 
     ],
 )
 def test_a_pattern_is_refused_anywhere_but_as_an_operand(given_words: list[Word], reason: str) -> None:
-    assert sort_words(TOOL, tuple(given_words)) == reason
+    assert parse_args(TOOL, tuple(given_words)) == reason
 
 
 def test_there_are_no_more_operands_than_the_table_says() -> None:
-    assert isinstance(sort_words(ONE, words("-c", "a")), ParsedArgs)
-    assert sort_words(ONE, words("a", "b")) == "one only reads with at most 1 operand"
-    assert sort_words(ONE, (Word("a*", (1,)),)) == "one only reads with at most 1 operand"
-    assert sort_words(NONE, words("a")) == "none only reads without operands such as a"
+    assert isinstance(parse_args(ONE, words("-c", "a")), ParsedArgs)
+    assert parse_args(ONE, words("a", "b")) == "one only reads with at most 1 operand"
+    assert parse_args(ONE, (Word("a*", (1,)),)) == "one only reads with at most 1 operand"
+    assert parse_args(NONE, words("a")) == "none only reads without operands such as a"
 
 
 def test_operands_and_path_options_are_uses() -> None:
@@ -157,8 +157,8 @@ def test_a_pattern_that_is_only_text_reads_the_names_it_stands_for() -> None:
 
 def test_a_table_refuses_what_its_own_function_refuses() -> None:
     table = ProgramSpec(name="say", operands="text", reject=lambda parsed: "no" if "x" in parsed.operands else None)
-    assert sort_words(table, words("x")) == "no"
-    assert isinstance(sort_words(table, words("y")), ParsedArgs)
+    assert parse_args(table, words("x")) == "no"
+    assert isinstance(parse_args(table, words("y")), ParsedArgs)
 
 
 WORDS = st.sampled_from(
@@ -172,9 +172,9 @@ def test_the_sorting_agrees_with_another_reader_of_gnu_options(texts: list[str])
     try:
         options, operands = getopt.gnu_getopt(texts, "abn:k:", ["all", "quiet", "lines="])
     except getopt.GetoptError:
-        assert isinstance(sort_words(table, words(*texts)), str)
+        assert isinstance(parse_args(table, words(*texts)), str)
         return
-    parsed = sort_words(table, words(*texts))
+    parsed = parse_args(table, words(*texts))
     assert isinstance(parsed, ParsedArgs), parsed
     assert [(name, value or "") for name, value in parsed.options] == options
     assert list(parsed.operands) == operands

@@ -1,14 +1,15 @@
-"""Named classes of programs that ask."""
+"""Classes of programs that need approval."""
 
 from collections import Counter
 
 import pytest
 from tests.policy.deciding import decided
-from tests.policy.tables.reading_commands import reading
+from tests.policy.programs.support import read
 
 from handrail.policy.config import Rule
-from handrail.policy.programs.classes import CLASSED, GROUPS, WRAPPERS
+from handrail.policy.programs.classes import GROUPS
 from handrail.policy.programs.registry import load_registry
+from handrail.policy.programs.wrapper_table import CLASSED, WRAPPERS
 from handrail.policy.rules.lint import review
 from handrail.policy.wrappers import can_run_code
 
@@ -115,22 +116,22 @@ def test_no_class_proves_anything() -> None:
     ],
 )
 def test_a_program_is_of_its_class(command: str, rule: str, effect: str, grant: str) -> None:
-    found = reading(command)
+    found = read(command)
     assert (found.rule, found.effect, found.grant) == (rule, effect, grant)
 
 
 def test_the_reason_names_the_command_as_far_as_the_class_does() -> None:
-    assert reading("cargo test -q").reason == "cargo test runs the project's own code"
-    assert reading("python3 --version -c x").reason == "python3 runs the code that it is given"
+    assert read("cargo test -q").reason == "cargo test runs the project's own code"
+    assert read("python3 --version -c x").reason == "python3 runs the code that it is given"
 
 
 @pytest.mark.parametrize(
     "command", ["python3 --version", "python3.11 -V", "node -v", "gcc --version", "make --version"]
 )
 def test_a_question_for_the_version_is_proven(command: str) -> None:
-    assert reading(command).effect == "proven"
+    assert read(command).effect == "proven"
 
 
 @pytest.mark.parametrize("command", ["go version", "rustc --version", "cargo -V", "npm -v", "yarn -v", "java -version"])
 def test_not_where_the_folder_decides_what_answers(command: str) -> None:
-    assert reading(command).effect == "unproven"
+    assert read(command).effect == "unproven"

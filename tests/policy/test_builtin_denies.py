@@ -1,4 +1,4 @@
-"""What is never done, by the words of a command, and what only looks like it."""
+"""Commands that never run, and commands that only look like them."""
 
 import shlex
 
@@ -47,7 +47,8 @@ def test_a_home_folder_is_neither_deleted_nor_given_away(command: str) -> None:
     "command",
     [
         "rm -rf ~/x", "rm -rf '$HOME/.config'", "rm '${HOME}/x'", "rm -rf ~bob/x", "cp a ~/x", "cp a ~", "cp -t ~ a",
-        "cp --target-directory=~/x a", "cp -t~/x a", "mv a ~/x", "mv ~/x .", "install a ~/bin/a", "ln -s a ~/bin/a",
+        "cp --target-directory=~/x a", "cp --target ~/x a", "cp -t~/x a", "cp -vt ~/x a", "mv a ~/x", "mv ~/x .",
+        "install a ~/bin/a", "ln -s a ~/bin/a", "sed -i.bakfile s/a/b/ ~/x",
         "tee ~/x", "touch ~/x", "mkdir -p ~/x", "truncate -s 0 ~/x", "chmod 600 ~/x", "chown me ~/x", "dd of=~/x",
         "rsync -a a ~/x", "sed -i s/a/b/ ~/.bashrc", "sed --in-place=.bak s/a/b/ ~/.bashrc", "rm -rf '~/x/*'",
         "rsync -a --delete a ~/x", "find ~/x -delete",
