@@ -217,6 +217,11 @@ def find_protection(path: str) -> Protection | None:
     return "protected" if _protected(parts) or _passes(parts, PROTECTED_PLACES) else None
 
 
+def is_in_folder(path: str, folder: str) -> bool:
+    """Whether a path is a folder or lies in it. Both are normalized, and both are relative or both absolute."""
+    return path == folder or path.startswith(f"{folder}/")
+
+
 def is_packaged(path: str) -> bool:
     """Whether a path owes its protection only to what an installed package brought with it; a repository steers git
     wherever it is."""

@@ -9,9 +9,8 @@ from functools import lru_cache
 
 import msgspec
 
-from handrail.policy.git_repository import disable_drivers
+from handrail.policy.git_config import disable_drivers, list_included_paths
 from handrail.policy.names import can_hold_credentials, find_protection, is_git_control_name, normalize_name
-from handrail.policy.network.git_remotes import list_included_paths
 from handrail.protocol.decisions import Access, FileKind, PathFact
 from handrail.protocol.errors import ToolError
 from handrail.workspace.roots import Root, find_descriptor_path

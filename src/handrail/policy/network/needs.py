@@ -251,8 +251,7 @@ def _of_command(words: Words, folder: str | None, *, literal: bool) -> Iterator[
         return
     name = to_base_name(words[0])
     if name == "git":
-        found = find_git_reach(words, folder)
-        yield from (*found.named, *found.remotes)
+        yield from find_git_reach(words, folder)
     elif _reaches(name, words):
         yield from _of_program(name, words[1:], literal=literal)
 
