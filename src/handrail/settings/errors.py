@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import cast
 
-from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.policy.config import MCP_PREFIX
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.text import truncate
 from handrail.settings.reference import REFERENCE

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import msgspec
 
-from handrail.policy.config import PolicyConfig, RestrictedProfile, Rule, RuleLayer, TrustedServer, describe_rule
+from handrail.policy.config import (
+    MCP_PREFIX,
+    PolicyConfig,
+    RestrictedProfile,
+    Rule,
+    RuleLayer,
+    TrustedServer,
+    describe_rule,
+)
 from handrail.policy.rules.lint import review
-from handrail.policy.rules.rulebook import MCP_PREFIX
 from handrail.protocol.decisions import MODES, Mode, Verdict
 from handrail.protocol.text import escape_unprintable, truncate
 from handrail.protocol.wire import convert
