@@ -7,7 +7,8 @@ import tempfile
 from collections.abc import Iterator
 
 from bench.measure import Row, measure
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import PolicyConfig
+from handrail.policy.decide import decide
 from handrail.policy.parse import parse_steps
 from handrail.protocol.decisions import Facts
 from handrail.runtime.command_facts import collect_command_facts

@@ -4,7 +4,8 @@ import posixpath
 from typing import Any
 
 from handrail.code.shell_commands import find_shell_commands
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import PolicyConfig
+from handrail.policy.decide import decide
 from handrail.policy.network.needs import find_network_needs
 from handrail.policy.parse import list_command_uses, needs_display
 from handrail.protocol.decisions import CommandFact, Decision, Facts, PathFact

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import PolicyConfig
+from handrail.policy.decide import decide
 from handrail.policy.verdict import REASONS, TABLE, apply_mode
 from handrail.protocol.decisions import MODES, Decision, Facts, PathFact
 from handrail.protocol.tool_spec import Arguments, ToolSpec
@@ -247,7 +248,8 @@ from handrail.policy.network.needs import find_network_needs
 from handrail.policy.config import Rule
 from handrail.policy.parse import list_command_uses
 from handrail.policy.programs.registry import build_registry
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import PolicyConfig
+from handrail.policy.decide import decide
 from handrail.protocol.decisions import MODES, CommandFact, Facts, PathFact, DisplayedCommand
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 spec = ToolSpec(name="t", title="", description="", arguments=Arguments, data=Arguments, permissions=("fs.write",))

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from handrail.policy.config import RestrictedProfile, Rule
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import PolicyConfig, RestrictedProfile, Rule
+from handrail.policy.decide import decide
 from handrail.protocol.decisions import MODES, CommandFact, Decision, Facts, PathFact
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 

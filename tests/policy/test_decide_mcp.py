@@ -5,8 +5,8 @@ import itertools
 import pytest
 from tests.policy.deciding import decided
 
-from handrail.policy.config import Grant, RestrictedProfile, Rule, TrustedServer
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import Grant, PolicyConfig, RestrictedProfile, Rule, TrustedServer
+from handrail.policy.decide import decide
 from handrail.policy.rules.lint import review
 from handrail.protocol.decisions import MODES, Decision, Facts, ForeignFact
 from handrail.protocol.tool_spec import Arguments, ToolSpec

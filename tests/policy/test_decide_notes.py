@@ -2,8 +2,8 @@
 
 import pytest
 
-from handrail.policy.config import RestrictedProfile, Rule
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import PolicyConfig, RestrictedProfile, Rule
+from handrail.policy.decide import decide
 from handrail.protocol.decisions import MODES, Decision, Facts, MemoryFact, Mode, Verdict
 from handrail.tools.companions.memory import MEMORY
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from handrail.policy.decide import PolicyConfig, RestrictedProfile, decide
+from handrail.policy.config import PolicyConfig, RestrictedProfile
+from handrail.policy.decide import decide
 from handrail.protocol.decisions import Decision, Facts, Mode, ProcessFact, Verdict
 from handrail.tools.process import PROCESS
 
