@@ -3,6 +3,7 @@
 import re
 from itertools import islice
 
+from handrail.policy.names import has_invisible
 from handrail.policy.shell.syntax import Join, Operator, Redirection, Script, SimpleCommand, Unparsed, Word
 
 # § [policy.shell.refused] Why a text is outside the subset, in words that a person understands.
@@ -28,10 +29,6 @@ _REASONS = {
     "\n": "has a line that ends before its command does",
 }
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
-# Printable, says Unicode, yet nothing of them is seen: fillers, selectors, the blank of Braille, tags.
-_UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc\U000e0000-\U000e0fff]"
-)
 
 
 class UnsupportedSyntax(Exception):  # noqa: N818  nothing went wrong: the text is one that nothing can be said about
@@ -57,9 +54,9 @@ def check_visible(text: str) -> None:
     if text.isascii():
         return
     beyond = "".join(_BEYOND_ASCII.findall(text))
-    if beyond.isprintable() and not _UNSEEN.search(beyond):
+    if beyond.isprintable() and not has_invisible(beyond):
         return
-    at = next(at for at, sign in enumerate(text) if not (sign.isascii() or sign.isprintable()) or _UNSEEN.match(sign))
+    at = next(at for at, sign in enumerate(text) if not (sign.isascii() or sign.isprintable()) or has_invisible(sign))
     raise _not_plain(text[at], at)
 
 
