@@ -266,12 +266,10 @@ def _list_command_permissions(fact: CommandFact) -> Iterator[Permission]:
     from handrail.policy.parse import build_simple_command, expand_inner_commands, parse_steps  # noqa: PLC0415  as above
     from handrail.policy.programs.registry import classify  # noqa: PLC0415  as above
 
-    steps = parse_steps(fact.text, fact.cwd, fact.there)
-    inner = [*expand_inner_commands(fact.seen or ())]
-    readings = []
-    for step in steps if isinstance(steps, tuple) else ():
-        readings.append(step.reading)
-        inner += step.inner
+    parsed = parse_steps(fact.text, fact.cwd, fact.there)
+    steps = parsed if isinstance(parsed, tuple) else ()
+    inner = [*expand_inner_commands(fact.seen or ()), *(one for step in steps for one in step.inner)]
+    readings = [step.reading for step in steps]
     readings += [classify(build_simple_command(one.words)) for one in inner if one.words]
     effects = {reading.effect for reading in readings}
     if fact.hosts or fact.unopened or "network" in effects:
