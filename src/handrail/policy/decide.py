@@ -3,7 +3,7 @@
 Pure: the same call, facts and configuration always give the same decision, also in a replay.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
 from handrail.policy.config import PolicyConfig, TrustedServer, find_grant
@@ -59,8 +59,11 @@ def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fact
 
 def _judge_tool(spec: ToolSpec, facts: Facts, rules: PolicyConfig) -> list[PartVerdict]:
     """What the tool needs beyond its paths or its command. A tool without paths is about the whole workspace."""
-    needed = [permission for permission in spec.permissions if not _is_judged_by_facts(permission, facts)]
-    judged = [_judge_permission(permission, spec, rules) for permission in needed]
+    judged = [
+        _judge_permission(permission, spec, rules)
+        for permission in spec.permissions
+        if not _is_judged_by_facts(permission, facts)
+    ]
     if facts.memory is not None:
         judged.append(_judge_memory(facts.memory, rules))
     if spec.category == "mcp":
@@ -237,7 +240,7 @@ def _deny_missing_permissions(
 ) -> list[PartVerdict]:
     """Denies what the session forbids, or what the call itself did not request."""
     possible = list_possible_permissions(spec, facts)
-    unproven = set(possible).difference(list_permissions(spec, facts))
+    unproven = set[str](possible).difference(list_permissions(spec, facts))
     judged: list[PartVerdict] = []
     if denied := [one for one in possible if one in rules.denied]:
         why = f"{' and '.join(denied)} {'are' if len(denied) > 1 else 'is'} denied here"
@@ -258,7 +261,7 @@ def _find_subject(spec: ToolSpec, facts: Facts) -> str:
     return facts.paths[0].path if facts.paths else spec.label
 
 
-def _explain_unproven(unproven: set[Permission], refused: list[Permission]) -> str:
+def _explain_unproven(unproven: set[str], refused: Iterable[str]) -> str:
     return "" if unproven.isdisjoint(refused) else "; handrail cannot prove that the call does without"
 
 

@@ -99,8 +99,8 @@ REFERENCE: dict[str, SettingReference] = {
     ),
     "network.allow": SettingReference(
         "Hosts that every command reaches which may change something; all others are out of reach.",
-        'a list such as "pypi.org:443", "*.example.org", "127.0.0.1:8080" or "10.0.0.0/8:5432"; ports are 80 and 443'
-        " where none is named",
+        'a list such as "index.example.org:443", "*.example.org", "127.0.0.1:8080" or "10.0.0.0/8:5432"; '
+        "ports are 80 and 443 where none is named",
     ),
     "mcp.wait": SettingReference(
         "How long a session waits for other MCP servers to start before it goes on without them.",
