@@ -57,14 +57,16 @@ def judge_changes(
     `steering`: paths that steer an existing repository that is not called `.git`.
     """
     maintenance = find_git_maintenance(changes, configs or {})
-    judged = [*_deny_credentials(changes), *_apply_rules(changes, rules, tool)]
+    verdicts = [*_deny_credentials(changes), *_apply_rules(changes, rules, tool)]
     for kind, rule, does, paths in _list_harms(changes, maintenance, rules, steering):
         if paths:
             why = does if kind == "bulk" else f"{does} {_join_paths(paths)}"
-            judged.append(judge_by_mode(_join_paths(paths), rule, kind, rules.mode, undo=undo, why=why))
+            verdicts.append(judge_by_mode(_join_paths(paths), rule, kind, rules.mode, undo=undo, why=why))
     if spoken_for and rules.mode != "plan":
-        judged = [_allow_as_called(one) if one.part.decision == "confirm" and not one.final else one for one in judged]
-    return combine(judged or [allow("files", "fs.unchanged", "nothing changes")], rules)
+        verdicts = [
+            _allow_as_called(one) if one.part.decision == "confirm" and not one.final else one for one in verdicts
+        ]
+    return combine(verdicts or [allow("files", "fs.unchanged", "nothing changes")], rules)
 
 
 def _deny_credentials(changes: tuple[Change, ...]) -> list[PartVerdict]:
@@ -90,8 +92,8 @@ def _apply_rules(changes: tuple[Change, ...], rules: PolicyConfig, tool: str) ->
     return [judge_by_rule(_join_paths(paths), rule) for rule, paths in paths_by_rule.items()]
 
 
-def _allow_as_called(judged: PartVerdict) -> PartVerdict:
-    return allow(judged.part.subject, judged.part.rule, f"{judged.part.reason}, as the call was allowed to")
+def _allow_as_called(verdict: PartVerdict) -> PartVerdict:
+    return allow(verdict.part.subject, verdict.part.rule, f"{verdict.part.reason}, as the call was allowed to")
 
 
 def _list_harms(
@@ -163,9 +165,9 @@ def _describe_bulk(
     deleted = sum(is_deletion(change) for change in files)
     if deleted > rules.bulk_deleted or len(files) > rules.bulk_changed:
         return f"changes {len(files)} files at once, of which it deletes {deleted}"
-    written = sum(one.size or 0 for one in changes if one.action in {"created", "modified"})
-    if written > rules.bulk_bytes:
-        return f"writes {written / _MEGABYTE:,.1f} MB at once, more than {rules.bulk_bytes / _MEGABYTE:,.1f} MB"
+    size = sum(one.size or 0 for one in changes if one.action in {"created", "modified"})
+    if size > rules.bulk_bytes:
+        return f"writes {size / _MEGABYTE:,.1f} MB at once, more than {rules.bulk_bytes / _MEGABYTE:,.1f} MB"
     return ""
 
 
@@ -314,12 +316,12 @@ class GitMaintenance(NamedTuple):
 def find_git_maintenance(changes: tuple[Change, ...], configs: Mapping[str, str]) -> GitMaintenance:
     """`configs`: new texts of changed `.git/config` files by path, and their old texts by hash."""
     packs = (one.path for one in changes if one.action == "created" and one.path.endswith(".pack"))
-    written = (one.path for one in changes if one.action in {"created", "modified"})
+    changed = (one.path for one in changes if one.action in {"created", "modified"})
     compared = [(change.path, _compare_config(change, configs)) for change in changes]
     return GitMaintenance(
         list_new_repositories(changes, configs),
-        frozenset(found[1] for path in packs if (found := _OBJECT.fullmatch(path))),
-        frozenset(path.removesuffix("/packed-refs") for path in written if path.endswith(".git/packed-refs")),
+        frozenset(pack[1] for path in packs if (pack := _OBJECT.fullmatch(path))),
+        frozenset(path.removesuffix("/packed-refs") for path in changed if path.endswith(".git/packed-refs")),
         frozenset(path for path, names in compared if names == ()),
         {path: names for path, names in compared if names},
     )

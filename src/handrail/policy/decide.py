@@ -37,46 +37,46 @@ _SUBJECTS: dict[Permission, Subject] = {
 
 def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Facts, rules: PolicyConfig) -> Decision:
     """The strictest verdict over everything the call touches. No part can allow what another denies."""
-    judged = _deny_missing_permissions(spec, requested, facts, rules) if requested is not None or rules.denied else []
+    verdicts = _deny_missing_permissions(spec, requested, facts, rules) if requested is not None or rules.denied else []
     if facts.command is not None:
         from handrail.policy.commands import judge_command  # noqa: PLC0415  only commands need the program tables
 
-        judged += judge_command(facts.command, facts, rules)
+        verdicts += judge_command(facts.command, facts, rules)
     elif facts.process is not None:
-        judged.append(_judge_process(facts.process, rules))
+        verdicts.append(_judge_process(facts.process, rules))
     else:
-        judged += [_judge_tool_path(spec, fact, rules) for fact in facts.paths]
-        judged += _judge_bulk(facts.paths, rules)
-    judged += _judge_tool(spec, facts, rules)
+        verdicts += [_judge_tool_path(spec, fact, rules) for fact in facts.paths]
+        verdicts += _judge_bulk(facts.paths, rules)
+    verdicts += _judge_tool(spec, facts, rules)
     if facts.narrowed is not None:
         from handrail.policy.skills import deny_outside_skills  # noqa: PLC0415  few skills narrow a tool
 
-        judged += deny_outside_skills(spec, facts.narrowed, facts)
-    if not judged:
+        verdicts += deny_outside_skills(spec, facts.narrowed, facts)
+    if not verdicts:
         return Decision(decision="allow", rule="tool.harmless", reason="the tool needs no permission")
-    return combine(judged, rules)
+    return combine(verdicts, rules)
 
 
 def _judge_tool(spec: ToolSpec, facts: Facts, rules: PolicyConfig) -> list[PartVerdict]:
     """What the tool needs beyond its paths or its command. A tool without paths is about the whole workspace."""
-    judged = [
+    verdicts = [
         _judge_permission(permission, spec, rules)
         for permission in spec.permissions
         if not _is_judged_by_facts(permission, facts)
     ]
     if facts.memory is not None:
-        judged.append(_judge_memory(facts.memory, rules))
+        verdicts.append(_judge_memory(facts.memory, rules))
     if spec.category == "mcp":
         fact = facts.foreign or ForeignFact(server=spec.server, tool=spec.own_name)
-        judged += _judge_mcp_tool(spec.name, fact, rules)
+        verdicts += _judge_mcp_tool(spec.name, fact, rules)
     elif spec.category == "custom":
-        judged.append(_judge_custom(spec, rules))
+        verdicts.append(_judge_custom(spec, rules))
     if not rules.rules or facts.paths or facts.command is not None:
-        return judged
+        return verdicts
     by_rule = _apply_path_rule(spec.name, spec.name, (".",), rules)
     if by_rule is None:
-        return judged
-    return [*(one for one in judged if one.final or by_rule.part.decision != "allow"), by_rule]
+        return verdicts
+    return [*(one for one in verdicts if one.final or by_rule.part.decision != "allow"), by_rule]
 
 
 def _is_judged_by_facts(permission: Permission, facts: Facts) -> bool:
@@ -103,12 +103,12 @@ def _judge_custom(spec: ToolSpec, rules: PolicyConfig) -> PartVerdict:
 
 
 def _judge_tool_path(spec: ToolSpec, fact: PathFact, rules: PolicyConfig) -> PartVerdict:
-    judged = judge_path(fact, rules, undo=spec.category == "builtin")
-    if rules.rules and judged.code is None:
+    verdict = judge_path(fact, rules, undo=spec.category == "builtin")
+    if rules.rules and verdict.code is None:
         paths = tuple(path for path in (fact.real or fact.outside, fact.named) if path is not None)
         by_rule = _apply_path_rule(spec.name, fact.path, paths, rules)
-        judged = by_rule if by_rule is not None and _can_decide(by_rule, fact) else judged
-    return judged if rules.restriction is None else restrict_path(judged, fact, rules, rules.restriction)
+        verdict = by_rule if by_rule is not None and _can_decide(by_rule, fact) else verdict
+    return verdict if rules.restriction is None else restrict_path(verdict, fact, rules, rules.restriction)
 
 
 def _apply_path_rule(tool: str, subject: str, paths: tuple[str, ...], rules: PolicyConfig) -> PartVerdict | None:
@@ -153,8 +153,8 @@ def _judge_process(fact: ProcessFact, rules: PolicyConfig) -> PartVerdict:
     if fact.looks:
         return judge_by_mode(subject, "process.write", "proven", rules.mode, undo=False, why="the program only looks")
     why = "what the program does with it is not proven harmless"
-    judged = judge_by_mode(subject, "process.write", "unproven", rules.mode, undo=fact.layered, why=why)
-    return ask(subject, "process.write", judged.part.reason) if judged.part.decision == "confirm" else judged
+    verdict = judge_by_mode(subject, "process.write", "unproven", rules.mode, undo=fact.layered, why=why)
+    return ask(subject, "process.write", verdict.part.reason) if verdict.part.decision == "confirm" else verdict
 
 
 def _judge_memory(fact: MemoryFact, rules: PolicyConfig) -> PartVerdict:
@@ -173,11 +173,11 @@ def _judge_mcp_tool(name: str, fact: ForeignFact, rules: PolicyConfig) -> list[P
     subject = f"{fact.tool} ({fact.server})"
     if rules.restriction is not None:
         return [deny(subject, "restricted.tool", "the restricted profile calls no other server")]
-    judged = [_apply_grant(name, _judge_mcp_effect(subject, fact, rules), rules)]
+    verdicts = [_apply_grant(name, _judge_mcp_effect(subject, fact, rules), rules)]
     if fact.changed:
         why = f"{fact.server} describes this tool otherwise than when it was last approved"
-        judged.append(ask(subject, "tool.changed", why).with_grant(name))
-    return judged
+        verdicts.append(ask(subject, "tool.changed", why).with_grant(name))
+    return verdicts
 
 
 def _judge_mcp_effect(subject: str, fact: ForeignFact, rules: PolicyConfig) -> PartVerdict:
@@ -187,13 +187,13 @@ def _judge_mcp_effect(subject: str, fact: ForeignFact, rules: PolicyConfig) -> P
     return judge_by_mode(subject, "tool.mcp", "foreign", rules.mode, undo=False, why=why)
 
 
-def _apply_grant(name: str, judged: PartVerdict, rules: PolicyConfig) -> PartVerdict:
-    if judged.part.decision != "confirm":
-        return judged
+def _apply_grant(name: str, verdict: PartVerdict, rules: PolicyConfig) -> PartVerdict:
+    if verdict.part.decision != "confirm":
+        return verdict
     grant = find_grant(rules.grants, name)
     if grant is None:
-        return judged.with_grant(name)
-    return allow(judged.part.subject, f"{GRANTED}{grant.id}", f"a person allowed {name} for good")
+        return verdict.with_grant(name)
+    return allow(verdict.part.subject, f"{GRANTED}{grant.id}", f"a person allowed {name} for good")
 
 
 def is_read_only_tool(fact: ForeignFact, servers: tuple[TrustedServer, ...]) -> bool:
@@ -202,8 +202,8 @@ def is_read_only_tool(fact: ForeignFact, servers: tuple[TrustedServer, ...]) -> 
 
 
 def _vouches(server: TrustedServer, fact: ForeignFact) -> bool:
-    listed = any(fnmatchcase(fact.tool, pattern) for pattern in server.read_only)
-    return listed or (server.hints and fact.read_only)
+    is_listed = any(fnmatchcase(fact.tool, pattern) for pattern in server.read_only)
+    return is_listed or (server.hints and fact.read_only)
 
 
 _UNPROVEN: tuple[Permission, ...] = ("fs.write", "fs.delete", "git.write")
@@ -241,16 +241,16 @@ def _deny_missing_permissions(
     """Denies what the session forbids, or what the call itself did not request."""
     possible = list_possible_permissions(spec, facts)
     unproven = set[str](possible).difference(list_permissions(spec, facts))
-    judged: list[PartVerdict] = []
+    verdicts: list[PartVerdict] = []
     if denied := [one for one in possible if one in rules.denied]:
         why = f"{' and '.join(denied)} {'are' if len(denied) > 1 else 'is'} denied here"
-        judged.append(deny(_find_subject(spec, facts), "call.denied", why + _explain_unproven(unproven, denied)))
+        verdicts.append(deny(_find_subject(spec, facts), "call.denied", why + _explain_unproven(unproven, denied)))
     if requested is not None and (missing := [one for one in possible if one not in requested]):
         why = f"the call's requested_permissions leave out {', '.join(missing)}"
-        judged.append(deny("call", "call.narrowed", why + _explain_unproven(unproven, missing)))
+        verdicts.append(deny("call", "call.narrowed", why + _explain_unproven(unproven, missing)))
     elif requested is not None:
-        judged.append(allow("call", "call.narrowed", "the call asks for every permission it needs"))
-    return judged
+        verdicts.append(allow("call", "call.narrowed", "the call asks for every permission it needs"))
+    return verdicts
 
 
 def _find_subject(spec: ToolSpec, facts: Facts) -> str:
@@ -261,8 +261,8 @@ def _find_subject(spec: ToolSpec, facts: Facts) -> str:
     return facts.paths[0].path if facts.paths else spec.label
 
 
-def _explain_unproven(unproven: set[str], refused: Iterable[str]) -> str:
-    return "" if unproven.isdisjoint(refused) else "; handrail cannot prove that the call does without"
+def _explain_unproven(unproven: set[str], missing: Iterable[str]) -> str:
+    return "" if unproven.isdisjoint(missing) else "; handrail cannot prove that the call does without"
 
 
 def _list_command_permissions(fact: CommandFact) -> Iterator[Permission]:

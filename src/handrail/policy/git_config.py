@@ -67,7 +67,7 @@ def parse_git_config(text: str) -> GitConfig:
 
 def list_included_paths(text: str) -> tuple[str, ...]:
     """The files that a configuration may include, as it spells them. Other settings named `…path` count too."""
-    return tuple(filter(None, (_unquote(found[1]) for found in _INCLUDED.finditer(_CONTINUED.sub(r"\1", text)))))
+    return tuple(filter(None, (_unquote(match[1]) for match in _INCLUDED.finditer(_CONTINUED.sub(r"\1", text)))))
 
 
 def _unquote(written: str) -> str:
@@ -75,7 +75,7 @@ def _unquote(written: str) -> str:
     for quoted, escaped, comment, bare in _VALUE_PIECE.findall(written):
         if comment:
             break
-        text += _ESCAPE.sub(lambda found: _ESCAPED_CHARACTERS.get(found[1], found[1]), quoted + escaped) + bare
+        text += _ESCAPE.sub(lambda match: _ESCAPED_CHARACTERS.get(match[1], match[1]), quoted + escaped) + bare
     return text.strip()
 
 
@@ -162,10 +162,10 @@ def disable_drivers(text: str) -> tuple[tuple[str, str], ...]:
 
     Whatever looks like the header of such a section counts, even in a comment: git may read the text in another way.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     disabled = _DISABLED if "textconv" in text.lower() else {**_DISABLED, "diff": {}}
     for section, old, new in (head.groups() for head in _DRIVER.finditer(text)):
         name = [*([old.lower()] if old else []), *([re.sub(r"\\(.)", r"\1", new)] if new is not None else [])]
         settings = disabled[section.lower()].items() if name else ()
-        found |= {".".join((section.lower(), *name, key)): value for key, value in settings}
-    return tuple(found.items())
+        values |= {".".join((section.lower(), *name, key)): value for key, value in settings}
+    return tuple(values.items())

@@ -73,8 +73,8 @@ def list_possible_repositories(path: str) -> tuple[tuple[str, str], ...]:
     """
     names = [part for part in path.split("/") if part != "."]
     possible = [n for n, name in enumerate(names) if _normalize_part(name) in REPOSITORY_PARTS]
-    found = [n for n in possible if not n or not _normalize_part(names[n - 1]).endswith(".git")]
-    return tuple(("/".join(names[:n]) or ("/" if path.startswith("/") else "."), names[n]) for n in found)
+    positions = [n for n in possible if not n or not _normalize_part(names[n - 1]).endswith(".git")]
+    return tuple(("/".join(names[:n]) or ("/" if path.startswith("/") else "."), names[n]) for n in positions)
 
 
 def is_git_control_name(name: str) -> bool:
@@ -177,10 +177,10 @@ def _expand_name(name: str) -> str:
     """The protected name for which an NTFS stream (`.git::$INDEX_ALLOCATION`) or a short name (`GIT~1`) stands."""
     if _is_credential_part(name):
         return name
-    own = _trim(name.partition(":")[0])
-    if own != name and (own in _PROTECTED or _is_credential_part(own)):
-        return own
-    short = _SHORT_NAME.fullmatch(own)
+    base = _trim(name.partition(":")[0])
+    if base != name and (base in _PROTECTED or _is_credential_part(base)):
+        return base
+    short = _SHORT_NAME.fullmatch(base)
     if short is None:
         return name
     return ".env" if short[1] == "env" else _LONG_NAMES.get((short[1], short[2] or ""), name)
@@ -206,6 +206,8 @@ _MAX_GLOB_CHARS = 64
 _ANY = ""
 _MANY = "*"
 _ENV_VARIANT = ".env."
+_TOKEN = re.compile(r"\[([!^]?+.[^\]]*)\]|.", re.DOTALL)
+"""A set in brackets, or one character. The first character of a set may be a bracket."""
 _NAMES = tuple(sorted(CREDENTIAL_FILES | CREDENTIAL_FOLDERS))
 
 _Token = str
@@ -270,8 +272,8 @@ def _advance(token: _Token, best: list[int], name: str, counted: int) -> Iterato
     """One more token: for each position in the name, the most characters fixed up to it."""
     if token == _MANY:
         most = -1
-        for here in best:
-            most = max(most, here)
+        for count in best:
+            most = max(most, count)
             yield most
         return
     yield -1
@@ -283,21 +285,8 @@ def _advance(token: _Token, best: list[int], name: str, counted: int) -> Iterato
 
 
 def _tokenize(component: str) -> Iterator[_Token]:
-    at = 0
-    while at < len(component):
-        sign = component[at]
-        end = _find_set_end(component, at) if sign == "[" else -1
-        if end > 0:
-            yield _read_set(component[at + 1 : end])
-            at = end
-        else:
-            yield _ANY if sign == "?" else sign
-        at += 1
-
-
-def _find_set_end(component: str, at: int) -> int:
-    first = at + 2 if component[at + 1 : at + 2] in {"!", "^"} else at + 1
-    return component.find("]", first + 1)
+    for match in _TOKEN.finditer(component):
+        yield _ANY if match[0] == "?" else match[0] if match[1] is None else _read_set(match[1])
 
 
 def _read_set(text: str) -> _Token:

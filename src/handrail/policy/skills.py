@@ -35,8 +35,8 @@ def deny_outside_skills(spec: ToolSpec, narrowed: Narrowing, facts: Facts) -> li
 def _deny(subject: str, narrowed: Narrowing, why: str = "") -> PartVerdict:
     first, *others = narrowed.skills
     are = f"the active skills {' and '.join((first, *others))} are" if others else f"the active skill {first} is"
-    named, more = narrowed.patterns[:_MAX_NAMED_PATTERNS], len(narrowed.patterns) - _MAX_NAMED_PATTERNS
-    only = ", ".join(named) + (f" and {more} more" if more > 0 else "") or "nothing that can be read"
+    patterns, more = narrowed.patterns[:_MAX_NAMED_PATTERNS], len(narrowed.patterns) - _MAX_NAMED_PATTERNS
+    only = ", ".join(patterns) + (f" and {more} more" if more > 0 else "") or "nothing that can be read"
     return deny(subject, f"{SKILL}{first}", f"{are} for {only} only" + (f"; {why}" if why else ""))
 
 
@@ -80,8 +80,8 @@ def _covers_step(commands: list[SkillCommand], step: CommandStep) -> bool:
         return False
     if step.reading.rule == FOLLOWED:  # `cd` only sets the folder of the next step
         return True
-    started = (step.words, *(inner.words for inner in step.inner))
-    return all(any(one.covers(words) for one in commands) for words in started)
+    command_words = (step.words, *(inner.words for inner in step.inner))
+    return all(any(one.covers(words) for one in commands) for words in command_words)
 
 
 def _covers_path(narrowed: Narrowing, fact: PathFact) -> bool:

@@ -105,19 +105,19 @@ def allow(subject: str, rule: str, reason: str) -> PartVerdict:
     return PartVerdict(DecisionPart(subject=subject, decision="allow", rule=rule, reason=reason))
 
 
-def pick_strictest(judged: list[PartVerdict]) -> PartVerdict:
+def pick_strictest(verdicts: list[PartVerdict]) -> PartVerdict:
     """The first of the strictest parts. Among equals a final one goes first."""
-    return min(judged, key=lambda one: (STRICTEST_FIRST.index(one.part.decision), not one.final))
+    return min(verdicts, key=lambda one: (STRICTEST_FIRST.index(one.part.decision), not one.final))
 
 
-def drop_grant(judged: PartVerdict) -> PartVerdict:
+def drop_grant(verdict: PartVerdict) -> PartVerdict:
     """The same verdict, without the offer of a standing approval."""
-    return judged.with_grant("")
+    return verdict.with_grant("")
 
 
-def combine(judged: list[PartVerdict], rules: PolicyConfig) -> Decision:
+def combine(verdicts: list[PartVerdict], rules: PolicyConfig) -> Decision:
     """The decision over all parts, at least one. If nobody can be asked, a question becomes a denial."""
-    deciding = judged[0] if len(judged) == 1 else _pick_deciding(judged)
+    deciding = verdicts[0] if len(verdicts) == 1 else _pick_deciding(verdicts)
     part, code = deciding.part, deciding.code
     if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
         nobody = "nobody is here to ask" if rules.unattended else "the restricted profile asks nobody"
@@ -129,22 +129,22 @@ def combine(judged: list[PartVerdict], rules: PolicyConfig) -> Decision:
         reason=part.reason,
         subject=part.subject,
         code=code,
-        parts=tuple(one.part for one in judged) if len(judged) > 1 else (),
-        grants=_list_grants(judged) if part.decision == "confirm" else (),
+        parts=tuple(one.part for one in verdicts) if len(verdicts) > 1 else (),
+        grants=_list_grants(verdicts) if part.decision == "confirm" else (),
     )
 
 
-def _pick_deciding(judged: list[PartVerdict]) -> PartVerdict:
+def _pick_deciding(verdicts: list[PartVerdict]) -> PartVerdict:
     """The strictest part. If all parts are allowed, one that a grant allows is worth showing."""
-    strictest = pick_strictest(judged)
+    strictest = pick_strictest(verdicts)
     if strictest.part.decision != "allow":
         return strictest
-    return next((one for one in judged if one.part.rule.startswith(GRANTED)), strictest)
+    return next((one for one in verdicts if one.part.rule.startswith(GRANTED)), strictest)
 
 
-def _list_grants(judged: list[PartVerdict]) -> tuple[str, ...]:
+def _list_grants(verdicts: list[PartVerdict]) -> tuple[str, ...]:
     """The grants with which the call would not ask. Empty if grants cannot achieve that."""
-    grants = [one.part.grant for one in judged if one.part.decision == "confirm"]
+    grants = [one.part.grant for one in verdicts if one.part.decision == "confirm"]
     return tuple(dict.fromkeys(grants)) if all(grants) else ()
 
 
@@ -233,12 +233,12 @@ _WIDE_LS_OPTION = re.compile(r"-[A-Za-z0-9]*[RLH].*|--recursive|--dereference.*"
 
 
 def restrict_path(
-    judged: PartVerdict, fact: PathFact, rules: PolicyConfig, restriction: RestrictedProfile
+    verdict: PartVerdict, fact: PathFact, rules: PolicyConfig, restriction: RestrictedProfile
 ) -> PartVerdict:
     """The restricted profile allows in its folders what the mode would allow or ask, and nothing elsewhere."""
-    subject = judged.part.subject
-    if judged.part.decision == "deny":
-        return judged
+    subject = verdict.part.subject
+    if verdict.part.decision == "deny":
+        return verdict
     names = () if fact.real is None else (fact.real, fact.named or fact.real)
     if not names or not all(_is_in_profile(name, restriction) for name in names):
         folders = ", ".join(restriction.folders)
@@ -249,15 +249,15 @@ def restrict_path(
 
 
 def restrict_command(
-    judged: PartVerdict, words: tuple[str, ...], restriction: RestrictedProfile, *, proven: bool
+    verdict: PartVerdict, words: tuple[str, ...], restriction: RestrictedProfile, *, proven: bool
 ) -> PartVerdict:
     """The restricted profile allows a listed command, and a proven one that begins like it. Rules still hold."""
-    subject = judged.part.subject
-    if judged.part.decision == "deny" or (judged.part.decision == "confirm" and judged.final):
-        return judged
+    subject = verdict.part.subject
+    if verdict.part.decision == "deny" or (verdict.part.decision == "confirm" and verdict.final):
+        return verdict
     for command in restriction.commands:
-        listed = tuple(command.split())
-        if words == listed or (proven and judged.part.decision == "allow" and _continues(words, listed)):
+        prefix = tuple(command.split())
+        if words == prefix or (proven and verdict.part.decision == "allow" and _continues(words, prefix)):
             return allow(subject, "restricted.command", "the restricted profile runs this command")
     return deny(subject, "restricted.command", "the restricted profile runs only the commands it lists")
 
@@ -266,10 +266,10 @@ def _is_in_profile(path: str, restriction: RestrictedProfile) -> bool:
     return any(is_in_folder(path, folder.strip("/")) for folder in restriction.folders)
 
 
-def _continues(words: tuple[str, ...], listed: tuple[str, ...]) -> bool:
-    added = words[len(listed) :]
-    if words[: len(listed)] != listed:
+def _continues(words: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
+    arguments = words[len(prefix) :]
+    if words[: len(prefix)] != prefix:
         return False
     if words[0] == "git":
-        return all(_SAFE_GIT_ARGUMENT.fullmatch(word) for word in added)
-    return words[0] != "ls" or not any(_WIDE_LS_OPTION.fullmatch(word) for word in added)
+        return all(_SAFE_GIT_ARGUMENT.fullmatch(word) for word in arguments)
+    return words[0] != "ls" or not any(_WIDE_LS_OPTION.fullmatch(word) for word in arguments)

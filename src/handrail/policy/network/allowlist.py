@@ -65,13 +65,13 @@ class Allowlist:
 
     def holds(self, entry: "HostPattern") -> bool:
         """Whether one of these entries lists everything that an entry lists."""
-        return any(own.holds(entry) for own in self.entries)
+        return any(listed.holds(entry) for listed in self.entries)
 
     def private_loopback(self) -> tuple[str, ...]:
         """Loopback hosts that no entry lists. They belong to the sandbox, not to this machine."""
         blocks = [entry.block for entry in self.entries if entry.block is not None]
-        own = [str(address) for address in _LOOPBACK if not any(address in block for block in blocks)]
-        return ("localhost", *own)
+        addresses = [str(address) for address in _LOOPBACK if not any(address in block for block in blocks)]
+        return ("localhost", *addresses)
 
 
 class HostPattern(NamedTuple):
@@ -124,23 +124,23 @@ def _split_ports(text: str) -> tuple[str, str | None]:
 
 
 def _build_pattern(text: str, host: str, ports: str | None) -> HostPattern:
-    listed = _DEFAULT_PORTS if ports is None else _parse_ports(ports)
+    port_set = _DEFAULT_PORTS if ports is None else _parse_ports(ports)
     if host.startswith("*"):
-        return HostPattern(text, listed, _parse_wildcard(host), below=True)
+        return HostPattern(text, port_set, _parse_wildcard(host), below=True)
     if "/" in host:
-        return HostPattern(text, listed, block=_parse_block(host))
+        return HostPattern(text, port_set, block=_parse_block(host))
     target = parse_host(host, 0)
     if target.address is not None:
-        return HostPattern(text, listed, block=ip_network(target.address))
+        return HostPattern(text, port_set, block=ip_network(target.address))
     if target.labels[-1] == "localhost":
         raise ValueError("it is the sandbox's own; this machine is listed by its address, such as 127.0.0.1:8080")
-    return HostPattern(text, listed, target.labels)
+    return HostPattern(text, port_set, target.labels)
 
 
 def _parse_ports(text: str) -> frozenset[int]:
-    found = [parse_port(digits) for digits in text.split(",")]
-    ports = frozenset(port for port in found if port is not None)
-    if len(ports) < len(found):
+    numbers = [parse_port(digits) for digits in text.split(",")]
+    ports = frozenset(port for port in numbers if port is not None)
+    if len(ports) < len(numbers):
         raise ValueError("a port is a number from 1 to 65535, with commas between several, each once")
     return ports
 

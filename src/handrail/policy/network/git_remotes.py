@@ -45,7 +45,7 @@ def find_git_reach(words: Words, folder: str | None) -> tuple[HostMention | Remo
         return ()
     operands = tuple(_operands(rest[1:], _VALUES.get(sub, "")))
     urls = operands[:1] if sub in _WITH_REMOTE or sub == "clone" else operands
-    mentions = tuple(found for url in urls if (found := parse_url_mention(url) or parse_ssh_mention(url)))
+    mentions = tuple(mention for url in urls if (mention := parse_url_mention(url) or parse_ssh_mention(url)))
     remote = None if mentions or folder is None else _find_remote(sub, operands, rest, folder)
     return mentions if remote is None else (remote,)
 
@@ -97,25 +97,25 @@ def list_remote_urls(remote: Remote, config: str, head: str = "", modules: str =
     values: dict[str, list[str]] = {}
     for setting in settings:
         values.setdefault(setting.name, []).append(setting.value)
-    known = list(
+    remotes = list(
         dict.fromkeys(one.part for one in settings if (one.section, one.key) == ("remote", "url") and one.part)
     )
-    default = _find_default_remote(values, known, head, push=remote.push)
-    names = known if remote.every else remote.names or (default,)
+    default = _find_default_remote(values, remotes, head, push=remote.push)
+    names = remotes if remote.every else remote.names or (default,)
     urls = [url for name in names for url in _list_urls(values, name, push=remote.push)]
     if remote.modules:
         urls += (*_list_submodule_urls(settings), *_list_submodule_urls(parse_git_config(modules).settings))
     return tuple(dict.fromkeys(urls))
 
 
-def _find_default_remote(values: dict[str, list[str]], known: list[str], head: str, *, push: bool) -> str:
+def _find_default_remote(values: dict[str, list[str]], remotes: list[str], head: str, *, push: bool) -> str:
     branch = _BRANCH.match(head.strip())
     name = branch[1] if branch else ""
-    pushed = (*values.get("remote.pushdefault", ()), *values.get(f"branch.{name}.pushremote", ())) if push else ()
-    chosen = (*values.get(f"branch.{name}.remote", ()), *pushed)
-    if chosen:
-        return chosen[-1]
-    return known[0] if len(known) == 1 else "origin"
+    push_names = (*values.get("remote.pushdefault", ()), *values.get(f"branch.{name}.pushremote", ())) if push else ()
+    names = (*values.get(f"branch.{name}.remote", ()), *push_names)
+    if names:
+        return names[-1]
+    return remotes[0] if len(remotes) == 1 else "origin"
 
 
 def _list_urls(values: dict[str, list[str]], name: str, *, push: bool) -> list[str]:

@@ -181,8 +181,8 @@ _SPECIAL_IPV6 = tuple(
 def describe_address_range(address: Address) -> str | None:
     """`a private address` and the like. None for a public address."""
     if isinstance(address, IPv6Address):
-        found = next((kind for block, kind in _SPECIAL_IPV6 if address in block), None)
-        return found or (None if address in _GLOBAL_IPV6 else "a reserved address")
+        kind = next((kind for block, kind in _SPECIAL_IPV6 if address in block), None)
+        return kind or (None if address in _GLOBAL_IPV6 else "a reserved address")
     return next((kind for block, kind in _SPECIAL_IPV4 if address in block), None)
 
 
@@ -233,20 +233,20 @@ def parse_ssh_mention(word: str) -> HostMention | None:
 
 
 def _mention_host(authority: str, port: int) -> HostMention:
-    found = parse_host_port(_add_port(authority, port))
-    if isinstance(found, InvalidHost):
-        return HostMention(unreachable=found.reason)
-    if found.address is None and found.labels[-1] == "localhost":
+    target = parse_host_port(_add_port(authority, port))
+    if isinstance(target, InvalidHost):
+        return HostMention(unreachable=target.reason)
+    if target.address is None and target.labels[-1] == "localhost":
         return HostMention(
-            unreachable=f"{found.spelled} is the sandbox's own; this machine would be 127.0.0.1:{found.port}"
+            unreachable=f"{target.spelled} is the sandbox's own; this machine would be 127.0.0.1:{target.port}"
         )
-    return HostMention(found.spelled)
+    return HostMention(target.spelled)
 
 
 def _refuse_scheme(authority: str, scheme: str) -> HostMention:
     port = _OTHER_PORTS.get(scheme)
-    where = render_untrusted(authority) if port is None else render_untrusted(_add_port(authority, port))
-    return HostMention(unreachable=f"{where} by {render_untrusted(scheme)}, which no proxy carries")
+    address = render_untrusted(authority) if port is None else render_untrusted(_add_port(authority, port))
+    return HostMention(unreachable=f"{address} by {render_untrusted(scheme)}, which no proxy carries")
 
 
 def _add_port(authority: str, port: int) -> str:

@@ -187,10 +187,10 @@ def find_network_needs(
     text: str, cwd: str, there: Words = (), seen: tuple[DisplayedCommand, ...] | None = None
 ) -> NetworkNeeds:
     """The needs of a command that starts in a folder. `seen`: commands that the display parser found in it."""
-    found = [one for words, folder in _list_steps(text, cwd, there) for one in _find_reach(words, folder, literal=True)]
-    found += [one for words, folder in _list_seen(seen or (), cwd) for one in _find_reach(words, folder, literal=False)]
-    remotes = tuple(dict.fromkeys(one for one in found if isinstance(one, Remote)))
-    return _add_mentions(NetworkNeeds(remotes=remotes), [one for one in found if isinstance(one, HostMention)])
+    reach = [one for words, folder in _list_steps(text, cwd, there) for one in _find_reach(words, folder, literal=True)]
+    reach += [one for words, folder in _list_seen(seen or (), cwd) for one in _find_reach(words, folder, literal=False)]
+    remotes = tuple(dict.fromkeys(one for one in reach if isinstance(one, Remote)))
+    return _add_mentions(NetworkNeeds(remotes=remotes), [one for one in reach if isinstance(one, HostMention)])
 
 
 def add_remote_urls(needs: NetworkNeeds, urls: Iterable[str]) -> NetworkNeeds:

@@ -130,8 +130,8 @@ def _matches(rule: Rule, book: RuleBook, script: Script | Unparsed) -> bool:
     if isinstance(script, Unparsed):
         return False
     commands = [tuple(word.text for word in command.words) for command in script.commands]
-    matched = [book.command(words, is_inside_by_spelling) is not None for words in commands]
-    return all(matched) if rule.verdict == "allow" else any(matched)
+    matches = [book.command(words, is_inside_by_spelling) is not None for words in commands]
+    return all(matches) if rule.verdict == "allow" else any(matches)
 
 
 _FILLINGS = ("", "x", "example", "x.pub")
@@ -148,8 +148,8 @@ def _list_unused_rules(rules: list[Rule]) -> Iterator[tuple[Rule, str]]:
 
 
 def _explain_builtin_deny(rule: Rule) -> str:
-    found = find_builtin_deny(parse_command_pattern(rule.pattern), literal=True)
-    return f"can never decide: it is always denied ({found.rule}): {found.reason}" if found else ""
+    deny = find_builtin_deny(parse_command_pattern(rule.pattern), literal=True)
+    return f"can never decide: it is always denied ({deny.rule}): {deny.reason}" if deny else ""
 
 
 def _explain_no_match(rule: Rule) -> str:

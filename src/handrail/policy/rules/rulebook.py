@@ -56,8 +56,8 @@ class PathMatcher(msgspec.Struct, frozen=True):
 
     def find(self, path: str) -> Rule | None:
         """The first rule that matches a path."""
-        found = self.expression.fullmatch(path)
-        return None if found is None or found.lastindex is None else self.rules[found.lastindex - 1]
+        match = self.expression.fullmatch(path)
+        return None if match is None or match.lastindex is None else self.rules[match.lastindex - 1]
 
 
 class ToolRules(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ class RuleBook(msgspec.Struct, frozen=True):
             rules = _build_mcp_rules(self.mcp_rules, tool)
         if rules is None:
             return None
-        strict = [found for path in paths if (found := rules.find_strict(path))]
+        strict = [rule for path in paths if (rule := rules.find_strict(path))]
         if strict:
             return min(strict, key=rank_rule)
         allowing = [rules.find_allowing(path) for path in paths]
