@@ -25,6 +25,7 @@ from handrail.policy.verdict import (
     allow,
     combine,
     deny_credential,
+    describe_bulk,
     judge_by_mode,
     judge_by_rule,
 )
@@ -63,9 +64,7 @@ def judge_changes(
             why = does if kind == "bulk" else f"{does} {_join_paths(paths)}"
             verdicts.append(judge_by_mode(_join_paths(paths), rule, kind, rules.mode, undo=undo, why=why))
     if spoken_for and rules.mode != "plan":
-        verdicts = [
-            _allow_as_called(one) if one.part.decision == "confirm" and not one.final else one for one in verdicts
-        ]
+        verdicts = [_allow_as_called(verdict) for verdict in verdicts]
     return combine(verdicts or [allow("files", "fs.unchanged", "nothing changes")], rules)
 
 
@@ -93,6 +92,8 @@ def _apply_rules(changes: tuple[Change, ...], rules: PolicyConfig, tool: str) ->
 
 
 def _allow_as_called(verdict: PartVerdict) -> PartVerdict:
+    if verdict.part.decision != "confirm" or verdict.final:
+        return verdict
     return allow(verdict.part.subject, verdict.part.rule, f"{verdict.part.reason}, as the call was allowed to")
 
 
@@ -136,16 +137,14 @@ def _list_protected(
 
 def _is_protected(change: Change, new_heads: set[str]) -> bool:
     """By its name, or because it steers a repository that is made here under another name: its folder has a HEAD."""
-    protected = [
-        path for path in _list_names(change) if find_protection(path) == "protected" or _steers(new_heads, path)
-    ]
-    return not all(is_packaged(path) for path in protected)
+    paths = [path for path in _list_names(change) if not is_packaged(path)]
+    return any(find_protection(path) == "protected" or _steers(new_heads, path) for path in paths)
 
 
 def _steers(new_heads: set[str], path: str) -> bool:
     possible = list_possible_repositories(path) if new_heads else ()
     return any(
-        (folder if folder != "." else "") in new_heads and is_git_control_name(name) for folder, name in possible
+        ("" if folder == "." else folder) in new_heads and is_git_control_name(name) for folder, name in possible
     )
 
 
@@ -162,13 +161,11 @@ def _describe_bulk(
 ) -> str:
     """Why this is a bulk change, or "". Git's objects count as bytes only, a moved file only as a file."""
     files = [one for one in changes if one.kind != "folder" and one.path not in moved and maintenance.counts(one)]
-    deleted = sum(is_deletion(change) for change in files)
-    if deleted > rules.bulk_deleted or len(files) > rules.bulk_changed:
-        return f"changes {len(files)} files at once, of which it deletes {deleted}"
+    bulk = describe_bulk(len(files), sum(map(is_deletion, files)), rules)
     size = sum(one.size or 0 for one in changes if one.action in {"created", "modified"})
-    if size > rules.bulk_bytes:
+    if not bulk and size > rules.bulk_bytes:
         return f"writes {size / _MEGABYTE:,.1f} MB at once, more than {rules.bulk_bytes / _MEGABYTE:,.1f} MB"
-    return ""
+    return bulk
 
 
 def _list_names(change: Change) -> tuple[str, ...]:

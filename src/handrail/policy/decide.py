@@ -16,6 +16,7 @@ from handrail.policy.verdict import (
     ask,
     combine,
     deny,
+    describe_bulk,
     judge_by_mode,
     judge_by_rule,
     judge_path,
@@ -132,10 +133,8 @@ def _can_decide(by_rule: PartVerdict, fact: PathFact) -> bool:
 def _judge_bulk(paths: tuple[PathFact, ...], rules: PolicyConfig) -> list[PartVerdict]:
     deleted = sum(fact.access == "delete" for fact in paths)
     changed = sum(fact.access != "read" for fact in paths)
-    if deleted <= rules.bulk_deleted and changed <= rules.bulk_changed:
-        return []
-    why = f"it changes {changed} files at once, of which it deletes {deleted}"
-    return [judge_by_mode("files", "fs.bulk", "bulk", rules.mode, undo=True, why=why)]
+    bulk = describe_bulk(changed, deleted, rules)
+    return [judge_by_mode("files", "fs.bulk", "bulk", rules.mode, undo=True, why=f"it {bulk}")] if bulk else []
 
 
 def _judge_process(fact: ProcessFact, rules: PolicyConfig) -> PartVerdict:

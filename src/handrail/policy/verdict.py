@@ -173,6 +173,13 @@ def _needs_explanation(kind: Subject, verdict: Verdict, explanation: str) -> boo
     return verdict == "deny" or explanation == _NOT_COVERED or (verdict == "allow" and kind != "proven")
 
 
+def describe_bulk(changed: int, deleted: int, rules: PolicyConfig) -> str:
+    """Why so many files at once are a bulk change, or "" if they are not."""
+    if deleted <= rules.bulk_deleted and changed <= rules.bulk_changed:
+        return ""
+    return f"changes {changed} files at once, of which it deletes {deleted}"
+
+
 def judge_by_rule(subject: str, rule: Rule) -> PartVerdict:
     """A part that a rule decides."""
     reason = rule.because or f"a rule says so ({rule.source or rule.layer})"
