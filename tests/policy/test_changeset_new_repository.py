@@ -1,4 +1,4 @@
-"""A repository that was just made is an ordinary change; one that steers git is not."""
+"""A new repository is an ordinary change, unless it steers git."""
 
 import subprocess
 from pathlib import Path

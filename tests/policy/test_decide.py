@@ -1,4 +1,4 @@
-"""Decisions: the table of modes cell by cell, the strictest part wins, nobody to ask means no."""
+"""Decisions: the table of modes cell by cell, the strictest part, unattended sessions."""
 
 import itertools
 import subprocess

@@ -1,4 +1,4 @@
-"""Calls of tools that name paths, or none at all: rules, very many files, the restricted profile."""
+"""Decisions on file tools: rules, bulk changes, the restricted profile."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Calls of other servers' tools: what modes, settings, rules, grants and a change of the tool say to them."""
+"""Decisions on MCP tools: modes, trusted servers, rules, grants, changed descriptions."""
 
 import itertools
 

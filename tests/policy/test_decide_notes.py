@@ -1,4 +1,4 @@
-"""Notes last, so writing one is decided by the mode, as what undo does not cover."""
+"""Decisions on notes, which outlast the session and undo."""
 
 import pytest
 

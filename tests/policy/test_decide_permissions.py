@@ -1,4 +1,4 @@
-"""The permissions that a call needs, and what becomes of it where one of them is denied or left out."""
+"""Permissions that a call needs, and calls without one of them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What policy says to calls about process sessions."""
+"""Decisions on calls about process sessions."""
 
 import pytest
 

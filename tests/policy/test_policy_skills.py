@@ -1,4 +1,4 @@
-"""What active skills leave of a tool: they refuse what they do not name, and allow nothing."""
+"""Active skills deny what they do not cover, and allow nothing."""
 
 from typing import Any
 

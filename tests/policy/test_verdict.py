@@ -1,4 +1,4 @@
-"""Parts of a call: how firm each is, and which of several decides."""
+"""Verdicts on parts of a call: which are final, and which one decides."""
 
 from typing import Any
 

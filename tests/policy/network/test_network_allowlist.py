@@ -1,4 +1,4 @@
-"""Lists of hosts: what an entry lists, what it does not, and what is no entry."""
+"""Allowlists of hosts: entries, judgements, errors."""
 
 from ipaddress import ip_address
 

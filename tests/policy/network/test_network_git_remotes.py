@@ -1,4 +1,4 @@
-"""What a repository's configuration says of its remotes."""
+"""URLs of git remotes, read from a repository's configuration."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Hosts and ports that programs ask for: one spelling of each, and the rest refused in words."""
+"""Hosts and ports have one spelling, and others are refused with a reason."""
 
 from ipaddress import IPv4Address, IPv6Address
 

@@ -1,4 +1,4 @@
-"""Which hosts a command needs, by its words and by what its programs are known to reach."""
+"""Hosts that a command needs, by its words and its programs."""
 
 import pytest
 from hypothesis import given
