@@ -9,7 +9,8 @@ import tempfile
 from collections.abc import Iterator
 
 from bench.measure import Row, measure
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import PolicyConfig
+from handrail.policy.decide import decide
 from handrail.policy.parse import parse_command
 from handrail.protocol.decisions import CommandFact, Facts, PathFact
 from handrail.runtime.command_facts import collect_command_facts

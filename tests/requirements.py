@@ -475,7 +475,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "writing to a shell or interpreter is execution",
-            "policy/judging/test_process_calls.py::test_writing_to_a_program_is_running_something",
+            "policy/test_decide_processes.py::test_writing_to_a_program_is_running_something",
             "tools/test_process.py::test_writing_asks_with_the_program_and_what_it_is_sent",
             "tools/test_process.py::test_a_yes_to_one_process_session_is_none_to_another",
         ),
@@ -639,7 +639,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "one spec drives schema, validation, policy and docs",
             "runtime/test_custom_tools.py::test_a_function_is_a_tool_its_signature_the_schema",
             "runtime/test_custom_tools.py::test_arguments_of_a_custom_tool_are_checked_like_all_others",
-            "policy/test_verdict.py::test_a_tool_without_paths_is_judged_by_its_permissions",
+            "policy/test_decide.py::test_a_tool_without_paths_is_judged_by_its_permissions",
             "protocol/test_protocol_contract.py::test_a_fresh_run_gives_what_is_stored",
         ),
         clause(
@@ -808,8 +808,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "P-1": (
         clause(
             "policy is a pure function that names the deciding rule",
-            "policy/test_verdict.py::test_deciding_touches_no_file_no_clock_no_network_and_no_chance",
-            "policy/test_verdict.py::test_the_same_input_gives_the_same_answer_also_from_the_record",
+            "policy/test_decide.py::test_deciding_touches_no_file_no_clock_no_network_and_no_chance",
+            "policy/test_decide.py::test_the_same_input_gives_the_same_answer_also_from_the_record",
         ),
         clause(
             "calls of the journal are judged again under the rules of today, by what was known then",
@@ -840,21 +840,22 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "then the strictest of all rules of all layers: deny, ask, allow",
             "policy/test_commands.py::test_a_rule_outranks_the_mode_and_the_strictest_rule_wins",
-            "policy/rules/test_book_commands.py::test_the_strictest_decides_whatever_the_order_and_the_layer",
-            "policy/rules/test_book_paths.py::test_the_strictest_decides_over_all_names_and_layers",
+            "policy/test_decide.py::test_no_mode_lifts_a_built_in_refusal",
+            "policy/rules/test_rulebook_commands.py::test_the_strictest_decides_whatever_the_order_and_the_layer",
+            "policy/rules/test_rulebook_paths.py::test_the_strictest_decides_over_all_names_and_layers",
             "settings/test_settings_rules.py::test_rules_of_all_layers_count_the_managed_ones_first",
         ),
         clause(
             "then grants, for a default question that may be granted, never for one that a rule asks; then the mode",
             "policy/test_commands.py::test_a_grant_replaces_only_a_default_confirm_of_its_class",
-            "policy/rules/test_grant.py::test_nothing_else_is_granted",
         ),
         clause(
             "an allow rule is about its words, then plain options and paths inside the roots; any_args lifts that",
             "policy/test_commands.py::test_an_allow_rule_is_about_plain_words_inside_the_roots_only",
-            "policy/rules/test_book_commands.py::test_an_allow_rule_is_not_about",
-            "policy/rules/test_book_commands.py::test_any_args_lifts_what_may_follow_and_nothing_else",
-            "policy/rules/test_book_commands.py::test_of_what_runs_other_code_just_the_command_itself_is_allowed",
+            "policy/test_policy_config.py::test_nothing_else_is_granted",
+            "policy/rules/test_rulebook_commands.py::test_an_allow_rule_is_not_about",
+            "policy/rules/test_rulebook_commands.py::test_any_args_lifts_what_may_follow_and_nothing_else",
+            "policy/rules/test_rulebook_commands.py::test_of_what_runs_other_code_just_the_command_itself_is_allowed",
         ),
         clause(
             "nothing in the workspace loosens policy: an untrusted project only tightens, trust ends with one byte",
@@ -872,14 +873,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "rules that never match, or are shadowed, are reported",
-            "policy/rules/test_review.py::test_a_covered_rule_is_reported_and_the_covering_one_is_not",
-            "policy/rules/test_review.py::test_a_rule_about_what_is_never_done_is_reported",
             "settings/test_settings_rule_review.py::test_a_rule_that_another_one_shadows_is_told",
         ),
         clause(
             "the examples of rules are checked at load",
-            "policy/rules/test_review.py::test_a_rule_that_cannot_be_used_is_an_error",
             "settings/test_settings_rule_review.py::test_rules_that_cannot_be_used_stop_everything_with_file_and_line",
+            "policy/rules/test_rule_lint.py::test_a_covered_rule_is_reported_and_the_covering_one_is_not",
+            "policy/rules/test_rule_lint.py::test_a_rule_about_what_is_never_done_is_reported",
+            "policy/rules/test_rule_lint.py::test_a_rule_that_cannot_be_used_is_an_error",
         ),
     ),
     "P-4": (
@@ -975,8 +976,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "a new .git with only sample hooks and core keys is an ordinary change",
-            "policy/test_changes.py::test_a_new_repository_that_steers_nothing_is_an_ordinary_change",
-            "policy/test_new_repository.py::test_what_git_makes_is_ordinary_and_what_it_makes_with_more_is_not",
+            "policy/test_changeset.py::test_a_new_repository_that_steers_nothing_is_an_ordinary_change",
+            "policy/test_changeset_new_repository.py::test_what_git_makes_is_ordinary_and_what_it_makes_with_more_is_not",
             "workspace/test_repository.py::test_the_write_that_makes_a_folder_a_repository",
         ),
         clause(
@@ -1079,7 +1080,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "plan, ask, auto, full for file tools",
             "runtime/test_runtime_latch.py::test_what_a_write_comes_to_in_each_mode",
-            "policy/test_verdict.py::test_each_cell_of_the_table",
+            "policy/test_decide.py::test_each_cell_of_the_table",
         ),
         clause(
             "unattended denies instead of waiting; call parks without a terminal",
@@ -1183,15 +1184,15 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "bulk changes are a class of their own too, their limits settings",
             "tools/test_apply_patch.py::test_very_many_deletions_at_once_ask_though_each_could_be_undone",
             "policy/test_commands.py::test_many_deletions_in_one_command_are_bulk",
-            "policy/test_changes.py::test_how_many_are_very_many_is_a_setting",
+            "policy/test_changeset.py::test_how_many_are_very_many_is_a_setting",
         ),
         clause(
             "the change set is judged again, by mode and by rules; in auto what undo does not cover asks",
-            "policy/test_changes.py::test_by_mode",
-            "policy/test_changes.py::test_very_many_at_once_ask_in_auto",
-            "policy/test_changes.py::test_what_undo_does_not_cover_asks_in_auto",
-            "policy/test_changes.py::test_a_call_that_was_allowed_still_asks_for_what_nobody_spoke_of",
-            "policy/test_changes.py::test_stricter_rules_about_paths_hold_for_what_came_of_a_command",
+            "policy/test_changeset.py::test_by_mode",
+            "policy/test_changeset.py::test_very_many_at_once_ask_in_auto",
+            "policy/test_changeset.py::test_what_undo_does_not_cover_asks_in_auto",
+            "policy/test_changeset.py::test_a_call_that_was_allowed_still_asks_for_what_nobody_spoke_of",
+            "policy/test_changeset.py::test_stricter_rules_about_paths_hold_for_what_came_of_a_command",
         ),
         clause(
             "what a command changed is judged before it is kept, whether it lies in a layer or is told by a snapshot",
@@ -1294,7 +1295,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "private ranges only when listed as addresses",
-            "policy/network/test_network_listed.py::test_a_listed_name_leads_to_no_private_or_special_address",
+            "policy/network/test_network_allowlist.py::test_a_listed_name_leads_to_no_private_or_special_address",
             "sandbox/test_proxy.py::test_a_listed_name_that_leads_to_a_private_address_is_refused_as_such",
             "must_hold/test_hold_network.py::"
             "test_a_name_that_comes_to_lead_to_a_private_address_is_refused_from_then_on",
@@ -1312,7 +1313,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "a request says which hosts its command needs",
             "policy/network/test_network_needs.py::"
             "test_the_hosts_of_a_command_are_those_that_it_names_or_is_known_to_reach",
-            "policy/network/test_network_told.py::test_who_is_asked_is_told_what_a_yes_opens",
+            "policy/network/test_network_request.py::test_who_is_asked_is_told_what_a_yes_opens",
             "runtime/test_network_facts.py::test_a_remote_is_looked_up_in_the_repository_around",
         ),
         clause(
@@ -1801,8 +1802,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "Bash(git:*) become policy rules, which only narrow",
-            "policy/judging/test_narrowing.py::test_a_command_outside_the_patterns_is_refused_whatever_the_mode",
-            "policy/judging/test_narrowing.py::test_no_skill_makes_a_decision_about_a_command_any_looser",
+            "policy/test_policy_skills.py::test_a_command_outside_the_patterns_is_refused_whatever_the_mode",
+            "policy/test_policy_skills.py::test_no_skill_makes_a_decision_about_a_command_any_looser",
         ),
         clause(
             "enforced while active",
@@ -2088,9 +2089,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "client: the same policy",
-            "policy/judging/test_foreign_calls.py::test_the_mode_decides_whatever_the_server_says_of_itself",
-            "policy/judging/test_foreign_calls.py::test_what_the_settings_vouch_for_only_looks",
-            "policy/judging/test_foreign_calls.py::test_of_all_rules_the_strictest_decides",
+            "policy/test_decide_mcp.py::test_the_mode_decides_whatever_the_server_says_of_itself",
+            "policy/test_decide_mcp.py::test_what_the_settings_vouch_for_only_looks",
+            "policy/test_decide_mcp.py::test_of_all_rules_the_strictest_decides",
             "runtime/test_foreign_calls_run.py::test_it_is_refused_in_plan_and_where_nobody_is_there",
         ),
         clause(
@@ -2112,7 +2113,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_foreign_changes.py::test_a_no_keeps_it_as_it_was_approved",
             "runtime/test_foreign_changes.py::test_it_is_remembered_for_every_session_of_the_workspace",
             "runtime/test_foreign_changes.py::test_a_tool_that_changes_while_its_batch_runs_is_not_called",
-            "policy/judging/test_foreign_calls.py::test_a_tool_that_became_another_asks_whatever_allows_it",
+            "policy/test_decide_mcp.py::test_a_tool_that_became_another_asks_whatever_allows_it",
         ),
         clause(
             "client: a server that hangs, floods, dies or lies about its schema does not take the session down",

@@ -4,10 +4,10 @@ import random
 from errno import ENOSYS
 
 import pytest
-from bpf_interpreter import KILLED, answered, described, told_apart
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bpf_interpreter import KILLED, answered, described, told_apart
 from handrail.kernel.seccomp import (
     ALLOW,
     EVERY_BIT,

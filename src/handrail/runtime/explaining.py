@@ -6,9 +6,8 @@ from typing import Any
 
 import msgspec
 
-from handrail.policy.config import PolicyConfig
+from handrail.policy.config import MCP_PREFIX, PolicyConfig
 from handrail.policy.decide import decide
-from handrail.policy.rules.rulebook import MCP_PREFIX
 from handrail.protocol.arguments import build_argument_error, validate
 from handrail.protocol.decisions import Decision, DecisionPart, Facts
 from handrail.protocol.errors import Problem, ToolError

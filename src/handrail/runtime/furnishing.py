@@ -8,7 +8,7 @@ import msgspec
 
 from handrail.changes.history import History
 from handrail.changes.recorder import Recorder
-from handrail.policy.decide import PolicyConfig
+from handrail.policy.config import PolicyConfig
 from handrail.protocol.permissions import Scope
 from handrail.runtime.background import BackgroundWork
 from handrail.runtime.locks import Locks

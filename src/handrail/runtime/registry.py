@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from handrail.policy.rules.rulebook import MCP_PREFIX, is_mcp_tool_excluded
+from handrail.policy.config import MCP_PREFIX, is_mcp_tool_excluded
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Permission
 from handrail.protocol.text import render_value

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.policy.decide import PolicyConfig, decide, is_network_closed
-from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.policy.config import MCP_PREFIX, PolicyConfig
+from handrail.policy.decide import decide, is_network_closed
 from handrail.policy.verdict import SKILL
 from handrail.protocol import events
 from handrail.protocol.arguments import build_argument_error, validate

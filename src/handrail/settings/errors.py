@@ -175,7 +175,7 @@ def _list_items(value: object) -> list[object]:
 
 
 def _describe_permissions(value: object) -> str:
-    from handrail.policy.rules.rulebook import MCP_PREFIX  # noqa: PLC0415  only a mistake needs it
+    from handrail.policy.config import MCP_PREFIX  # noqa: PLC0415  only a mistake needs it
 
     is_tool = MCP_PREFIX in truncate_repr(value)
     return "; tools of other servers are taken away by tools.disable" if is_tool else ""

@@ -224,8 +224,8 @@ class NetworkSettings(Section, frozen=True, kw_only=True):
         Field("Hosts that every command reaches which may change something; all others are out of reach."),
         Field(
             merge=intersect_hosts,
-            allowed='a list such as "pypi.org:443", "*.example.org", "127.0.0.1:8080" or "10.0.0.0/8:5432"; ports are'
-            " 80 and 443 where none is named",
+            allowed='a list such as "index.example.org:443", "*.example.org", "127.0.0.1:8080" or "10.0.0.0/8:5432"; '
+            "ports are 80 and 443 where none is named",
             loosened_by=FILE_SOURCES,
         ),
     ] = ()

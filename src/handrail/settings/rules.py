@@ -6,9 +6,17 @@ from typing import Annotated, Any, cast
 
 import msgspec
 
-from handrail.policy.config import Grant, PolicyConfig, RestrictedProfile, Rule, RuleLayer, TrustedServer, describe_rule
+from handrail.policy.config import (
+    MCP_PREFIX,
+    Grant,
+    PolicyConfig,
+    RestrictedProfile,
+    Rule,
+    RuleLayer,
+    TrustedServer,
+    describe_rule,
+)
 from handrail.policy.rules.lint import review
-from handrail.policy.rules.rulebook import MCP_PREFIX
 from handrail.protocol.decisions import MODES, Mode, Verdict
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.wire import convert

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import msgspec
 
-from handrail.policy.git_repository import disable_drivers
+from handrail.policy.git_config import disable_drivers, list_included_paths
 from handrail.policy.names import can_hold_credentials, find_protection, is_git_control_name, normalize_name
 from handrail.protocol.decisions import Access, FileKind, PathFact
 from handrail.protocol.errors import ToolError
@@ -187,7 +187,6 @@ def list_tracked(paths: Iterable[str], roots: Iterable[str]) -> frozenset[str]:
 def build_driver_settings(configs: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Settings, name and value, that disable the filters and text converters of these git configurations, of the
     machine's, the user's and those that they include. ToolError where they are too many to read."""
-    from handrail.policy.network.git_remotes import list_included_paths  # noqa: PLC0415  only git needs it
 
     paths = [*map(os.path.expanduser, _OWN_CONFIGS), *configs]
     found, left = dict[str, str](), _MAX_CONFIGS_BYTES

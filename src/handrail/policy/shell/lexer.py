@@ -17,6 +17,7 @@ A word consists of signs that mean themselves, signs that are quoted, and globs.
 import re
 from itertools import islice
 
+from handrail.policy.names import has_invisible
 from handrail.policy.shell.syntax import Join, Operator, Redirection, Script, SimpleCommand, Unparsed, Word
 
 MAX_SCRIPT_BYTES = 8192
@@ -291,10 +292,6 @@ _REASONS = {
     "\n": "has a line that ends before its command does",
 }
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
-# Unicode calls them printable, yet they are invisible: fillers, selectors, the Braille blank, tags.
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc\U000e0000-\U000e0fff]"
-)
 
 
 def _build_sign_error(text: str, at: int) -> UnsupportedSyntax:
@@ -310,11 +307,9 @@ def _check_visible(text: str) -> None:
     if text.isascii():
         return
     beyond = "".join(_BEYOND_ASCII.findall(text))
-    if beyond.isprintable() and not _INVISIBLE.search(beyond):
+    if beyond.isprintable() and not has_invisible(beyond):
         return
-    at = next(
-        at for at, sign in enumerate(text) if not (sign.isascii() or sign.isprintable()) or _INVISIBLE.match(sign)
-    )
+    at = next(at for at, sign in enumerate(text) if not (sign.isascii() or sign.isprintable()) or has_invisible(sign))
     raise _build_invisible_error(text[at], at)
 
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from handrail.policy.config import TrustedServer
+from handrail.policy.config import MCP_PREFIX, TrustedServer, is_mcp_tool_excluded
 from handrail.policy.decide import is_read_only_tool
-from handrail.policy.rules.rulebook import MCP_PREFIX, is_mcp_tool_excluded
 from handrail.protocol.decisions import ForeignFact
 from handrail.protocol.text import clip_text, render_value
 from handrail.protocol.tool_spec import ToolSpec

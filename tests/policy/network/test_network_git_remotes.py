@@ -1,9 +1,10 @@
-"""What a repository's configuration says of its remotes."""
+"""URLs of git remotes, read from a repository's configuration."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.policy.network.git_remotes import Remote, Setting, list_included_paths, list_remote_urls, parse_git_config
+from handrail.policy.git_config import parse_git_config
+from handrail.policy.network.git_remotes import Remote, list_remote_urls
 
 CONFIG = """
 [core]
@@ -19,16 +20,6 @@ CONFIG = """
 \tremote = up.Stream
 \tpushRemote = origin
 """
-
-
-def test_settings_are_read_as_git_reads_them() -> None:
-    text = '[A.B] x = 1\n[c "d\\"\\\\e"]y=two\\\n three\n z = "a\\"b" c\n nothing\n[broken\n = 5\nx = "open'
-    assert list(parse_git_config(text)) == [
-        Setting("a", "b", "x", "1"),
-        Setting("c", 'd"\\e', "y", "two three"),
-        Setting("c", 'd"\\e', "z", 'a"b c'),
-        Setting("c", 'd"\\e', "x", "open"),
-    ]
 
 
 def test_a_named_remote_has_its_urls_and_its_own_for_pushing() -> None:
@@ -61,7 +52,7 @@ def test_all_remotes_and_submodules_are_what_they_say() -> None:
 
 @given(st.text('[]"\\=#; \n\tremoteurlb.', max_size=60))
 def test_no_configuration_is_too_strange_to_be_read(text: str) -> None:
-    for setting in parse_git_config(text):
+    for setting in parse_git_config(text).settings:
         assert setting.section
         assert setting.key
     assert list_remote_urls(Remote(".", every=True, modules=True), text) is not None
@@ -71,11 +62,6 @@ def test_a_file_that_is_made_to_take_long_does_not() -> None:
     """A workspace brings its own; nothing else of the process moves while one is matched."""
     blanks = " " * 300_000
     for text in (f"[a{blanks}", f'[a "b"{blanks}', f"{blanks}[", f"[a]x{blanks}", f"[a]x={blanks}x", "\\" * 300_000):
-        assert all(len(one.value) <= 1 for one in parse_git_config(text))
+        assert all(len(one.value) <= 1 for one in parse_git_config(text).settings)
     many = "".join(f'[remote "{n}"]url=https://h{n}.example.org/\n' for n in range(5_000))
     assert len(list_remote_urls(Remote(".", every=True), many)) == 5_000
-
-
-def test_files_that_a_configuration_may_include() -> None:
-    included = '[include] path = ../a # said\n[includeIf "onbranch:x"]\n\tPATH="b\\tc\\\\"d\n'
-    assert list_included_paths(f"{included}[core]\n\thooksPath = h\\\n/i\n\tpath =\n") == ("../a", "b\tc\\d", "h/i")

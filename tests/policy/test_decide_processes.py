@@ -1,8 +1,9 @@
-"""What policy says to calls about process sessions."""
+"""Decisions on calls about process sessions."""
 
 import pytest
 
-from handrail.policy.decide import PolicyConfig, RestrictedProfile, decide
+from handrail.policy.config import PolicyConfig, RestrictedProfile
+from handrail.policy.decide import decide
 from handrail.protocol.decisions import Decision, Facts, Mode, ProcessFact, Verdict
 from handrail.tools.process import PROCESS
 

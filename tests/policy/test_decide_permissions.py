@@ -1,11 +1,12 @@
-"""The permissions that a call needs, and what becomes of it where one of them is denied or left out."""
+"""Permissions that a call needs, and calls without one of them."""
 
 from typing import Any
 
 import pytest
 from tests.policy.deciding import EXEC, facts_of
 
-from handrail.policy.decide import PolicyConfig, decide, is_network_closed, list_permissions, list_possible_permissions
+from handrail.policy.config import PolicyConfig
+from handrail.policy.decide import decide, is_network_closed, list_permissions, list_possible_permissions
 from handrail.protocol.decisions import CommandFact, Facts, PathFact, ProcessFact
 from handrail.protocol.permissions import PERMISSIONS
 from handrail.protocol.tool_spec import Arguments, Foreign, ToolSpec

@@ -1,8 +1,7 @@
-"""What git does to its own files every day asks nobody; what steers it does."""
-
-from typing import Any
+"""Routine git maintenance in a change set needs no approval. Changes that steer git do."""
 
 import pytest
+from tests.policy.deciding import change
 
 from handrail.policy.changeset import judge_changes
 from handrail.policy.config import PolicyConfig
@@ -14,10 +13,6 @@ OBJECT = f".git/objects/ab/{HASH[2:]}"
 PACK = f".git/objects/pack/pack-{HASH}.pack"
 CORE = "[core]\n\tbare = false\n"
 BRANCH = '[branch "x"]\n\tremote = origin\n'
-
-
-def change(path: str, action: Any = "modified", **more: Any) -> Change:
-    return Change(path=path, action=action, **more)
 
 
 def judged(*changes: Change, configs: dict[str, str] | None = None) -> Decision:

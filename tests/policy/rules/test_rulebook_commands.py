@@ -1,4 +1,4 @@
-"""Which rule decides about a command."""
+"""The rule that decides about a command."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Lists of hosts: what an entry lists, what it does not, and what is no entry."""
+"""Allowlists of hosts: entries, judgements, errors."""
 
 from ipaddress import ip_address
 
@@ -19,10 +19,10 @@ def said(entries: str, text: str) -> str | None:
 @pytest.mark.parametrize(
     ("entries", "text"),
     [
-        ("pypi.org", "pypi.org:443"),
-        ("pypi.org", "pypi.org:80"),
+        ("example.net", "example.net:443"),
+        ("example.net", "example.net:80"),
         ("PyPI.org:443", "pypi.ORG:443"),
-        ("pypi.org:443,8443", "pypi.org:8443"),
+        ("example.net:443,8443", "example.net:8443"),
         ("a.example:1 a.example:2", "a.example:2"),
         ("*.example.org", "a.example.org:443"),
         ("*.example.org", "c.b.a.example.org:443"),
@@ -64,7 +64,10 @@ def test_what_only_looks_like_it_is_not(entries: str, text: str) -> None:
 
 
 def test_another_port_is_said_to_be_the_wrong_one() -> None:
-    assert said("pypi.org:8443 pypi.org:443", "pypi.org:22") == "pypi.org is listed for port 443, 8443, not for 22"
+    assert (
+        said("example.net:8443 example.net:443", "example.net:22")
+        == "example.net is listed for port 443, 8443, not for 22"
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,14 +75,14 @@ def test_another_port_is_said_to_be_the_wrong_one() -> None:
     [
         ("", "no host"),
         (":443", "no host"),
-        ("https://pypi.org", "URL"),
-        ("me@pypi.org", "URL"),
-        ("pypi.org/simple", "is no address"),
-        ("pypi.org:", "a port is"),
-        ("pypi.org:x", "a port is"),
-        ("pypi.org:443,443", "each once"),
-        ("pypi.org:443,", "a port is"),
-        ("pypi.org:99999", "a port is"),
+        ("https://example.net", "URL"),
+        ("me@example.net", "URL"),
+        ("example.net/simple", "is no address"),
+        ("example.net:", "a port is"),
+        ("example.net:x", "a port is"),
+        ("example.net:443,443", "each once"),
+        ("example.net:443,", "a port is"),
+        ("example.net:99999", "a port is"),
         ("::1", "brackets"),
         ("::1:443", "brackets"),
         ("[::1]443", "brackets"),
@@ -91,7 +94,7 @@ def test_another_port_is_said_to_be_the_wrong_one() -> None:
         ("*.org", "very many owners"),
         ("*.10.0.0.1", "no names below"),
         ("bücher.example", "xn--"),
-        ("pypi.org.", "ends with a dot"),
+        ("example.net.", "ends with a dot"),
         ("127.1", "plain form"),
         ("localhost:8080", "by its address"),
         ("app.localhost", "by its address"),
@@ -105,12 +108,12 @@ def test_another_port_is_said_to_be_the_wrong_one() -> None:
         ("[fd00::]/8", "brackets"),
         ("[FD00::/8]", "plain form"),
         ("[::ffff:10.0.0.0/104]", "IPv4"),
-        ("pypi.org\n", "is no name"),
+        ("example.net\n", "is no name"),
     ],
 )
 def test_what_is_no_entry_is_refused_in_words_that_name_it_and_the_forms(entry: str, reason: str) -> None:
     with pytest.raises(ValueError, match=reason) as caught:
-        Allowlist.from_entries(("pypi.org", entry))
+        Allowlist.from_entries(("example.net", entry))
     assert "cannot be listed" in str(caught.value)
     assert "*.example.org" in str(caught.value)
 
@@ -126,7 +129,7 @@ def test_what_is_no_entry_is_refused_in_words_that_name_it_and_the_forms(entry: 
     ],
 )
 def test_a_listed_name_leads_to_no_private_or_special_address(address: str) -> None:
-    reason = Allowlist.from_entries(["pypi.org", "0.0.0.0/8:1"]).judge_address(ip_address(address), 443)
+    reason = Allowlist.from_entries(["example.net", "0.0.0.0/8:1"]).judge_address(ip_address(address), 443)
     assert reason is not None
     assert reason.startswith(f"it leads to {ip_address(address)}, a")
 
@@ -145,9 +148,9 @@ def test_a_private_address_is_reached_by_a_name_where_it_is_listed_itself_with_t
 @pytest.mark.parametrize(
     ("outer", "inner", "holds"),
     [
-        ("pypi.org", "pypi.org:443", True),
-        ("pypi.org:443", "pypi.org", False),
-        ("pypi.org", "a.pypi.org", False),
+        ("example.net", "example.net:443", True),
+        ("example.net:443", "example.net", False),
+        ("example.net", "a.example.net", False),
         ("*.example.org", "a.example.org", True),
         ("*.example.org", "*.a.example.org", True),
         ("*.example.org", "*.example.org:80", True),
@@ -160,8 +163,8 @@ def test_a_private_address_is_reached_by_a_name_where_it_is_listed_itself_with_t
         ("10.0.0.0/8", "[fd00::/8]", False),
         ("[fd00::/8]", "[fd00::1]", True),
         ("[fd00::/8]", "10.0.0.1", False),
-        ("10.0.0.0/8", "pypi.org", False),
-        ("pypi.org", "10.0.0.1", False),
+        ("10.0.0.0/8", "example.net", False),
+        ("example.net", "10.0.0.1", False),
     ],
 )
 def test_an_entry_holds_another_where_it_lists_all_of_it(outer: str, inner: str, holds: bool) -> None:
@@ -171,7 +174,7 @@ def test_an_entry_holds_another_where_it_lists_all_of_it(outer: str, inner: str,
 @pytest.mark.parametrize(
     ("entries", "own"),
     [
-        ("pypi.org", ("localhost", "127.0.0.1", "::1")),
+        ("example.net", ("localhost", "127.0.0.1", "::1")),
         ("127.0.0.0/8:80", ("localhost", "::1")),
         ("127.0.0.1 [::1]:1", ("localhost",)),
     ],
@@ -182,7 +185,7 @@ def test_loopback_is_the_commands_own_where_it_is_not_listed(entries: str, own: 
 
 def test_a_list_is_empty_or_not() -> None:
     assert not Allowlist()
-    assert Allowlist.from_entries(["pypi.org"])
+    assert Allowlist.from_entries(["example.net"])
 
 
 LABEL = st.from_regex(r"[a-z0-9](?:[a-z0-9-]{0,5}[a-z0-9])?", fullmatch=True)

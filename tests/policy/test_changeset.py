@@ -1,15 +1,12 @@
-"""What is said to changes, whoever made them."""
+"""Verdicts on change sets."""
 
 import pytest
+from tests.policy.deciding import change
 
 from handrail.policy.changeset import judge_changes
 from handrail.policy.config import PolicyConfig, Rule
-from handrail.protocol.changes import Action, Change, Kind
+from handrail.protocol.changes import Action, Change
 from handrail.protocol.decisions import MODES, Decision, Mode, Verdict
-
-
-def change(path: str, action: Action = "modified", kind: Kind = "file", **more: object) -> Change:
-    return Change(path=path, action=action, kind=kind, **more)  # type: ignore[arg-type]
 
 
 def judged(*changes: Change, mode: Mode = "auto", undo: bool = True, **more: object) -> Decision:

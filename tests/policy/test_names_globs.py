@@ -1,4 +1,4 @@
-"""The globs that keep a search program from credentials: as `protection` says, never more, and hardly less."""
+"""Globs that hide credentials from search programs: never more than `find_protection` says, and hardly less."""
 
 import subprocess
 from pathlib import Path

@@ -1,11 +1,11 @@
-"""A repository that was just made is an ordinary change; one that steers git is not."""
+"""A new repository is an ordinary change, unless it steers git."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from handrail.policy.git_repository import is_harmless_config, is_new_object, list_new_repositories
+from handrail.policy.changeset import is_new_object, list_new_repositories
 from handrail.protocol.changes import Action, Change, Kind
 
 CONFIG = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
@@ -19,56 +19,6 @@ def made(path: str, kind: Kind = "file", action: Action = "created") -> Change:
 def folder(*names: str, base: str = "") -> tuple[Change, ...]:
     changes = (made(f"{base}.git", "folder"), made(f"{base}.git/HEAD"), made(f"{base}.git/config"))
     return (*changes, *(made(f"{base}.git/{name}") for name in names))
-
-
-@pytest.mark.parametrize(
-    "text", [CONFIG, CONFIG.rstrip("\n"), "[core]", "[core]\n\tbare=false\n  ignoreCase = true \n"]
-)
-def test_a_configuration_of_core_keys_is_harmless(text: str) -> None:
-    assert is_harmless_config(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "\n",
-        "bare = false\n",
-        "[core]\n[core]\n",
-        "\ufeff[core]\n",
-        "[core] bare = false\n",
-        "[core]\n\tfsmonitor = /tmp/x\n",
-        "[core]\n\tfsmonitor = true\n",
-        "[core]\n\thooksPath = x\n",
-        "[core]\n\tworktree = x\n",
-        "[core]\n\tsshcommand = x\n",
-        "[core]\n\teditor = x\n",
-        "[core]\n\tpager = x\n",
-        "[core]\n\tattributesfile = x\n",
-        "[core]\n\tbare = true\n",
-        "[core]\n\trepositoryformatversion = 1\n",
-        "[core]\n\tbare\n",
-        "[core]\n\tbare = false\n\tbare = false\n",
-        "[core]\n\tbare = false # fine\n",
-        "[core]\n\tbare = fal\\\nse\n",
-        '[core]\n\tbare = "false"\n',
-        "[core]\n\tbare = false\r\n\tfilemode = true\n",
-        "[core]\n\tbare = false\n\n[include]\n\tpath = x\n",
-        "[core]\n# [include]\n",
-        "[core]\n\tbare = false\n\x0c[include]\n\tpath = x\n",
-        "[core]\n\tbare = false\x00\n",
-        "[Core]\n\tbare = false\n",
-        '[core "x"]\n\tbare = false\n',
-        '[include]\n\tpath = x\n',
-        '[includeIf "gitdir:/"]\n\tpath = x\n',
-        '[filter "lfs"]\n\tclean = x\n',
-        '[alias]\n\tst = !x\n',
-        "[init]\n\tdefaultBranch = main\n",
-        "[extensions]\n\tworktreeConfig = true\n",
-    ],
-)  # fmt: skip
-def test_any_other_configuration_is_not(text: str) -> None:
-    assert not is_harmless_config(text)
 
 
 @pytest.mark.parametrize("base", ["", "sub/", "/data/x/"])

@@ -1,9 +1,9 @@
-"""Notes last, so writing one is decided by the mode, as what undo does not cover."""
+"""Decisions on notes, which outlast the session and undo."""
 
 import pytest
 
-from handrail.policy.config import RestrictedProfile, Rule
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import PolicyConfig, RestrictedProfile, Rule
+from handrail.policy.decide import decide
 from handrail.protocol.decisions import MODES, Decision, Facts, MemoryFact, Mode, Verdict
 from handrail.tools.companions.memory import MEMORY
 

@@ -1,12 +1,12 @@
-"""Calls of other servers' tools: what modes, settings, rules, grants and a change of the tool say to them."""
+"""Decisions on MCP tools: modes, trusted servers, rules, grants, changed descriptions."""
 
 import itertools
 
 import pytest
 from tests.policy.deciding import decided
 
-from handrail.policy.config import Grant, RestrictedProfile, Rule, TrustedServer
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import Grant, PolicyConfig, RestrictedProfile, Rule, TrustedServer
+from handrail.policy.decide import decide
 from handrail.policy.rules.lint import review
 from handrail.protocol.decisions import MODES, Decision, Facts, ForeignFact
 from handrail.protocol.tool_spec import Arguments, ToolSpec

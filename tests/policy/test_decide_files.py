@@ -1,11 +1,11 @@
-"""Calls of tools that name paths, or none at all: rules, very many files, the restricted profile."""
+"""Decisions on file tools: rules, bulk changes, the restricted profile."""
 
 from typing import Any
 
 import pytest
 
-from handrail.policy.config import RestrictedProfile, Rule
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import PolicyConfig, RestrictedProfile, Rule
+from handrail.policy.decide import decide
 from handrail.protocol.decisions import MODES, CommandFact, Decision, Facts, PathFact
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 

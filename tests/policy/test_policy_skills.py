@@ -1,4 +1,4 @@
-"""What active skills leave of a tool: they refuse what they do not name, and allow nothing."""
+"""Active skills deny what they do not cover, and allow nothing."""
 
 from typing import Any
 
@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from tests.policy.corpus.records import HALVES, attacks, everyday
 from tests.policy.deciding import EXEC, facts_of
 
-from handrail.policy.decide import PolicyConfig, RestrictedProfile, decide
+from handrail.policy.config import PolicyConfig, RestrictedProfile
+from handrail.policy.decide import decide
 from handrail.protocol.decisions import MODES, Decision, Facts, Mode, Narrowing, PathFact, ProcessFact
 from handrail.protocol.tool_spec import Arguments, Category, ToolSpec
 from handrail.tools.find import FIND

@@ -1,4 +1,4 @@
-"""Paths outside all roots, as policy judges them: from facts alone."""
+"""Decisions on paths outside every root, from facts alone."""
 
 from typing import Any
 

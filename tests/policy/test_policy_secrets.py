@@ -1,4 +1,4 @@
-"""Variables that commands never get: by their names, and by what they hold."""
+"""Environment variables that commands never get, by name or by value."""
 
 import pytest
 

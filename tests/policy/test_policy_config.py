@@ -1,4 +1,4 @@
-"""Grants are about one class of commands, as a whole."""
+"""A grant covers exactly one class of commands."""
 
 from handrail.policy.config import Grant, find_grant
 

@@ -1,16 +1,9 @@
-"""In which order people see changes."""
-
-from typing import Any
+"""The order in which people see changes."""
 
 import pytest
+from tests.policy.deciding import change
 
 from handrail.policy.changeset import is_deletion, is_generated, sort_by_harm
-from handrail.protocol.changes import Change
-
-
-def change(path: str, action: Any = "modified", **more: Any) -> Change:
-    return Change(path=path, action=action, **more)
-
 
 IN_ORDER = (
     change("gone.py", "deleted"),

@@ -1,12 +1,32 @@
-"""Which settings of a repository steer git."""
+"""Git configuration files: how they are read, and which settings are unsafe."""
 
 import pytest
 
-from handrail.policy.git_repository import compare_git_settings, disable_drivers, find_unsafe_git_settings
+from handrail.policy.git_config import (
+    compare_git_settings,
+    disable_drivers,
+    find_unsafe_git_settings,
+    is_core_config,
+    list_included_paths,
+    parse_git_config,
+)
 
+INITIAL = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n"
 CORE = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n"
 BRANCH = '[branch "feature/x"]\n\tremote = origin\n\tmerge = refs/heads/feature/x\n'
 REMOTE = '[remote "origin"]\n\turl = https://example.org/x.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n'
+
+
+def test_settings_are_read_as_git_reads_them() -> None:
+    text = '[A.B] x = 1\n[c "d\\"\\\\e"]y=two\\\n three\n z = "a\\"b" c\n nothing\n[broken\n = 5\nx = "open'
+    config = parse_git_config(text)
+    assert [(one.section, one.part, one.key, one.value) for one in config.settings if one.written is not None] == [
+        ("a", "b", "x", "1"),
+        ("c", 'd"\\e', "y", "two three"),
+        ("c", 'd"\\e', "z", 'a"b c'),
+        ("c", 'd"\\e', "x", "open"),
+    ]
+    assert not config.is_understood
 
 
 @pytest.mark.parametrize(
@@ -97,3 +117,58 @@ def test_text_converters_are_replaced_and_other_drivers_left_alone() -> None:
     assert disable_drivers('[diff "pdf"]\n\ttextConv = pdftotext\n') == (("diff.pdf.textconv", "cat"),)
     assert disable_drivers('[diff "go"]\n\txfuncname = func\n[diff]\n\trenames = true\n') == ()
     assert disable_drivers("[filter]\n\tclean = x\n[diff]\n\ttextconv = x\n" + CORE + REMOTE) == ()
+
+
+def test_files_that_a_configuration_may_include() -> None:
+    included = '[include] path = ../a # said\n[includeIf "onbranch:x"]\n\tPATH="b\\tc\\\\"d\n'
+    assert list_included_paths(f"{included}[core]\n\thooksPath = h\\\n/i\n\tpath =\n") == ("../a", "b\tc\\d", "h/i")
+
+
+@pytest.mark.parametrize(
+    "text", [INITIAL, INITIAL.rstrip("\n"), "[core]", "[core]\n\tbare=false\n  ignoreCase = true \n"]
+)
+def test_a_configuration_of_core_keys_is_harmless(text: str) -> None:
+    assert is_core_config(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "\n",
+        "bare = false\n",
+        "[core]\n[core]\n",
+        "\ufeff[core]\n",
+        "[core] bare = false\n",
+        "[core]\n\tfsmonitor = /tmp/x\n",
+        "[core]\n\tfsmonitor = true\n",
+        "[core]\n\thooksPath = x\n",
+        "[core]\n\tworktree = x\n",
+        "[core]\n\tsshcommand = x\n",
+        "[core]\n\teditor = x\n",
+        "[core]\n\tpager = x\n",
+        "[core]\n\tattributesfile = x\n",
+        "[core]\n\tbare = true\n",
+        "[core]\n\trepositoryformatversion = 1\n",
+        "[core]\n\tbare\n",
+        "[core]\n\tbare = false\n\tbare = false\n",
+        "[core]\n\tbare = false # fine\n",
+        "[core]\n\tbare = fal\\\nse\n",
+        '[core]\n\tbare = "false"\n',
+        "[core]\n\tbare = false\r\n\tfilemode = true\n",
+        "[core]\n\tbare = false\n\n[include]\n\tpath = x\n",
+        "[core]\n# [include]\n",
+        "[core]\n\tbare = false\n\x0c[include]\n\tpath = x\n",
+        "[core]\n\tbare = false\x00\n",
+        "[Core]\n\tbare = false\n",
+        '[core "x"]\n\tbare = false\n',
+        '[include]\n\tpath = x\n',
+        '[includeIf "gitdir:/"]\n\tpath = x\n',
+        '[filter "lfs"]\n\tclean = x\n',
+        '[alias]\n\tst = !x\n',
+        "[init]\n\tdefaultBranch = main\n",
+        "[extensions]\n\tworktreeConfig = true\n",
+    ],
+)  # fmt: skip
+def test_any_other_configuration_is_not(text: str) -> None:
+    assert not is_core_config(text)

@@ -1,4 +1,4 @@
-"""What a person is told about the rules when they are loaded."""
+"""Faults in rules, reported when they are loaded."""
 
 import pytest
 

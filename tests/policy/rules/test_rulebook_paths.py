@@ -1,4 +1,4 @@
-"""Which rule decides about a path."""
+"""The rule that decides about a path."""
 
 import unicodedata
 

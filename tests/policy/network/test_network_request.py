@@ -1,4 +1,4 @@
-"""What a decision says of the network that a command asks for."""
+"""The description of the network that an approval opens."""
 
 import pytest
 from tests.policy.deciding import decided
