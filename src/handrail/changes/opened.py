@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from handrail.protocol.errors import ToolError
 from handrail.store.change_log import Step
 from handrail.workspace.errors import to_tool_error
-from handrail.workspace.file_state import open_parent, read_state
+from handrail.workspace.file_state import read_state
 from handrail.workspace.workspace import Workspace
 
 _ALL = stat.S_IRWXU
@@ -25,7 +25,7 @@ def list_locked_dirs(workspace: Workspace, steps: Iterable[Step]) -> dict[bytes,
         return {}  # may write everywhere
     closed: dict[bytes, int] = {}
     for folder in sorted({above for step in steps for above in _above(step.path)}):
-        with contextlib.suppress(ToolError, OSError), open_parent(workspace, folder) as landing:
+        with contextlib.suppress(ToolError, OSError), workspace.open_parent(folder) as landing:
             if landing.missing:
                 continue
             status = os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False)
@@ -99,7 +99,7 @@ class FolderModes:
 
 def set_mode(workspace: Workspace, path: bytes, mode: int, only_from: int | None = None) -> bool:
     """Changes the mode of a folder, where it is one; whether it did."""
-    with open_parent(workspace, path) as landing:
+    with workspace.open_parent(path) as landing:
         found = read_state(landing).state
         if found is None or found.kind != "folder" or (only_from is not None and found.mode != only_from):
             return False

@@ -5,8 +5,7 @@ import os
 import msgspec
 
 from handrail.protocol.wire import get_json_decoder
-from handrail.workspace.file_state import FileSnapshot
-from handrail.workspace.pages import hash_range
+from handrail.workspace.file_state import FileSnapshot, hash_range
 
 
 class WholeFileMark(msgspec.Struct, frozen=True, tag="whole"):

@@ -16,13 +16,13 @@ from handrail.tools.contract import Context, Output, Outputs, ReadMarks, Tool, T
 from handrail.tools.marks import PageMark, WholeFileMark, encode_mark
 from handrail.tools.preview import OUTPUT
 from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.file_state import hash_range
 from handrail.workspace.pages import (
     LineIndexes,
     TextPage,
     build_text_page,
     build_whole_page,
     count_lines,
-    hash_range,
     read_large_page,
     read_row_page,
 )

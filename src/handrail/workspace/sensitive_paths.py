@@ -20,7 +20,8 @@ import msgspec
 from handrail.kernel.openat2 import has_openat2
 from handrail.policy.names import is_credential, is_packaged
 from handrail.protocol.errors import ToolError
-from handrail.workspace.facts import FileId, list_hard_links
+from handrail.workspace.directory import list_hard_links
+from handrail.workspace.file_state import FileId
 from handrail.workspace.ignore import ALWAYS_IGNORED
 from handrail.workspace.resolve import INSPECT, LIST_FOLDER, open_beneath
 from handrail.workspace.roots import Root

@@ -13,7 +13,7 @@ from handrail.protocol.errors import ToolError
 from handrail.sandbox.layer.clock import is_changed_since
 from handrail.store.change_log import Step
 from handrail.workspace.errors import clip_path, to_tool_error
-from handrail.workspace.file_state import PathState, open_parent, read_state, render_path
+from handrail.workspace.file_state import PathState, read_state
 from handrail.workspace.resolve import ResolvedParent
 from handrail.workspace.workspace import Workspace
 
@@ -53,7 +53,7 @@ class CommitCheck:
         for step in sorted(self._examined.steps, key=lambda step: step.path):
             found = self._look(step)
             if found is None:
-                raise build_outdated_error(render_path(self._workspace, step.path))
+                raise build_outdated_error(self._workspace.render_path(step.path))
             self.found[step.path] = strip_data(found)
             if not is_mode_change(step):
                 yield step.path, found
@@ -69,7 +69,7 @@ class CommitCheck:
     def _look(self, step: Step) -> PathState | None:
         """What is at a path; None where it is not what it was."""
         try:
-            with open_parent(self._workspace, step.path) as landing:
+            with self._workspace.open_parent(step.path) as landing:
                 if landing.missing and not self._comes(step.path, len(landing.missing)):
                     return None
                 found = read_state(landing, MAX_PACKED_BYTES)

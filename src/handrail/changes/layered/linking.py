@@ -13,7 +13,7 @@ from handrail.changes.layered.contents import FileDigest, read_digest
 from handrail.changes.layered.opening import open_overlay_file, open_overlay_folder
 from handrail.changes.layered.walking import OverlayEntry
 from handrail.policy.names import find_protection
-from handrail.workspace.facts import FileId
+from handrail.workspace.file_state import FileId
 
 _INDEX = "index"
 """Where overlayfs has files with several names, in the folder that it works in."""

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from handrail.changes.layered.trial import OverlayChanges
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.layer.clock import is_changed_since
-from handrail.workspace.file_state import open_parent
 from handrail.workspace.workspace import Workspace
 
 _GIT = b".git"
@@ -37,7 +36,7 @@ def _repository(path: bytes) -> bytes | None:
 
 def _later(workspace: Workspace, repository: bytes, started: int) -> Iterator[bytes]:
     try:
-        with open_parent(workspace, repository) as landing:
+        with workspace.open_parent(repository) as landing:
             if landing.missing:
                 return
             folder = os.open(landing.name, _FOLDER, dir_fd=landing.folder)
