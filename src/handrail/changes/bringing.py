@@ -15,6 +15,7 @@ from handrail.workspace.atomic import Away, build_swap_name, discard, put_instea
 from handrail.workspace.errors import build_conflict_error
 from handrail.workspace.file_state import Content, FileSnapshot, PathState, read_file_snapshot, read_state
 from handrail.workspace.in_place import write_through
+from handrail.workspace.resolve import READ_FILE
 from handrail.workspace.workspace import Workspace
 
 _MAX_HELD_BYTES = 8 * 1024 * 1024
@@ -179,7 +180,7 @@ def _dressing(placement: Placement) -> Callable[[int], None] | None:
 def _dress_through(folder: int, name: str, attributes: dict[str, bytes]) -> None:
     """Gives attributes to a file that stays itself; one that nobody may write keeps those that it has."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        descriptor = os.open(name, READ_FILE, dir_fd=folder)
         try:
             _give_attributes(descriptor, attributes)
         finally:

@@ -20,7 +20,7 @@ from handrail.store.change_log import Step
 from handrail.workspace.atomic import put_link, remove_file, remove_folder, remove_link, sync_folder
 from handrail.workspace.errors import build_conflict_error, clip_path, to_tool_error
 from handrail.workspace.file_state import PathState, read_state
-from handrail.workspace.resolve import NewFolders, ResolvedParent
+from handrail.workspace.resolve import READ_FILE, NewFolders, ResolvedParent
 from handrail.workspace.workspace import Workspace
 
 Result = TypeVar("Result")
@@ -225,7 +225,7 @@ class StepApplier:
 
 
 def _change_mode(folder: int, name: str, mode: int) -> None:
-    descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    descriptor = os.open(name, READ_FILE, dir_fd=folder)
     try:
         os.fchmod(descriptor, mode)
     finally:

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from handrail.protocol.errors import ToolError
 from handrail.store.change_log import FileExtras
 from handrail.workspace.file_state import PathState
+from handrail.workspace.resolve import LIST_FOLDER
 from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 _OWN = "user."
 _MAX_ROOT_ENTRIES = 300_000
 """Of a root that are looked through for the other names of files."""
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _File = tuple[int, int]
 
 
@@ -89,7 +89,7 @@ def _entries(root: Root, numbers: set[int]) -> Iterator[tuple[int, str, bytes]]:
     while waiting and left > 0:
         inner = waiting.pop()
         with contextlib.suppress(OSError):
-            folder = os.open(inner or b".", _FOLDER, dir_fd=root.descriptor)
+            folder = os.open(inner or b".", LIST_FOLDER, dir_fd=root.descriptor)
             try:
                 with os.scandir(folder) as entries:
                     for entry in entries:

@@ -13,10 +13,10 @@ from handrail.protocol.errors import ToolError
 from handrail.store.change_log import Step
 from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import read_state
+from handrail.workspace.resolve import ENTER_FOLDER
 from handrail.workspace.workspace import Workspace
 
 _ALL = stat.S_IRWXU
-_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 
 
 def list_locked_dirs(workspace: Workspace, steps: Iterable[Step]) -> dict[bytes, int]:
@@ -105,7 +105,7 @@ def set_mode(workspace: Workspace, path: bytes, mode: int, only_from: int | None
             return False
         if found.mode == mode:
             return False
-        descriptor = os.open(landing.name, _FOLDER, dir_fd=landing.folder)
+        descriptor = os.open(landing.name, ENTER_FOLDER, dir_fd=landing.folder)
         try:
             os.chmod(f"/proc/self/fd/{descriptor}" if hasattr(os, "O_PATH") else descriptor, mode)
         finally:

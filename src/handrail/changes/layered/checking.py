@@ -14,7 +14,7 @@ from handrail.sandbox.layer.clock import is_changed_since
 from handrail.store.change_log import Step
 from handrail.workspace.errors import clip_path, to_tool_error
 from handrail.workspace.file_state import PathState, read_state
-from handrail.workspace.resolve import ResolvedParent
+from handrail.workspace.resolve import LIST_FOLDER, ResolvedParent
 from handrail.workspace.workspace import Workspace
 
 _LOOKING_SECONDS = 2.0
@@ -91,9 +91,7 @@ class CommitCheck:
         return b"/".join(parts[: len(parts) - missing]) in self._made
 
     def _holds_what_was_listed(self, landing: ResolvedParent, path: bytes) -> bool:
-        descriptor = os.open(
-            landing.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=landing.folder
-        )
+        descriptor = os.open(landing.name, LIST_FOLDER, dir_fd=landing.folder)
         try:
             return all(path + b"/" + os.fsencode(name) in self._gone for name in os.listdir(descriptor))
         finally:
