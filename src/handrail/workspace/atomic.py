@@ -17,7 +17,7 @@ from handrail.workspace.errors import build_conflict_error, clip_path
 from handrail.workspace.file_state import Content, FileSnapshot, hash_link, is_unchanged, read_file_snapshot
 from handrail.workspace.ignore import TEMPORARY_PREFIX
 from handrail.workspace.in_place import UNSUPPORTED, WriteResult, write_all, write_through
-from handrail.workspace.resolve import LIST_FOLDER, NEW_FILE, READ_FILE
+from handrail.workspace.resolve import LIST_FOLDER, NEW_FILE, READ_FILE, closing_descriptor
 
 Away = Callable[[int, str], None]
 """Disposes of a file that was taken out, given its folder and name. The default is to unlink it."""
@@ -180,12 +180,8 @@ def remove_folder(folder: int, name: str) -> bool:
 
 def sync_folder(folder: int) -> None:
     """Makes new names in a folder survive a power loss, if the folder can be listed."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(".", LIST_FOLDER, dir_fd=folder)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    with contextlib.suppress(OSError), closing_descriptor(os.open(".", LIST_FOLDER, dir_fd=folder)) as descriptor:
+        os.fsync(descriptor)
 
 
 def build_temporary_name(session_id: str, call_id: str) -> str:
@@ -206,11 +202,8 @@ def remove_unfinished(folder: int, temporary: str) -> None:
 
     Any other content comes from another program, just before the swap. It is the only copy, so it stays.
     """
-    descriptor = os.open(".", LIST_FOLDER, dir_fd=folder)
-    try:
+    with closing_descriptor(os.open(".", LIST_FOLDER, dir_fd=folder)) as descriptor:
         names = os.listdir(descriptor)
-    finally:
-        os.close(descriptor)
     for name in names:
         hashes = name.removeprefix(f"{temporary}-").split("-")
         if name == temporary or (name.startswith(f"{temporary}-") and _has_hash(folder, name, hashes)):
@@ -430,20 +423,15 @@ def _change_owner(descriptor: int, user: int, group: int) -> bool:
 
 
 def _copy_attributes(descriptor: int, folder: int, name: str) -> None:
-    with contextlib.suppress(OSError):
-        source = os.open(name, READ_FILE, dir_fd=folder)
-        try:
-            for attribute in os.listxattr(source):
-                with contextlib.suppress(OSError):
-                    os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
-        finally:
-            os.close(source)
+    with contextlib.suppress(OSError), closing_descriptor(os.open(name, READ_FILE, dir_fd=folder)) as source:
+        for attribute in os.listxattr(source):
+            with contextlib.suppress(OSError):
+                os.setxattr(descriptor, attribute, os.getxattr(source, attribute))
 
 
 def _prepare_source(source: tuple[int, str], mode: int | None) -> os.stat_result:
     """Removes the attributes of overlayfs from a file, sets its mode, and returns its status."""
-    descriptor = open_source(source)
-    try:
+    with closing_descriptor(open_source(source)) as descriptor:
         current = stat.S_IMODE(os.fstat(descriptor).st_mode)
         wanted = current if mode is None else mode
         attributes = [name for name in os.listxattr(descriptor) if name.startswith(_OVERLAY_ATTRIBUTES)]
@@ -456,5 +444,3 @@ def _prepare_source(source: tuple[int, str], mode: int | None) -> os.stat_result
         if current != wanted:
             os.fchmod(descriptor, wanted)
         return os.fstat(descriptor)
-    finally:
-        os.close(descriptor)

@@ -13,7 +13,7 @@ from handrail.policy.names import find_protection
 from handrail.protocol.decisions import FileKind
 from handrail.workspace.file_state import FileId, find_kind
 from handrail.workspace.ignore import IgnoreStack
-from handrail.workspace.resolve import LIST_FOLDER, open_beneath
+from handrail.workspace.resolve import LIST_FOLDER, closing_descriptor, open_beneath
 
 _T = TypeVar("_T")
 
@@ -116,12 +116,9 @@ def _list_folder(root: int, folder: _ListedFolder, limit: int) -> tuple[list[Lis
         descriptor = _open_folder(root, folder.path)
     except OSError:
         return [], 0
-    try:
-        with os.scandir(descriptor) as entries:
-            listed = (_build_entry(entry, folder.path) for entry in entries)
-            first, count = _take_first(listed, limit, lambda entry: (entry.kind != "directory", entry.path))
-    finally:
-        os.close(descriptor)
+    with closing_descriptor(descriptor), os.scandir(descriptor) as entries:
+        listed = (_build_entry(entry, folder.path) for entry in entries)
+        first, count = _take_first(listed, limit, lambda entry: (entry.kind != "directory", entry.path))
     return [_add_note(entry, folder.ignore) for entry in first], count
 
 
@@ -166,10 +163,8 @@ def _enter_subfolders(root: int, folder: _ListedFolder, folders: dict[str, _List
         except OSError:
             folder.entries[number] = ListingEntry(entry.path, entry.kind, note="unreadable")
             continue
-        try:
+        with closing_descriptor(descriptor):
             ignore = folder.ignore.inside(descriptor, entry.path.rpartition("/")[2])
-        finally:
-            os.close(descriptor)
         folders[path] = _ListedFolder(path, folder.depth + 1, ignore, [])
         yield folders[path]
 
@@ -187,11 +182,9 @@ def _list_kinds(root: int, folder: str, most: int) -> dict[str, FileKind]:
         descriptor = _open_folder(root, folder)
     except OSError:
         return {}
-    try:
+    with closing_descriptor(descriptor):
         names, _ = list_names(descriptor, most)
         return {name: _read_kind(descriptor, name) for name in names}
-    finally:
-        os.close(descriptor)
 
 
 def _read_kind(folder: int, name: str) -> FileKind:
@@ -207,11 +200,8 @@ def _list_inodes(folder: str) -> list[tuple[str, int, bool]]:
         descriptor = os.open(folder, LIST_FOLDER)
     except OSError:
         return []
-    try:
-        with os.scandir(descriptor) as entries:
-            return [(entry.name, entry.inode(), entry.is_dir(follow_symlinks=False)) for entry in entries]
-    finally:
-        os.close(descriptor)
+    with closing_descriptor(descriptor), os.scandir(descriptor) as entries:
+        return [(entry.name, entry.inode(), entry.is_dir(follow_symlinks=False)) for entry in entries]
 
 
 def _read_file_id(path: str) -> FileId | None:

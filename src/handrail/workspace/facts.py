@@ -15,7 +15,7 @@ from handrail.protocol.decisions import Access, FileKind, PathFact
 from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import find_kind
-from handrail.workspace.resolve import INSPECT, READ_FILE
+from handrail.workspace.resolve import INSPECT, READ_FILE, closing_descriptor
 from handrail.workspace.roots import Boundary, SpelledPath, find_descriptor_path, is_inside
 from handrail.workspace.workspace import OpenPath, Workspace, join_names
 
@@ -254,10 +254,8 @@ def _find_outside_path(workspace: Workspace, path: str) -> _OutsidePath:
         descriptor = os.open(path, INSPECT, dir_fd=workspace.main.descriptor)
     except OSError:
         return _OutsidePath(os.path.realpath(_to_absolute(workspace, path)), "missing")
-    try:
+    with closing_descriptor(descriptor):
         return _build_outside_path(find_descriptor_path(descriptor), os.fstat(descriptor))
-    finally:
-        os.close(descriptor)
 
 
 def _find_outside_name(workspace: Workspace, path: str) -> _OutsidePath:

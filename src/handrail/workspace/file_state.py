@@ -14,7 +14,7 @@ from handrail.protocol.changes import State
 from handrail.protocol.decisions import FileKind
 from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import clip_path
-from handrail.workspace.resolve import READ_FILE, ResolvedParent
+from handrail.workspace.resolve import READ_FILE, ResolvedParent, closing_descriptor
 from handrail.workspace.text import SAMPLE_BYTES
 
 FileId = tuple[int, int]
@@ -118,29 +118,22 @@ def read_file_snapshot(folder: int, name: str, keep: int) -> FileSnapshot | None
         descriptor = os.open(name, READ_FILE, dir_fd=folder)
     except FileNotFoundError:
         return None
-    try:
+    with closing_descriptor(descriptor):
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.ENXIO
             raise OSError(number, os.strerror(number), name)
         read = read_contents(descriptor, status.st_size, keep)
         return FileSnapshot(read.digest, read.size, read.start, read.data, status=status)
-    finally:
-        os.close(descriptor)
 
 
 def is_unchanged(folder: int, name: str, known: FileSnapshot) -> bool:
     """Whether a name still has exactly the file and the bytes of a snapshot."""
     try:
-        descriptor = os.open(name, READ_FILE, dir_fd=folder)
+        with closing_descriptor(os.open(name, READ_FILE, dir_fd=folder)) as descriptor:
+            return os.path.samestat(os.fstat(descriptor), known.status) and has_same_bytes(descriptor, known)
     except OSError:
         return False
-    try:
-        return os.path.samestat(os.fstat(descriptor), known.status) and has_same_bytes(descriptor, known)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
 
 
 def has_same_bytes(descriptor: int, known: FileSnapshot) -> bool:

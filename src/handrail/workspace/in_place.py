@@ -1,6 +1,5 @@
 """Writes a file with several hard links in place, so that all its names have the new bytes."""
 
-import contextlib
 import errno
 import os
 import stat
@@ -14,7 +13,7 @@ from handrail.protocol.errors import ToolError
 from handrail.store.blobs import Blobs
 from handrail.workspace.errors import build_conflict_error, clip_path
 from handrail.workspace.file_state import Content, FileSnapshot, has_same_bytes
-from handrail.workspace.resolve import ResolvedParent
+from handrail.workspace.resolve import ResolvedParent, closing_descriptor
 
 _WRITE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _BLOCK_BYTES = 1 << 16
@@ -48,8 +47,7 @@ def write_through(
     `kept`: reads the old bytes again, if they are too many to be held.
     """
     old = _find_old_bytes(before, kept, path)
-    descriptor = os.open(name, _WRITE, dir_fd=folder)
-    try:
+    with closing_descriptor(os.open(name, _WRITE, dir_fd=folder)) as descriptor:
         # The open file is compared, not the name: nobody can replace it.
         status = os.fstat(descriptor)
         if not os.path.samestat(status, before.status) or not has_same_bytes(descriptor, before):
@@ -63,8 +61,6 @@ def write_through(
         except BaseException:
             _overwrite(descriptor, old(), before.status.st_size)
             raise
-    finally:
-        os.close(descriptor)
     return WriteResult(new.hash, new.size, stat.S_IMODE(before.status.st_mode) if mode is None else mode, in_place=True)
 
 
@@ -80,15 +76,10 @@ def repair_torn_file(parent: ResolvedParent, before: State | None, after: State 
         return
     if not (blobs.has(before.hash) and blobs.has(after.hash)):
         return  # no write in place was planned
-    with contextlib.ExitStack() as stack:
-
-        def close_later(descriptor: int) -> int:
-            stack.callback(os.close, descriptor)
-            return descriptor
-
-        now = close_later(os.open(parent.name, _WRITE, dir_fd=parent.folder))
-        if os.path.samestat(os.fstat(now), status):
-            old, new = close_later(blobs.open(before.hash)), close_later(blobs.open(after.hash))
+    with closing_descriptor(os.open(parent.name, _WRITE, dir_fd=parent.folder)) as now:
+        if not os.path.samestat(os.fstat(now), status):
+            return
+        with closing_descriptor(blobs.open(before.hash)) as old, closing_descriptor(blobs.open(after.hash)) as new:
             written = _count_written(now, old, new)
             if written is not None:
                 _restore(now, old, before.size, written)

@@ -23,7 +23,7 @@ from handrail.protocol.errors import ToolError
 from handrail.workspace.directory import list_hard_links
 from handrail.workspace.file_state import FileId
 from handrail.workspace.ignore import ALWAYS_IGNORED
-from handrail.workspace.resolve import INSPECT, LIST_FOLDER, open_beneath
+from handrail.workspace.resolve import INSPECT, LIST_FOLDER, closing_descriptor, open_beneath
 from handrail.workspace.roots import Root
 
 _MAX_FOLDERS = 200_000
@@ -302,13 +302,11 @@ class _FolderCache:
         while pending:
             path = pending.pop()
             cached = self._read_folder(root, path, self.folders.get(path))
-            if cached is None:
-                self.folders.pop(path, None)
-                continue
-            if len(self.folders) < self._most:
-                self.folders[path] = cached
-            yield path, cached.entries
-            pending += [_join(path, name) for name in cached.entries.folders if name not in skip]
+            if cached is not None:
+                if len(self.folders) < self._most:
+                    self.folders[path] = cached
+                yield path, cached.entries
+                pending += [_join(path, name) for name in cached.entries.folders if name not in skip]
 
     def _reread_changed(self, root: Root) -> bool | None:
         """Reads the folders that changed, and returns whether the entries differ; None if folders came or went."""
@@ -398,10 +396,8 @@ def _read_entries(root: Root, path: str, owner: int, *, kernel: bool) -> _Entrie
             return None
         # The owner can open a folder with chmod. In another user's folder a command reads as little as we do.
         return _NOTHING if error.errno in _REFUSED and owner != os.geteuid() else _CLOSED
-    try:
+    with closing_descriptor(descriptor):
         return _sort_entries(descriptor, root.display_path(path))
-    finally:
-        os.close(descriptor)
 
 
 def _sort_entries(descriptor: int, path: str) -> _Entries:
@@ -450,8 +446,6 @@ def _is_dead_socket(folder: int, name: str) -> bool:
         descriptor = os.open(name, INSPECT | os.O_NOFOLLOW, dir_fd=folder)
     except OSError:
         return False
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:  # a stream listener does not notice it
-            return probe.connect_ex(f"/proc/self/fd/{descriptor}") == errno.ECONNREFUSED
-    finally:
-        os.close(descriptor)
+    # A stream listener does not notice a datagram socket.
+    with closing_descriptor(descriptor), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+        return probe.connect_ex(f"/proc/self/fd/{descriptor}") == errno.ECONNREFUSED

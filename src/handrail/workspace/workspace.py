@@ -4,7 +4,8 @@ import errno
 import os
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -22,6 +23,7 @@ from handrail.workspace.resolve import (
     READ_FILE,
     NewFolders,
     ResolvedParent,
+    closing_descriptor,
     open_beneath,
     resolve_parent,
 )
@@ -115,22 +117,16 @@ class Workspace:
     def open_file(self, path: str) -> OpenPath:
         """Opens a regular file for reading. Anything else is a ToolError."""
         opened = self._cache.take(path) or self._open_or_refuse(path, READ_FILE)
-        try:
+        with _closing_on_error(opened.descriptor):
             _refuse_special(opened, path)
             _refuse_credential(opened, path)
-        except ToolError:
-            os.close(opened.descriptor)
-            raise
         return opened
 
     def open_folder(self, path: str) -> OpenPath:
         """Opens a folder for listing. Anything else is a ToolError."""
         opened = self._open_or_refuse(path, LIST_FOLDER)
-        try:
+        with _closing_on_error(opened.descriptor):
             _refuse_credential(opened, path)
-        except ToolError:
-            os.close(opened.descriptor)
-            raise
         return opened
 
     def read_small_file(self, path: str, most: int) -> bytes:
@@ -163,11 +159,8 @@ class Workspace:
     def resolve_for_write(self, path: str) -> tuple[ResolvedParent, str]:
         """The parent of a file to write, links followed, and the path as results show it."""
         parent, root, real = self.resolve(path)
-        try:
+        with _closing_on_error(parent.folder):
             self._refuse_write(root, real, path)
-        except ToolError:
-            os.close(parent.folder)
-            raise
         return parent, real
 
     def resolve_for_removal(self, path: str) -> tuple[ResolvedParent, str]:
@@ -183,11 +176,8 @@ class Workspace:
         except OSError as error:
             raise to_tool_error(error, path) from None
         real = opened.root.display_path(join_names(opened.relative, name))
-        try:
+        with _closing_on_error(opened.descriptor):
             self._refuse_write(opened.root, real, path)
-        except ToolError:
-            os.close(opened.descriptor)
-            raise
         return ResolvedParent(opened.descriptor, name, ()), real
 
     def append(self, path: str, data: bytes) -> None:
@@ -196,13 +186,11 @@ class Workspace:
         with parent:
             folders = NewFolders(parent.folder, parent.missing)
             try:
-                descriptor = os.open(parent.name, _APPEND, 0o600, dir_fd=folders.innermost)
-                try:
+                opened = os.open(parent.name, _APPEND, 0o600, dir_fd=folders.innermost)
+                with closing_descriptor(opened) as descriptor:
                     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                         raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), path)
                     _append_all(descriptor, data, path)
-                finally:
-                    os.close(descriptor)
                 folders.keep()
             except OSError as error:
                 raise to_tool_error(error, path) from None
@@ -341,9 +329,9 @@ class Workspace:
         except OSError as error:
             raise to_tool_error(error, path) from None
         try:
-            root, folder = self._find_root_of(parent.folder, path)
+            with _closing_on_error(parent.folder):
+                root, folder = self._find_root_of(parent.folder, path)
         except OSError as error:
-            os.close(parent.folder)
             raise to_tool_error(error, path) from None
         return parent, root, root.display_path(join_names(folder, *parent.missing, parent.name))
 
@@ -358,14 +346,11 @@ class Workspace:
     def _open_by_walk(self, spelled: SpelledPath, flags: int) -> OpenPath:
         with resolve_parent(spelled.root.descriptor, spelled.parts, self._find_root_of_link, spelled.spelled) as parent:
             descriptor = parent.open(flags)
-        try:
+        with _closing_on_error(descriptor):
             status = os.fstat(descriptor)
             if stat.S_ISLNK(status.st_mode):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), spelled.spelled)
             root, relative = self._find_root_of(descriptor, spelled.spelled)
-        except OSError:
-            os.close(descriptor)
-            raise
         return OpenPath(descriptor, status, root, relative, root.display_path(relative))
 
     def _find_root_of(self, descriptor: int, spelled: str) -> tuple[Root, str]:
@@ -405,6 +390,15 @@ class Workspace:
 
 def join_names(*names: str) -> str:
     return "/".join(name for name in names if name and name != ".") or "."
+
+
+@contextmanager
+def _closing_on_error(descriptor: int) -> Generator[None]:
+    try:
+        yield
+    except BaseException:
+        os.close(descriptor)
+        raise
 
 
 def _find_start(path: str) -> str:
