@@ -16,7 +16,7 @@ from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import find_kind
 from handrail.workspace.resolve import INSPECT, READ_FILE, closing_descriptor
-from handrail.workspace.roots import Boundary, SpelledPath, find_descriptor_path, is_inside
+from handrail.workspace.roots import Boundary, Root, SpelledPath, find_descriptor_path, is_inside
 from handrail.workspace.workspace import OpenPath, Workspace, join_names
 
 _REPOSITORY_PARTS = ("HEAD", "objects", "refs", "commondir")
@@ -131,20 +131,12 @@ def _build_read_fact(workspace: Workspace, path: str) -> PathFact:
 
 def _build_open_fact(workspace: Workspace, spelled: SpelledPath, access: Access, opened: OpenPath) -> PathFact:
     status = opened.status
-    kind = find_kind(status.st_mode)
-    shared = kind == "file" and status.st_nlink > 1
-    return PathFact(
-        path=spelled.spelled,
-        access=access,
-        kind=kind,
-        real=opened.real,
-        named=_other_than(opened.real, spelled.named),
-        writable=opened.root.writable,
-        size=status.st_size if kind == "file" else None,
-        shared=shared,
-        credential=shared and (status.st_dev, status.st_ino) in workspace.credential_files(),
-        read_only=kind == "file" and not status.st_mode & 0o222,
-    )
+    fact = _build_fact(spelled, access, opened.root, opened.real, status)
+    shared, read_only = status.st_nlink > 1, not status.st_mode & 0o222
+    if fact.kind != "file" or not (shared or read_only):
+        return fact
+    credential = shared and (status.st_dev, status.st_ino) in workspace.credential_files()
+    return msgspec.structs.replace(fact, shared=shared, credential=credential, read_only=read_only)
 
 
 def _build_name_fact(workspace: Workspace, spelled: SpelledPath, folder: str, name: str) -> PathFact:
@@ -152,14 +144,18 @@ def _build_name_fact(workspace: Workspace, spelled: SpelledPath, folder: str, na
     with workspace.open_spelled(workspace.parse(folder), INSPECT) as opened:
         status = os.stat(name, dir_fd=opened.descriptor, follow_symlinks=False)
         real = opened.root.display_path(join_names(opened.relative, name))
+    return _build_fact(spelled, "delete", opened.root, real, status)
+
+
+def _build_fact(spelled: SpelledPath, access: Access, root: Root, real: str, status: os.stat_result) -> PathFact:
     kind = find_kind(status.st_mode)
     return PathFact(
         path=spelled.spelled,
-        access="delete",
+        access=access,
         kind=kind,
         real=real,
         named=_other_than(real, spelled.named),
-        writable=opened.root.writable,
+        writable=root.writable,
         size=status.st_size if kind == "file" else None,
     )
 

@@ -6,6 +6,8 @@ import stat
 from contextlib import closing, suppress
 from functools import lru_cache
 
+import msgspec
+
 from handrail.workspace.file_state import read_start
 from handrail.workspace.glob import (
     FOLDERS,
@@ -67,75 +69,6 @@ def read_ignore_rules(root: int, relative: str, patterns: tuple[str, ...] = ()) 
     return ignore.starting_here()
 
 
-class IgnoreStack:
-    """The rules that hold in one folder: its own, its parents', the user's and the built-in ones."""
-
-    __slots__ = ("_files", "_levels", "_path", "_settings", "_start", "_user")
-
-    def __init__(
-        self,
-        files: "_IgnoreFiles | None" = None,
-        settings: "_IgnoreRules | None" = None,
-        user: "_IgnoreRules | None" = None,
-        path: bytes = b"",
-        levels: tuple[tuple[_Level, ...], ...] = _NO_LEVELS,
-        start: int = 0,
-    ) -> None:
-        self._files = files or _IgnoreFiles()
-        self._settings = settings
-        """No file of the workspace takes these back."""
-        self._user = user
-        """The user's rules for every repository."""
-        self._path = path
-        self._levels = levels
-        """For each of FILES the rules from the innermost folder outwards."""
-        self._start = start
-        """The number of bytes of a path up to the folder where the walk began."""
-
-    @property
-    def gap(self) -> str | None:
-        """Why some rules are unknown, if so."""
-        return self._files.gap
-
-    def inside(self, folder: int, name: bytes | str) -> "IgnoreStack":
-        """The rules of a subfolder that was just opened."""
-        name = os.fsencode(name)
-        path = b"%b%b/" % (self._path, name) if name else self._path
-        own = self._files.read_folder_rules(folder)
-        if not any(own):
-            return self._copy(path, self._levels)
-        levels = tuple(
-            ((len(path), rules), *outer) if rules else outer for rules, outer in zip(own, self._levels, strict=True)
-        )
-        return self._copy(path, levels)
-
-    def matches(self, name: bytes | str, *, folder: bool) -> bool:
-        """Whether a name in this folder is ignored."""
-        name = os.fsencode(name)
-        if (folder and name in _ALWAYS) or name.startswith(_TEMPORARY):
-            return True
-        path = self._path + name
-        if self._settings is not None and self._settings.decide(path, folder=folder):
-            return True
-        for levels in self._levels:
-            for length, rules in levels:
-                decision = rules.decide(path[length:], folder=folder)
-                if decision is not None:
-                    return decision
-        return self._user is not None and bool(self._user.decide(path[self._start :], folder=folder))
-
-    def without_parents(self) -> "IgnoreStack":
-        """Only the rules that hold everywhere."""
-        return self._copy(self._path, _NO_LEVELS)
-
-    def starting_here(self) -> "IgnoreStack":
-        """The rules for a walk that begins in this folder."""
-        return IgnoreStack(self._files, self._settings, self._user, self._path, self._levels, len(self._path))
-
-    def _copy(self, path: bytes, levels: tuple[tuple[_Level, ...], ...]) -> "IgnoreStack":
-        return IgnoreStack(self._files, self._settings, self._user, path, levels, self._start)
-
-
 class _IgnoreFiles:
     """Reads the ignore files of one walk, up to a limit for all of them."""
 
@@ -163,13 +96,69 @@ class _IgnoreFiles:
             self.gap = f"the ignore files have more than {_MAX_RULE_BYTES >> 20} MB"
             return None
         self._bytes_left -= len(data)
-        rules = _parse_rules(data) if data else None
+        parse = _parse_rules if len(data) < _MAX_CACHED_BYTES else _parse_rules.__wrapped__
+        rules = parse(data)
         if rules is None:
             return None
         self._cost_left -= rules.cost
         if rules.incomplete or self._cost_left < 0:
             self.gap = "an ignore file has lines that are too long or have too many alternatives"
         return rules if self._cost_left >= 0 else None
+
+
+class IgnoreStack(msgspec.Struct, frozen=True):
+    """The rules that hold in one folder: its own, its parents', the user's and the built-in ones."""
+
+    files: _IgnoreFiles = msgspec.field(default_factory=_IgnoreFiles)
+    settings: "_IgnoreRules | None" = None
+    """No file of the workspace takes these back."""
+    user: "_IgnoreRules | None" = None
+    """The user's rules for every repository."""
+    path: bytes = b""
+    levels: tuple[tuple[_Level, ...], ...] = _NO_LEVELS
+    """For each of FILES the rules from the innermost folder outwards."""
+    start: int = 0
+    """The number of bytes of a path up to the folder where the walk began."""
+
+    @property
+    def gap(self) -> str | None:
+        """Why some rules are unknown, if so."""
+        return self.files.gap
+
+    def inside(self, folder: int, name: bytes | str) -> "IgnoreStack":
+        """The rules of a subfolder that was just opened."""
+        name = os.fsencode(name)
+        path = b"%b%b/" % (self.path, name) if name else self.path
+        own = self.files.read_folder_rules(folder)
+        if not any(own):
+            return msgspec.structs.replace(self, path=path)
+        levels = tuple(
+            ((len(path), rules), *outer) if rules else outer for rules, outer in zip(own, self.levels, strict=True)
+        )
+        return msgspec.structs.replace(self, path=path, levels=levels)
+
+    def matches(self, name: bytes | str, *, folder: bool) -> bool:
+        """Whether a name in this folder is ignored."""
+        name = os.fsencode(name)
+        if (folder and name in _ALWAYS) or name.startswith(_TEMPORARY):
+            return True
+        path = self.path + name
+        if self.settings is not None and self.settings.decide(path, folder=folder):
+            return True
+        for levels in self.levels:
+            for length, rules in levels:
+                decision = rules.decide(path[length:], folder=folder)
+                if decision is not None:
+                    return decision
+        return self.user is not None and bool(self.user.decide(path[self.start :], folder=folder))
+
+    def without_parents(self) -> "IgnoreStack":
+        """Only the rules that hold everywhere."""
+        return msgspec.structs.replace(self, levels=_NO_LEVELS)
+
+    def starting_here(self) -> "IgnoreStack":
+        """The rules for a walk that begins in this folder."""
+        return msgspec.structs.replace(self, start=len(self.path))
 
 
 def _find_excludes_file() -> str:
@@ -208,12 +197,9 @@ def _read_file(path: str, folder: int | None, most: int) -> bytes:
     return b""
 
 
+@lru_cache(maxsize=64)
 def _parse_rules(data: bytes) -> "_IgnoreRules | None":
-    """The rules in an ignore file; None if there are none. Most walks meet the same files, so rules are cached."""
-    return _parse_small_rules(data) if len(data) < _MAX_CACHED_BYTES else _parse_any_rules(data)
-
-
-def _parse_any_rules(data: bytes) -> "_IgnoreRules | None":
+    """The rules in an ignore file; None if there are none. They are cached, since most walks meet the same files."""
     lines: list[str] = []
     for line in data.split(b"\n"):
         try:
@@ -222,9 +208,6 @@ def _parse_any_rules(data: bytes) -> "_IgnoreRules | None":
             break  # ripgrep reads no further
     rules = _IgnoreRules(lines)
     return rules if rules.is_needed else None
-
-
-_parse_small_rules = lru_cache(maxsize=64)(_parse_any_rules)
 
 
 class _IgnoreRules:

@@ -5,9 +5,9 @@ import os
 import threading
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 
 import msgspec
 
@@ -61,8 +61,7 @@ def build_whole_page(text: str, limit: int, budget: int) -> TextPage | None:
 def build_text_page(text: str, total: int, offset: int, limit: int, budget: int) -> TextPage:
     """The page of a text that begins at a line, or at a line counted from the end."""
     start = max(0, total + offset) if offset < 0 else offset - 1
-    lines, cut = _fit_to_budget(_take_lines(text, start, limit), budget)
-    return _build_page(lines, start, total, cut)
+    return _build_page(*_fit_to_budget(_take_lines(text, start, limit), budget), start, total)
 
 
 def read_large_page(
@@ -101,14 +100,8 @@ def read_row_page(descriptor: int, offset: int, limit: int, budget: int) -> Text
     """
     total = _count_rows(descriptor, _identify(os.fstat(descriptor)))
     start = max(0, total + offset) if offset < 0 else offset - 1
-    rows: list[str] = []
-    used = 0
-    for row in islice((row for chunk in _read_rows(descriptor) for row in chunk), start, start + limit):
-        used += len(row)
-        if rows and used > budget:
-            break
-        rows.append(row)
-    return _build_page(rows, start, total)
+    rows = islice(chain.from_iterable(_read_rows(descriptor)), start, start + limit)
+    return _build_page(*_fit_to_budget(rows, budget), start, total)
 
 
 def split_rows(text: str) -> list[str]:
@@ -188,7 +181,7 @@ def _identify(status: os.stat_result) -> _Identity:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _build_page(lines: list[str], start: int, total: int, cut: int = 0) -> TextPage:
+def _build_page(lines: list[str], cut: int, start: int, total: int) -> TextPage:
     end = start + len(lines)
     return TextPage("".join(lines), start + 1, len(lines), total, end + 1 if end < total else None, cut)
 
@@ -203,14 +196,12 @@ def _split_lines(text: str) -> list[str]:
     return lines
 
 
-def _take_lines(text: str, start: int, count: int) -> list[str]:
+def _take_lines(text: str, start: int, count: int) -> Iterator[str]:
     position = _find_line(text, start)
-    lines: list[str] = []
-    while len(lines) < count and position < len(text):
+    while count and position < len(text):
         end = text.find("\n", position) + 1 or len(text)
-        lines.append(text[position:end])
-        position = end
-    return lines
+        yield text[position:end]
+        position, count = end, count - 1
 
 
 def _find_line(text: str, line: int) -> int:
@@ -223,15 +214,12 @@ def _find_line(text: str, line: int) -> int:
     return position
 
 
-def _fit_to_budget(lines: list[str], budget: int) -> tuple[list[str], int]:
+def _fit_to_budget(lines: Iterable[str], budget: int) -> tuple[list[str], int]:
     """As many lines as fit the budget of characters, at least one, and the number of those that were cut."""
-    lengths = list(map(len, lines))
-    if sum(lengths) <= budget and max(lengths, default=0) <= MAX_LINE_CHARACTERS:
-        return lines, 0
     fitting: list[str] = []
     used = cut = 0
     for line in lines:
-        short = _shorten_line(line)
+        short = line if len(line) <= MAX_LINE_CHARACTERS else _shorten_line(line)
         used += len(short)
         if fitting and used > budget:
             break

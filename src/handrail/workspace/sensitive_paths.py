@@ -96,16 +96,18 @@ class SensitivePaths:
     ) -> list[ProtectedName]:
         """The credentials below a folder of a root (`.` for the root itself), in no order.
 
-        Folders that no search enters (`ALWAYS_IGNORED`) and folders of credentials are not entered. Other globs and
+        Folders of credentials and folders that no search enters (`ALWAYS_IGNORED`) are not entered. Other globs and
         ignore rules are not applied. If `stop` returns true, the list ends early.
         """
         start = 0 if folder == "." else len(folder) + 1
         names: list[ProtectedName] = []
         with self._lock:
             cache = self._searched.setdefault(root.path, self._build_cache())
-            for path, entries in cache.walk(root, folder, ALWAYS_IGNORED):
-                for name, is_folder in entries.protected_names:
-                    names.append(ProtectedName(os.fsencode(_join(path, name)[start:]), is_folder))
+            for path, cached in cache.walk(root, folder):
+                for kind, name in cached.sensitive:
+                    if kind in {"credentials", "credential_folders"}:
+                        below = os.fsencode(_join(path, name)[start:])
+                        names.append(ProtectedName(below, kind == "credential_folders"))
                 if stop():
                     break
         return names
@@ -156,9 +158,9 @@ def _collect_paths(trees: "dict[str, _FolderCache]") -> tuple[MaskedPaths, tuple
     for root, tree in trees.items():
         for path, cached in tree.folders.items():
             folder = root if path == "." else os.path.join(root, path)
-            for kind, name in cached.entries.sensitive:
+            for kind, name in cached.sensitive:
                 paths[kind].append(os.path.join(folder, name))
-            if cached.entries.closed:
+            if cached.closed:
                 closed.append(os.path.join(root, path))
     folders = (*paths["credential_folders"], *closed)
     masked = MaskedPaths(
@@ -241,32 +243,17 @@ _MAX_PATH_BYTES = 3_800
 """Below a longer path, a name may be too long for the system to open."""
 
 
-class _Entries(NamedTuple):
-    """The names in a folder that matter."""
+class _CachedFolder(NamedTuple):
+    """A folder as it was when it was read."""
 
+    identity: tuple[int, int, int] | None
+    """Change time, inode and device; None if a later change may have the same time."""
     folders: tuple[str, ...] = ()
-    """Folders to scan too."""
+    """Names of subfolders to scan too."""
     sensitive: tuple[tuple[str, str], ...] = ()
     """Kinds (`_KINDS`) and names."""
     closed: bool = False
-    """Whether the folder cannot be read now but could be opened by its owner. It is masked as a whole."""
-
-    @property
-    def protected_names(self) -> Iterator[tuple[str, bool]]:
-        """The names of credentials, and whether each is a folder."""
-        for kind, name in self.sensitive:
-            if kind in {"credentials", "credential_folders"}:
-                yield name, kind == "credential_folders"
-
-
-_NOTHING = _Entries()
-_CLOSED = _Entries(closed=True)
-
-
-class _CachedFolder(NamedTuple):
-    identity: tuple[int, int, int] | None
-    """Change time, inode and device when it was read; None if a later change may have the same time."""
-    entries: _Entries
+    """Whether it cannot be read now, but its owner could open it. It is masked as a whole."""
     foreign: bool = False
     """Whether new files in it may get another owner or group than ours."""
 
@@ -284,7 +271,7 @@ class _FolderCache:
     @property
     def is_closed(self) -> bool:
         """Whether the root itself could not be read."""
-        return "." not in self.folders or self.folders["."].entries.closed
+        return "." not in self.folders or self.folders["."].closed
 
     def refresh(self, root: Root, others: frozenset[str]) -> bool:
         """Reads the folders that changed, and returns whether the entries may differ. `others`: roots to leave out."""
@@ -296,17 +283,12 @@ class _FolderCache:
         self._read_all(root)
         return True
 
-    def walk(self, root: Root, top: str, skip: Collection[str]) -> Iterator[tuple[str, _Entries]]:
-        """Yields the folders from `top` down, except those named in `skip`. Only changed folders are read."""
-        pending = [top]
-        while pending:
-            path = pending.pop()
-            cached = self._read_folder(root, path, self.folders.get(path))
-            if cached is not None:
-                if len(self.folders) < self._most:
-                    self.folders[path] = cached
-                yield path, cached.entries
-                pending += [_join(path, name) for name in cached.entries.folders if name not in skip]
+    def walk(self, root: Root, top: str) -> Iterator[tuple[str, _CachedFolder]]:
+        """Yields the folders from `top` down that a search may enter. Only changed folders are read."""
+        for path, cached in self._walk(root, top, self.folders, lambda path: os.path.basename(path) in ALWAYS_IGNORED):
+            if len(self.folders) < self._most:
+                self.folders[path] = cached
+            yield path, cached
 
     def _reread_changed(self, root: Root) -> bool | None:
         """Reads the folders that changed, and returns whether the entries differ; None if folders came or went."""
@@ -314,7 +296,7 @@ class _FolderCache:
         for path in self._list_changed(root.descriptor):
             before = self.folders[path]
             now = self._read_folder(root, path, before)
-            if now is None or now.entries.folders != before.entries.folders:
+            if now is None or now.folders != before.folders:
                 return None
             self.folders[path] = now
             differs = differs or now[1:] != before[1:]
@@ -335,19 +317,25 @@ class _FolderCache:
         return changed
 
     def _read_all(self, root: Root) -> None:
-        before, self.folders = self.folders, {}
-        pending = ["."]
-        while pending:
-            path = pending.pop()
-            cached = self._read_folder(root, path, before.get(path))
-            if cached is None:
-                continue
+        known, self.folders = self.folders, {}
+        others = {os.path.relpath(other, root.path) for other in self._others}
+        for path, cached in self._walk(root, ".", known, others.__contains__):
             self.folders[path] = cached
             if len(self.folders) > self._most:
                 self.folders = {}
                 raise _build_limit_error(self._most)
-            inner = (_join(path, name) for name in cached.entries.folders)
-            pending += [below for below in inner if os.path.join(root.path, below) not in self._others]
+
+    def _walk(
+        self, root: Root, top: str, known: dict[str, _CachedFolder], is_skipped: Callable[[str], bool]
+    ) -> Iterator[tuple[str, _CachedFolder]]:
+        pending = [top]
+        while pending:
+            path = pending.pop()
+            cached = self._read_folder(root, path, known.get(path))
+            if cached is not None:
+                yield path, cached
+                inner = (_join(path, name) for name in cached.folders)
+                pending += [below for below in inner if not is_skipped(below)]
 
     def _read_folder(self, root: Root, path: str, before: _CachedFolder | None) -> _CachedFolder | None:
         """A folder as it is now; None if it is gone."""
@@ -363,9 +351,21 @@ class _FolderCache:
         if not stat.S_ISDIR(status.st_mode):
             return None
         if len(os.fsencode(path)) > _MAX_PATH_BYTES - len(os.fsencode(root.path)):
-            return _CachedFolder(settled, _CLOSED)
-        entries = _read_entries(root, path, status.st_uid, kernel=self._kernel)
-        return None if entries is None else _CachedFolder(settled, entries, _is_foreign(status))
+            return _CachedFolder(settled, closed=True)
+        return self._read_entries(root, path, _CachedFolder(settled, foreign=_is_foreign(status)), status.st_uid)
+
+    def _read_entries(self, root: Root, path: str, empty: _CachedFolder, owner: int) -> _CachedFolder | None:
+        """Adds its entries to a folder; None if it is gone or became a link. No file is opened."""
+        try:
+            descriptor = open_beneath(root.descriptor, path, LIST_FOLDER, kernel=self._kernel)
+        except OSError as error:
+            if error.errno in _GONE:
+                return None
+            # The owner can open a folder with chmod. In another user's folder a command reads as little as we do.
+            return empty._replace(closed=error.errno not in _REFUSED or owner == os.geteuid())
+        with closing_descriptor(descriptor):
+            folders, sensitive = _sort_entries(descriptor, root.display_path(path))
+        return empty._replace(folders=tuple(folders), sensitive=tuple(sensitive))
 
 
 def _join(folder: str, name: str) -> str:
@@ -387,20 +387,7 @@ def _build_limit_error(most: int) -> ToolError:
     return ToolError("LIMIT_EXCEEDED", message)
 
 
-def _read_entries(root: Root, path: str, owner: int, *, kernel: bool) -> _Entries | None:
-    """The entries of a folder below a root; None if the folder is gone or became a link. No file is opened."""
-    try:
-        descriptor = open_beneath(root.descriptor, path, LIST_FOLDER, kernel=kernel)
-    except OSError as error:
-        if error.errno in _GONE:
-            return None
-        # The owner can open a folder with chmod. In another user's folder a command reads as little as we do.
-        return _NOTHING if error.errno in _REFUSED and owner != os.geteuid() else _CLOSED
-    with closing_descriptor(descriptor):
-        return _sort_entries(descriptor, root.display_path(path))
-
-
-def _sort_entries(descriptor: int, path: str) -> _Entries:
+def _sort_entries(descriptor: int, path: str) -> tuple[list[str], list[tuple[str, str]]]:
     folders, sensitive = list[str](), list[tuple[str, str]]()
     with os.scandir(descriptor) as entries:
         for entry in entries:  # the system tells the kind of most entries together with the name
@@ -415,7 +402,7 @@ def _sort_entries(descriptor: int, path: str) -> _Entries:
                 folders.append(name)
             elif channel := _find_channel_kind(entry, descriptor):
                 sensitive.append((channel, name))
-    return _Entries(tuple(folders), tuple(sensitive)) if folders or sensitive else _NOTHING
+    return folders, sensitive
 
 
 def _find_credential_kind(entry: os.DirEntry[str]) -> str:
