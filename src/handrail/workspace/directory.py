@@ -5,6 +5,7 @@ import itertools
 import os
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import msgspec
@@ -182,16 +183,9 @@ def _list_kinds(root: int, folder: str, most: int) -> dict[str, FileKind]:
         descriptor = _open_folder(root, folder)
     except OSError:
         return {}
-    with closing_descriptor(descriptor):
-        names, _ = list_names(descriptor, most)
-        return {name: _read_kind(descriptor, name) for name in names}
-
-
-def _read_kind(folder: int, name: str) -> FileKind:
-    try:
-        return find_kind(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-    except OSError:
-        return "missing"
+    with closing_descriptor(descriptor), os.scandir(descriptor) as entries:
+        first, _ = _take_first((entry for entry in entries if entry.name.isprintable()), most, attrgetter("name"))
+        return {entry.name: _build_entry(entry, "").kind for entry in first}
 
 
 def _list_inodes(folder: str) -> list[tuple[str, int, bool]]:

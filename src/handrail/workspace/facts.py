@@ -11,7 +11,7 @@ import msgspec
 from handrail.policy.git_repository import disable_drivers
 from handrail.policy.names import is_git_control_name, list_possible_repositories, normalize_name
 from handrail.policy.network.git_remotes import list_included_paths
-from handrail.protocol.decisions import Access, FileKind, PathFact
+from handrail.protocol.decisions import Access, PathFact
 from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import find_kind
@@ -204,12 +204,6 @@ def _exists(folder: int, name: str) -> bool:
     return True
 
 
-class _OutsidePath(msgspec.Struct, frozen=True):
-    real: str
-    kind: FileKind
-    size: int | None = None
-
-
 def _build_outside_fact(workspace: Workspace, fact: PathFact) -> PathFact:
     """Finds where a path outside leads, if a person may be asked. A read-only root that they opened counts as outside.
 
@@ -221,16 +215,17 @@ def _build_outside_fact(workspace: Workspace, fact: PathFact) -> PathFact:
     if fact.real is not None and not workspace.root_sets.current.find_root(fact.real).opened_by_person:
         return fact
     find_path = _find_outside_name if fact.access == "delete" else _find_outside_path
-    outside = find_path(workspace, fact.path)
-    folder = outside.real if outside.kind == "directory" else _find_existing_folder(outside.real)
+    real, status = find_path(workspace, fact.path)
+    kind = find_kind(status.st_mode) if status is not None else "missing"
+    folder = real if kind == "directory" else _find_existing_folder(real)
     return PathFact(
         path=fact.path,
         access=fact.access,
-        kind=outside.kind,
-        size=outside.size,
-        outside=outside.real,
+        kind=kind,
+        size=status.st_size if status is not None and kind == "file" else None,
+        outside=real,
         folder=folder,
-        closed_reason=_find_closed_reason(workspace, boundary, fact.path, outside.real, folder),
+        closed_reason=_find_closed_reason(workspace, boundary, fact.path, real, folder),
     )
 
 
@@ -244,31 +239,26 @@ def _find_closed_reason(workspace: Workspace, boundary: Boundary, path: str, rea
     return ""
 
 
-def _find_outside_path(workspace: Workspace, path: str) -> _OutsidePath:
-    """Goes by a descriptor if the path exists, so that no link can change meanwhile."""
+def _find_outside_path(workspace: Workspace, path: str) -> tuple[str, os.stat_result | None]:
+    """The real path and its status. An existing path is opened, so that no link can change meanwhile."""
     try:
         descriptor = os.open(path, INSPECT, dir_fd=workspace.main.descriptor)
     except OSError:
-        return _OutsidePath(os.path.realpath(_to_absolute(workspace, path)), "missing")
+        return os.path.realpath(_to_absolute(workspace, path)), None
     with closing_descriptor(descriptor):
-        return _build_outside_path(find_descriptor_path(descriptor), os.fstat(descriptor))
+        return find_descriptor_path(descriptor), os.fstat(descriptor)
 
 
-def _find_outside_name(workspace: Workspace, path: str) -> _OutsidePath:
-    """Does not follow a link as the last name: the link itself is removed."""
+def _find_outside_name(workspace: Workspace, path: str) -> tuple[str, os.stat_result | None]:
+    """The same for a name to remove: a link as the last name is not followed."""
     folder, _, name = _to_absolute(workspace, path.rstrip("/")).rpartition("/")
     if name in {"", ".", ".."}:
         return _find_outside_path(workspace, path)
     real = os.path.join(os.path.realpath(folder or "/"), name)
     try:
-        return _build_outside_path(real, os.lstat(real))
+        return real, os.lstat(real)
     except OSError:
-        return _OutsidePath(real, "missing")
-
-
-def _build_outside_path(real: str, status: os.stat_result) -> _OutsidePath:
-    kind = find_kind(status.st_mode)
-    return _OutsidePath(real, kind, status.st_size if kind == "file" else None)
+        return real, None
 
 
 def _to_absolute(workspace: Workspace, path: str) -> str:

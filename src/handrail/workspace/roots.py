@@ -236,13 +236,19 @@ def is_inside(path: str, folder: str) -> bool:
 
 def _parse_path(path: str, roots: tuple[Root, ...]) -> SpelledPath:
     _refuse_impossible(path)
-    parts = tuple([part for part in path.split("/") if part not in {"", "."}])
-    if not path.startswith("/"):
-        return _build_spelled_path(roots[0], parts, path, roots)
-    found = find_innermost_root(parts, roots)
+    root, parts = roots[0], tuple([part for part in path.split("/") if part not in {"", "."}])
+    if path.startswith("/"):
+        found = find_innermost_root(parts, roots)
+        if found is None:
+            raise build_outside_error(path)
+        root, parts = found
+    relative = "/".join(parts) or "."
+    straight = _remove_dots(parts)
+    found = find_innermost_root(root.parts + straight, roots) if straight is not None else None
     if found is None:
-        raise build_outside_error(path)
-    return _build_spelled_path(*found, path, roots)
+        return SpelledPath(root, parts, path, relative, root, None, None)
+    owner, rest = found[0], "/".join(found[1]) or "."
+    return SpelledPath(root, parts, path, relative, owner, rest, owner.display_path(rest))
 
 
 def _refuse_impossible(path: str) -> None:
@@ -261,16 +267,6 @@ def _refuse_impossible(path: str) -> None:
         raise ToolError("INVALID_ARGUMENT", f"path is {length} bytes long; the system allows 4095: {clip_path(path)}")
     if any(len(os.fsencode(part)) > 255 for part in path.split("/")):
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
-
-
-def _build_spelled_path(root: Root, parts: tuple[str, ...], spelled: str, roots: tuple[Root, ...]) -> SpelledPath:
-    path = "/".join(parts) or "."
-    straight = _remove_dots(parts)
-    found = find_innermost_root(root.parts + straight, roots) if straight is not None else None
-    if found is None:
-        return SpelledPath(root, parts, spelled, path, root, None, None)
-    owner, rest = found[0], "/".join(found[1]) or "."
-    return SpelledPath(root, parts, spelled, path, owner, rest, owner.display_path(rest))
 
 
 def _remove_dots(parts: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -323,7 +323,12 @@ class _FolderCache:
             self.folders[path] = cached
             if len(self.folders) > self._most:
                 self.folders = {}
-                raise _build_limit_error(self._most)
+                message = (
+                    f"No command was run: a root has more than {self._most:,} folders, too many to keep the credentials"
+                    " in them from commands. Ask for a smaller folder to be opened as the workspace; the file tools"
+                    " still work."
+                )
+                raise ToolError("LIMIT_EXCEEDED", message)
 
     def _walk(
         self, root: Root, top: str, known: dict[str, _CachedFolder], is_skipped: Callable[[str], bool]
@@ -379,14 +384,6 @@ def _is_foreign(status: os.stat_result) -> bool:
     return os.geteuid() in (0, status.st_uid) or bool(others or status.st_mode & stat.S_IWOTH)
 
 
-def _build_limit_error(most: int) -> ToolError:
-    message = (
-        f"No command was run: a root has more than {most:,} folders, too many to keep the credentials in them from"
-        " commands. Ask for a smaller folder to be opened as the workspace; the file tools still work."
-    )
-    return ToolError("LIMIT_EXCEEDED", message)
-
-
 def _sort_entries(descriptor: int, path: str) -> tuple[list[str], list[tuple[str, str]]]:
     folders, sensitive = list[str](), list[tuple[str, str]]()
     with os.scandir(descriptor) as entries:
@@ -395,7 +392,9 @@ def _sort_entries(descriptor: int, path: str) -> tuple[list[str], list[tuple[str
             if name in _CONFIG_NAMES:
                 sensitive.append(("configs", name))
             if is_credential(f"{path}/{name}"):
-                sensitive.append((_find_credential_kind(entry), name))
+                is_folder = entry.is_dir(follow_symlinks=False)
+                kind = "credential_folders" if is_folder else "links" if entry.is_symlink() else "credentials"
+                sensitive.append((kind, name))
             elif entry.is_file(follow_symlinks=False):
                 continue
             elif entry.is_dir(follow_symlinks=False):
@@ -403,12 +402,6 @@ def _sort_entries(descriptor: int, path: str) -> tuple[list[str], list[tuple[str
             elif channel := _find_channel_kind(entry, descriptor):
                 sensitive.append((channel, name))
     return folders, sensitive
-
-
-def _find_credential_kind(entry: os.DirEntry[str]) -> str:
-    if entry.is_dir(follow_symlinks=False):
-        return "credential_folders"
-    return "links" if entry.is_symlink() else "credentials"
 
 
 def _find_channel_kind(entry: os.DirEntry[str], folder: int) -> str | None:

@@ -61,31 +61,10 @@ class OpenPath(msgspec.Struct, frozen=True):
 
 
 class _OpenFileCache(threading.local):
-    """The file that a decision was about, kept open for the call that follows.
-
-    It cannot become another file in between.
-    """
+    """The file that a decision was about, open for the call that follows: it cannot become another file in between."""
 
     entry: tuple[str, OpenPath] | None = None
     """The path as asked for, and the file. One value, since each access to thread-local data costs."""
-
-    def keep(self, path: str, opened: OpenPath) -> None:
-        self.drop()
-        self.entry = path, opened
-
-    def take(self, path: str) -> OpenPath | None:
-        """Hands over the file, if it was opened by this path."""
-        entry = self.entry
-        if entry is None or entry[0] != path:
-            return None
-        self.entry = None
-        return entry[1]
-
-    def drop(self) -> None:
-        entry = self.entry
-        if entry is not None:
-            self.entry = None
-            os.close(entry[1].descriptor)
 
 
 class Workspace:
@@ -116,7 +95,7 @@ class Workspace:
 
     def open_file(self, path: str) -> OpenPath:
         """Opens a regular file for reading. Anything else is a ToolError."""
-        opened = self._cache.take(path) or self._open_or_refuse(path, READ_FILE)
+        opened = self._take_cached(path) or self._open_or_refuse(path, READ_FILE)
         with _closing_on_error(opened.descriptor):
             _refuse_special(opened, path)
             _refuse_credential(opened, path)
@@ -150,11 +129,22 @@ class Workspace:
 
     def keep_open(self, path: str, opened: OpenPath) -> None:
         """Keeps a file for the next `open_file` of this path in this thread."""
-        self._cache.keep(path, opened)
+        self.drop_cached()
+        self._cache.entry = path, opened
 
     def drop_cached(self) -> None:
         """Closes the file that `keep_open` kept."""
-        self._cache.drop()
+        entry = self._cache.entry
+        if entry is not None:
+            self._cache.entry = None
+            os.close(entry[1].descriptor)
+
+    def _take_cached(self, path: str) -> OpenPath | None:
+        entry = self._cache.entry
+        if entry is None or entry[0] != path:
+            return None
+        self._cache.entry = None
+        return entry[1]
 
     def resolve_for_write(self, path: str) -> tuple[ResolvedParent, str]:
         """The parent of a file to write, links followed, and the path as results show it."""
