@@ -249,8 +249,6 @@ def _spell_out_alternative(tokens: _Tokens, *, first: bool) -> list[Pieces]:
 
 
 class _GlobReader:
-    """Reads a glob in one pass."""
-
     def __init__(self, glob: str) -> None:
         self._glob = glob
         self._at = 0
@@ -316,14 +314,14 @@ class _GlobReader:
         elif before == "/" or (in_group and before in {",", "{"}):
             self._read_stars_after_slash(in_group=in_group)
         else:
-            self._add_two_stars()
+            self._open[-1] += ("star", "star")
 
     def _read_first_stars(self) -> None:
         if self._peek() in {None, "/"}:
             self._add("prefix")
             self._at += 1
         else:
-            self._add_two_stars()
+            self._open[-1] += ("star", "star")
 
     def _read_stars_after_slash(self, *, in_group: bool) -> None:
         following = self._peek()
@@ -333,10 +331,7 @@ class _GlobReader:
         elif following is None or (in_group and following in {",", "}"}):
             self._add_across("suffix")
         else:
-            self._add_two_stars()
-
-    def _add_two_stars(self) -> None:
-        self._open[-1].extend(("star", "star"))
+            self._open[-1] += ("star", "star")
 
     def _add_across(self, kind: Literal["suffix", "between"]) -> None:
         """`/**` replaces the slash before it, and adds nothing to another `**`."""

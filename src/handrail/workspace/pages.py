@@ -119,62 +119,48 @@ def split_rows(text: str) -> list[str]:
 
 
 class LineIndexes:
-    """The line indexes of the large files that were read last."""
+    """Caches, for the large files that were read last, the number of newlines before each chunk."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._cache: OrderedDict[_Identity, _LineIndex] = OrderedDict()
+        self._cache: OrderedDict[_Identity, list[int]] = OrderedDict()
 
     def find_start(self, descriptor: int, status: os.stat_result, line: int) -> int | None:
         """The byte at which a line (from 1) begins; None if the file has fewer lines."""
         if line == 1:
             return 0
+        newline = line - 1
         with self._lock:
-            found = self._find_index(status).find_chunk(descriptor, line - 1)
-        if found is None:
-            return None
-        chunk, before = found
+            counts = self._find_counts(status)
+            while counts[-1] < newline and not _is_complete(counts, status):
+                data = os.pread(descriptor, _CHUNK_BYTES, (len(counts) - 1) * _CHUNK_BYTES)
+                counts.append(counts[-1] + data.count(b"\n"))
+            if counts[-1] < newline:
+                return None
+            chunk = bisect_left(counts, newline) - 1
+            before = counts[chunk]
         data = os.pread(descriptor, _CHUNK_BYTES, chunk * _CHUNK_BYTES)
-        pieces = data.split(b"\n", line - 1 - before)
+        pieces = data.split(b"\n", newline - before)
         start = chunk * _CHUNK_BYTES + len(data) - len(pieces[-1])
         return start if start < status.st_size else None
 
     def total(self, status: os.stat_result) -> int | None:
-        """The number of newlines in a file, if they are counted already."""
+        """The number of newlines in a file, if they are all counted already."""
         with self._lock:
-            index = self._cache.get(_identify(status))
-        return index.total if index else None
+            counts = self._cache.get(_identify(status))
+        return counts[-1] if counts and _is_complete(counts, status) else None
 
-    def _find_index(self, status: os.stat_result) -> "_LineIndex":
+    def _find_counts(self, status: os.stat_result) -> list[int]:
         identity = _identify(status)
-        index = self._cache.pop(identity, None) or _LineIndex(status.st_size)
-        self._cache[identity] = index
+        counts = self._cache.setdefault(identity, [0])
+        self._cache.move_to_end(identity)
         if len(self._cache) > _MAX_CACHED_INDEXES:
             self._cache.popitem(last=False)
-        return index
+        return counts
 
 
-class _LineIndex:
-    """The number of newlines before each chunk of a file, counted as far as needed."""
-
-    def __init__(self, size: int) -> None:
-        self._before = [0]
-        self._size = size
-
-    @property
-    def total(self) -> int | None:
-        """All newlines, once the whole file is counted."""
-        return self._before[-1] if (len(self._before) - 1) * _CHUNK_BYTES >= self._size else None
-
-    def find_chunk(self, descriptor: int, newline: int) -> tuple[int, int] | None:
-        """The chunk of the n-th newline (from 1), and the newlines before it; None if there are fewer."""
-        while self._before[-1] < newline and self.total is None:
-            data = os.pread(descriptor, _CHUNK_BYTES, (len(self._before) - 1) * _CHUNK_BYTES)
-            self._before.append(self._before[-1] + data.count(b"\n"))
-        if self._before[-1] < newline:
-            return None
-        chunk = bisect_left(self._before, newline) - 1
-        return chunk, self._before[chunk]
+def _is_complete(counts: list[int], status: os.stat_result) -> bool:
+    return (len(counts) - 1) * _CHUNK_BYTES >= status.st_size
 
 
 def _identify(status: os.stat_result) -> _Identity:
@@ -289,7 +275,6 @@ def _find_line_ending(ends: set[str]) -> LineEnding:
 
 
 def _read_large_lines(descriptor: int, position: int, end: int) -> Iterator[_LargeLine]:
-    """Reads the lines between two bytes of a file."""
     head, length, last = bytearray(), 0, b""
     for block in read_chunks(descriptor, position, end, _BLOCK_BYTES):
         pieces = block.split(b"\n")

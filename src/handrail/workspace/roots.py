@@ -252,7 +252,6 @@ def _parse_path(path: str, roots: tuple[Root, ...]) -> SpelledPath:
 
 
 def _refuse_impossible(path: str) -> None:
-    """Refuses a path that no file system can hold."""
     if 0 < len(path) < 250 and path.isascii() and "\0" not in path:
         return  # nearly every path
     if not path:

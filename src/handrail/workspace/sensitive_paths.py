@@ -117,13 +117,11 @@ class SensitivePaths:
         with self._lock:
             if not all(root.path in self._trees for root in roots):
                 self._refresh(roots)
-            foreign = (
-                (root, path)
-                for root, tree in self._trees.items()
-                for path, cached in tree.folders.items()
-                if cached.foreign
-            )
-            return next((os.path.normpath(os.path.join(root, path)) for root, path in foreign), None)
+            for root, tree in self._trees.items():
+                for path, cached in tree.folders.items():
+                    if cached.foreign:
+                        return os.path.normpath(os.path.join(root, path))
+        return None
 
     def _add_aliases(self, masked: MaskedPaths, roots: Sequence[Root]) -> MaskedPaths:
         paths = [root.path for root in roots]
@@ -154,23 +152,17 @@ def list_read_only_paths(roots: Iterable[Root]) -> tuple[str, ...]:
 def _collect_paths(trees: "dict[str, _FolderCache]") -> tuple[MaskedPaths, tuple[str, ...]]:
     """All paths that were found, and the links that are named like credentials."""
     paths: dict[str, list[str]] = {kind: [] for kind in _KINDS}
-    closed: list[str] = []
     for root, tree in trees.items():
         for path, cached in tree.folders.items():
             folder = root if path == "." else os.path.join(root, path)
             for kind, name in cached.sensitive:
                 paths[kind].append(os.path.join(folder, name))
             if cached.closed:
-                closed.append(os.path.join(root, path))
-    folders = (*paths["credential_folders"], *closed)
-    masked = MaskedPaths(
-        credentials=tuple(paths["credentials"]),
-        credential_folders=tuple(path for path in folders if path not in trees),  # a root was opened by its name
-        sockets=tuple(paths["sockets"]),
-        pipes=tuple(paths["pipes"]),
-        configs=tuple(paths["configs"]),
-    )
-    return masked, tuple(paths["links"])
+                paths["credential_folders"].append(folder)
+    # A person opened a root by its name, so it is never masked.
+    paths["credential_folders"] = [path for path in paths["credential_folders"] if path not in trees]
+    links = tuple(paths.pop("links"))
+    return MaskedPaths(**{kind: tuple(found) for kind, found in paths.items()}), links
 
 
 def _add_link_targets(masked: MaskedPaths, links: tuple[str, ...], roots: list[str]) -> MaskedPaths:
@@ -179,11 +171,15 @@ def _add_link_targets(masked: MaskedPaths, links: tuple[str, ...], roots: list[s
     kinds = {target: _read_kind(target) for target in targets}
     folders = {*masked.credential_folders, *(path for path, kind in kinds.items() if kind == stat.S_IFDIR)}
     files = (*masked.credentials, *(path for path, kind in kinds.items() if kind not in _NO_FILES))
+
+    def drop_covered(paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(path for path in paths if not _is_below_any(path, folders))
+
     return MaskedPaths(
-        credentials=tuple(path for path in dict.fromkeys(files) if not _is_below_any(path, folders)),
-        credential_folders=tuple(sorted(path for path in folders if not _is_below_any(path, folders))),
-        sockets=tuple(path for path in masked.sockets if not _is_below_any(path, folders)),
-        pipes=tuple(path for path in masked.pipes if not _is_below_any(path, folders)),
+        credentials=drop_covered(dict.fromkeys(files)),
+        credential_folders=drop_covered(sorted(folders)),
+        sockets=drop_covered(masked.sockets),
+        pipes=drop_covered(masked.pipes),
         configs=masked.configs,
     )
 

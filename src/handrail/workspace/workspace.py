@@ -159,12 +159,7 @@ class Workspace:
         if split is None:
             raise to_tool_error(IsADirectoryError(errno.EISDIR, ""), path)
         folder, name = split
-        try:
-            opened = self.open_spelled(self.parse(folder), LIST_FOLDER)
-        except FileNotFoundError:
-            raise self.not_found(path, "file") from None
-        except OSError as error:
-            raise to_tool_error(error, path) from None
+        opened = self._open_or_refuse(folder, LIST_FOLDER, path)
         real = opened.root.display_path(join_names(opened.relative, name))
         with _closing_on_error(opened.descriptor):
             self._refuse_write(opened.root, real, path)
@@ -325,13 +320,15 @@ class Workspace:
             raise to_tool_error(error, path) from None
         return parent, root, root.display_path(join_names(folder, *parent.missing, parent.name))
 
-    def _open_or_refuse(self, path: str, flags: int) -> OpenPath:
+    def _open_or_refuse(self, path: str, flags: int, file: str | None = None) -> OpenPath:
+        """Opens a path. Errors are about `file`, if that is the aim."""
         try:
             return self.open_spelled(self.parse(path), flags)
         except FileNotFoundError:
-            raise self.not_found(path, "folder" if flags == LIST_FOLDER else "file") from None
+            is_folder = file is None and flags == LIST_FOLDER
+            raise self.not_found(file or path, "folder" if is_folder else "file") from None
         except OSError as error:
-            raise to_tool_error(error, path) from None
+            raise to_tool_error(error, file or path) from None
 
     def _open_by_walk(self, spelled: SpelledPath, flags: int) -> OpenPath:
         with resolve_parent(spelled.root.descriptor, spelled.parts, self._find_root_of_link, spelled.spelled) as parent:
