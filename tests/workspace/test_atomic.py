@@ -19,7 +19,7 @@ from handrail.kernel import files
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import ToolResult
 from handrail.workspace.atomic import _undo_swap, remove_unfinished, replace
-from handrail.workspace.file_state import FileSnapshot, build_content, read_file_snapshot
+from handrail.workspace.file_state import Content, FileSnapshot, read_file_snapshot
 from handrail.workspace.resolve import NewFolders
 
 KEEP = 1 << 20
@@ -33,7 +33,7 @@ def folder(workspace: Path) -> Iterator[int]:
 
 
 def put(folder: int, before: FileSnapshot | None, data: bytes = b"mine") -> None:
-    replace(folder, "a.txt", build_content(data), before, temporary=".handrail-test", path="a.txt")
+    replace(folder, "a.txt", Content.from_bytes(data), before, temporary=".handrail-test", path="a.txt")
 
 
 def refused(folder: int, before: FileSnapshot | None) -> str:
@@ -207,7 +207,7 @@ def test_no_save_of_another_program_is_lost_to_a_write_that_did_not_see_it(
             assert before.data is not None
             with contextlib.suppress(ToolError):
                 mine = f"mine {turns}".encode()
-                replace(folder, "a.txt", build_content(mine), before, temporary=f".handrail-{turns}", path="a.txt")
+                replace(folder, "a.txt", Content.from_bytes(mine), before, temporary=f".handrail-{turns}", path="a.txt")
                 took[f"mine {turns}"] = before.data.decode()
         seen = other.communicate(timeout=60)[0].splitlines()
     note(f"{turns} writes, {turns - len(took)} refused, {len(seen)} saves of another program")

@@ -17,7 +17,7 @@ from handrail.changes.ways import has_same_content, is_before_state, is_mode_cha
 from handrail.protocol.changes import State
 from handrail.protocol.errors import ToolError
 from handrail.store.change_log import FileExtras, LoggedChangeSet, Step
-from handrail.workspace.file_state import PathState, build_content
+from handrail.workspace.file_state import Content, PathState
 from handrail.workspace.workspace import Workspace
 
 _MAX_HELD_BYTES = 32 * 1024 * 1024
@@ -147,7 +147,7 @@ def _meant(history: History, entries: list[LoggedChangeSet]) -> tuple[tuple[int,
 
 
 def _merging_way(path: bytes, found: PathState, rest: ReversedFile) -> UndoStep:
-    new = build_content(rest.data)
+    new = Content.from_bytes(rest.data)
     mode = found.state.mode if found.state else None
     return UndoStep(
         Step(path, found.state, State(kind="file", hash=new.hash, size=new.size, mode=mode)), found, rest.data

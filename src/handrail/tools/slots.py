@@ -16,7 +16,7 @@ from handrail.tools.looking import FileState, check_file_size, open_target, read
 from handrail.tools.marks import hash_seen_page
 from handrail.tools.saving import Records
 from handrail.workspace.errors import clip_path, to_tool_error
-from handrail.workspace.file_state import PathState, read_state, to_state
+from handrail.workspace.file_state import PathState, read_state
 from handrail.workspace.resolve import ResolvedParent
 
 
@@ -62,7 +62,7 @@ class TargetResolver(msgspec.Struct, frozen=True):
             found = read_file_state(landing, real, path, self.seen, self.records, keep=MAX_TEXT_BYTES, doing=self.doing)
             found.refuse_stale()
             exact = self.context.workspace.build_exact_path(landing)
-            there = PathState(to_state(found.before), found.before) if found.before else PathState(None)
+            there = PathState(found.before.to_state(), found.before) if found.before else PathState(None)
             return TargetPath(path, real, exact, there, landing.missing, found.unread)
 
     def to_remove(self, path: str) -> ExistingTarget:

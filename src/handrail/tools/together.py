@@ -17,7 +17,7 @@ from handrail.tools.contract import Context
 from handrail.tools.saving import Records
 from handrail.tools.slots import TargetPath
 from handrail.workspace.atomic import build_temporary_name
-from handrail.workspace.file_state import build_content
+from handrail.workspace.file_state import Content
 from handrail.workspace.workspace import Workspace
 
 
@@ -38,7 +38,7 @@ class FileChange(msgspec.Struct, frozen=True):
         """The state of it then."""
         if self.data is None:
             return None
-        new = build_content(self.data)
+        new = Content.from_bytes(self.data)
         return State(kind="file", hash=new.hash, size=new.size, mode=self.mode)
 
 

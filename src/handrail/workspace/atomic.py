@@ -73,11 +73,11 @@ def put_instead(
             _write_pieces(descriptor, new.pieces())
             if flush:
                 _start_writeback(descriptor)
-            kept = _copy_metadata(descriptor, created, folder, name, before.status) if before is not None else None
+            old_mode = _copy_metadata(descriptor, created, folder, name, before.status) if before is not None else None
             if dress is not None:
                 dress(descriptor)
-            if mode is not None or kept is not None:
-                os.fchmod(descriptor, mode if mode is not None else kept or 0)  # last: chown clears mode bits
+            if mode is not None or old_mode is not None:
+                os.fchmod(descriptor, mode if mode is not None else old_mode or 0)  # last: chown clears mode bits
             if flush:
                 os.fsync(descriptor)
             own = FileSnapshot(new.hash, new.size, status=os.fstat(descriptor))
@@ -272,15 +272,15 @@ def open_source(source: tuple[int, str]) -> int:
 
 def _undo_swap(folder: int, temporary: str, name: str, own: FileSnapshot, path: str) -> ToolError:
     """Swaps back until our own file comes out. A file that others put there meanwhile is newer, and goes back in."""
-    placed = own.status
+    expected = own.status
     with contextlib.suppress(FileNotFoundError):  # somebody removed the file, and that counts
         for _ in range(_MAX_SWAPS):
-            held = _read_status(folder, temporary)
+            put_back = _read_status(folder, temporary)
             exchange(folder, temporary, name)
-            untouched = os.path.samestat(_read_status(folder, temporary), placed)
-            if untouched and (placed is not own.status or is_unchanged(folder, temporary, own)):
+            untouched = os.path.samestat(_read_status(folder, temporary), expected)
+            if untouched and (expected is not own.status or is_unchanged(folder, temporary, own)):
                 break
-            placed = held
+            expected = put_back
     if is_unchanged(folder, temporary, own):
         return build_conflict_error(path)
     # Whoever replaced this file may have seen ours in its place, so it is not ours to delete.

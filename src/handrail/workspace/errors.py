@@ -60,6 +60,6 @@ def list_similar_names(name: str, folder: int, count: int = 3) -> list[str]:
 
     with os.scandir(folder) as entries:
         names = [entry.name for entry in itertools.islice(entries, _MAX_SEEN_NAMES) if entry.name.isprintable()]
-    same = [found for found in names if found.casefold() == name.casefold()]
+    same = [other for other in names if other.casefold() == name.casefold()]
     close = get_close_matches(name[:255], names, n=count, cutoff=0.6)
     return list(dict.fromkeys(same + close))[:count]

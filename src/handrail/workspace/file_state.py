@@ -7,6 +7,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from typing import Self
 
 import msgspec
 
@@ -23,8 +24,8 @@ FileId = tuple[int, int]
 _MIN_THREADED_BYTES = 1 << 18
 """Fewer bytes are hashed sooner than a thread starts."""
 _CHUNK_BYTES = 1 << 20
-_COMPARED_CHUNK_BYTES = 1 << 16
-"""So few bytes stay in the processor's cache while they are compared."""
+_SMALL_CHUNK_BYTES = 1 << 16
+"""Stays in the processor's cache while it is compared."""
 _UMASK_SOURCE = "/proc/self/status"
 
 
@@ -34,6 +35,10 @@ class Content(msgspec.Struct, frozen=True):
     hash: str
     size: int
     pieces: Callable[[], Iterable[bytes]]
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        return cls(hashlib.sha256(data).hexdigest(), len(data), lambda: (data,))
 
 
 class FileContents(msgspec.Struct, frozen=True):
@@ -56,6 +61,21 @@ class FileSnapshot(FileContents, frozen=True, kw_only=True):
     """A file that a write is about to replace."""
 
     status: os.stat_result
+
+    def to_state(self) -> State:
+        mode = stat.S_IMODE(self.status.st_mode)
+        return State(kind="file", hash=self.hash, size=self.status.st_size, mode=mode)
+
+    def has_same_bytes(self, descriptor: int) -> bool:
+        """Whether an open file has these bytes. Bytes in memory are compared, which is faster than a hash."""
+        if self.data is None:
+            return read_contents(descriptor, self.status.st_size).hash == self.hash
+        at = 0
+        for chunk in read_chunks(descriptor, size=_SMALL_CHUNK_BYTES):
+            if not self.data.startswith(chunk, at):
+                return False
+            at += len(chunk)
+        return at == len(self.data)
 
 
 class PathState(msgspec.Struct, frozen=True):
@@ -81,12 +101,7 @@ def read_state(parent: ResolvedParent, keep: int = 0) -> PathState:
     if not stat.S_ISREG(status.st_mode):
         raise ToolError("CONFLICT", f"{clip_path(parent.name)} is no file, link or folder any more.")
     file = read_file_snapshot(parent.folder, parent.name, keep)
-    return PathState(to_state(file), file) if file is not None else PathState(None)
-
-
-def to_state(file: FileSnapshot) -> State:
-    mode = stat.S_IMODE(file.status.st_mode)
-    return State(kind="file", hash=file.hash, size=file.status.st_size, mode=mode)
+    return PathState(file.to_state(), file) if file is not None else PathState(None)
 
 
 def find_kind(mode: int) -> FileKind:
@@ -131,21 +146,9 @@ def is_unchanged(folder: int, name: str, known: FileSnapshot) -> bool:
     """Whether a name still has exactly the file and the bytes of a snapshot."""
     try:
         with closing_descriptor(os.open(name, READ_FILE, dir_fd=folder)) as descriptor:
-            return os.path.samestat(os.fstat(descriptor), known.status) and has_same_bytes(descriptor, known)
+            return os.path.samestat(os.fstat(descriptor), known.status) and known.has_same_bytes(descriptor)
     except OSError:
         return False
-
-
-def has_same_bytes(descriptor: int, known: FileSnapshot) -> bool:
-    """Whether an open file has the bytes of a snapshot. Bytes in memory are compared, which is faster than a hash."""
-    if known.data is None:
-        return read_contents(descriptor, known.status.st_size).hash == known.hash
-    at = 0
-    for chunk in read_chunks(descriptor, size=_COMPARED_CHUNK_BYTES):
-        if not known.data.startswith(chunk, at):
-            return False
-        at += len(chunk)
-    return at == len(known.data)
 
 
 def read_contents(descriptor: int, size: int, keep: int = 0, check: Callable[[], None] = lambda: None) -> FileContents:
@@ -156,7 +159,7 @@ def read_contents(descriptor: int, size: int, keep: int = 0, check: Callable[[],
         if len(data) == size and not os.pread(descriptor, 1, size):
             return FileContents(start_hash(data), size, data[:SAMPLE_BYTES], data)
     digest, kept, count, start = hashlib.sha256(), bytearray(), 0, b""
-    for chunk in read_chunks(descriptor):
+    for chunk in read_chunks(descriptor, size=min(size + 1, _CHUNK_BYTES)):
         digest.update(chunk)
         start = start or chunk[:SAMPLE_BYTES]
         count += len(chunk)
@@ -176,7 +179,7 @@ def hash_range(descriptor: int, start: int, length: int) -> str:
 
 def read_start(descriptor: int, most: int) -> bytes:
     """The first bytes of an open file, at most `most`."""
-    return b"".join(read_chunks(descriptor, 0, most))
+    return b"".join(read_chunks(descriptor, 0, most, _SMALL_CHUNK_BYTES))
 
 
 def read_chunks(descriptor: int, start: int = 0, end: int | None = None, size: int = _CHUNK_BYTES) -> Iterator[bytes]:
@@ -192,10 +195,6 @@ def hash_link(folder: int, name: str) -> str | None:
         return hashlib.sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
     except OSError:
         return None
-
-
-def build_content(data: bytes) -> Content:
-    return Content(hashlib.sha256(data).hexdigest(), len(data), lambda: (data,))
 
 
 def start_hash(data: bytes) -> Callable[[], str]:

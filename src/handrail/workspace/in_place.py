@@ -12,7 +12,7 @@ from handrail.protocol.changes import State
 from handrail.protocol.errors import ToolError
 from handrail.store.blobs import Blobs
 from handrail.workspace.errors import build_conflict_error, clip_path
-from handrail.workspace.file_state import Content, FileSnapshot, has_same_bytes
+from handrail.workspace.file_state import Content, FileSnapshot
 from handrail.workspace.resolve import ResolvedParent, closing_descriptor
 
 _WRITE = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -50,7 +50,7 @@ def write_through(
     with closing_descriptor(os.open(name, _WRITE, dir_fd=folder)) as descriptor:
         # The open file is compared, not the name: nobody can replace it.
         status = os.fstat(descriptor)
-        if not os.path.samestat(status, before.status) or not has_same_bytes(descriptor, before):
+        if not os.path.samestat(status, before.status) or not before.has_same_bytes(descriptor):
             raise build_conflict_error(path)
         pieces = _check_pieces(new)  # before the first byte is overwritten: kept content may be damaged
         try:
