@@ -37,7 +37,6 @@ def to_tool_error(error: OSError, path: str) -> ToolError:
 
 
 def build_outside_error(path: str) -> OSError:
-    """The error for a path that is in no root."""
     return OSError(errno.EXDEV, "outside the workspace", path)
 
 

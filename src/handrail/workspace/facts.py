@@ -1,9 +1,9 @@
 """Collects facts about a path for the policy."""
 
-import contextlib
 import errno
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 
 import msgspec
@@ -53,11 +53,9 @@ def find_spelled_folder(path: str, real: str, folder: str) -> str | None:
     """The spelling of a folder in an absolute path below it; None if the path does not spell it."""
     below = real[len(folder) :].strip("/")
     spelled = path.rstrip("/")
-    if (
-        not path.startswith("/")
-        or ".." in path.split("/")
-        or not f"{spelled}/".endswith(f"/{below}/" if below else "/")
-    ):
+    if not path.startswith("/") or ".." in path.split("/"):
+        return None
+    if not f"{spelled}/".endswith(f"/{below}/" if below else "/"):
         return None
     start = spelled[: len(spelled) - len(below)].rstrip("/") or "/"
     return start if os.path.realpath(start) == folder else None
@@ -173,10 +171,7 @@ def _holds_root(workspace: Workspace, path: str) -> bool:
 def _add_repository(workspace: Workspace, fact: PathFact, real: str) -> PathFact:
     """Notes whether the change steers a git repository, or makes a folder one, whatever the folder's name is."""
     for folder, name in list_possible_repositories(real):
-        with (
-            contextlib.suppress(OSError, ToolError),
-            workspace.open_spelled(workspace.parse(folder), INSPECT) as opened,
-        ):
+        with suppress(OSError, ToolError), workspace.open_spelled(workspace.parse(folder), INSPECT) as opened:
             if _is_repository_change(opened.descriptor, name, adds=fact.access == "write"):
                 return msgspec.structs.replace(fact, repository=True)
     return fact
@@ -318,6 +313,6 @@ def _read_config(path: str, most: int) -> str:
     def open_at_once(path: str, flags: int) -> int:
         return os.open(path, flags | os.O_NONBLOCK)
 
-    with contextlib.suppress(OSError, ValueError), open(path, "rb", opener=open_at_once) as file:
+    with suppress(OSError, ValueError), open(path, "rb", opener=open_at_once) as file:
         return os.fsdecode(file.read(most) or b"")
     return ""  # git cannot read it either

@@ -170,7 +170,6 @@ def read_contents(descriptor: int, size: int, keep: int = 0, check: Callable[[],
 
 
 def hash_range(descriptor: int, start: int, length: int) -> str:
-    """The hash of a part of an open file, which need not fit into memory."""
     digest = hashlib.sha256()
     for chunk in read_chunks(descriptor, start, start + length):
         digest.update(chunk)

@@ -320,7 +320,6 @@ def _ends_in_newline(descriptor: int, size: int) -> bool:
 
 @lru_cache(maxsize=64)
 def _count_rows(descriptor: int, _file: _Identity) -> int:
-    """The number of rows, cached for the next page."""
     return sum(len(rows) for rows in _read_rows(descriptor))
 
 

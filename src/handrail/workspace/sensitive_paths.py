@@ -38,12 +38,10 @@ class MaskedPaths(msgspec.Struct, frozen=True, kw_only=True):
     """Paths that commands must not see: absolute, without links, none of them below another."""
 
     credentials: tuple[str, ...] = ()
-    """Files."""
     credential_folders: tuple[str, ...] = ()
     """Folders of credentials, and folders that are closed to us now but not for good."""
     sockets: tuple[str, ...] = ()
     pipes: tuple[str, ...] = ()
-    """Named pipes."""
     configs: tuple[str, ...] = ()
     """Files that git may read as configuration. Commands do see them."""
 
@@ -240,8 +238,6 @@ _MAX_PATH_BYTES = 3_800
 
 
 class _CachedFolder(NamedTuple):
-    """A folder as it was when it was read."""
-
     identity: tuple[int, int, int] | None
     """Change time, inode and device; None if a later change may have the same time."""
     folders: tuple[str, ...] = ()

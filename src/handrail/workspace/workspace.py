@@ -308,9 +308,7 @@ class Workspace:
         """The parent of a path that may be missing, its root, and the path as results show it."""
         try:
             spelled = self.parse(path)
-            parent = resolve_parent(
-                spelled.root.descriptor, spelled.parts, self._find_root_of_link, path, past_files=past_files
-            )
+            parent = resolve_parent(spelled.root.descriptor, spelled.parts, self._reroot, path, past_files=past_files)
         except OSError as error:
             raise to_tool_error(error, path) from None
         try:
@@ -331,7 +329,7 @@ class Workspace:
             raise to_tool_error(error, file or path) from None
 
     def _open_by_walk(self, spelled: SpelledPath, flags: int) -> OpenPath:
-        with resolve_parent(spelled.root.descriptor, spelled.parts, self._find_root_of_link, spelled.spelled) as parent:
+        with resolve_parent(spelled.root.descriptor, spelled.parts, self._reroot, spelled.spelled) as parent:
             descriptor = parent.open(flags)
         with _closing_on_error(descriptor):
             status = os.fstat(descriptor)
@@ -349,7 +347,7 @@ class Workspace:
                 return root, "/".join(parts[len(own) :]) or "."
         raise build_outside_error(spelled)
 
-    def _find_root_of_link(self, parts: tuple[str, ...], up: bool) -> tuple[int, tuple[str, ...]] | None:
+    def _reroot(self, parts: tuple[str, ...], up: bool) -> tuple[int, tuple[str, ...]] | None:
         found = find_innermost_root(parts, self.roots)
         if found is None or (up and not found[0].opened_by_person):
             return None
