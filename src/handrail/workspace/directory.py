@@ -20,8 +20,6 @@ _T = TypeVar("_T")
 
 
 class ListingEntry(msgspec.Struct, frozen=True):
-    """A name in a listing."""
-
     path: str
     kind: FileKind
     size: int | None = None

@@ -156,7 +156,7 @@ def read_contents(descriptor: int, size: int, keep: int = 0, check: Callable[[],
     if size <= keep:
         # One byte more than its size shows whether the file grew.
         data = os.pread(descriptor, size + 1, 0)
-        if len(data) == size and not os.pread(descriptor, 1, size):
+        if len(data) == size:
             return FileContents(start_hash(data), size, data[:SAMPLE_BYTES], data)
     digest, kept, count, start = hashlib.sha256(), bytearray(), 0, b""
     for chunk in read_chunks(descriptor, size=min(size + 1, _CHUNK_BYTES)):

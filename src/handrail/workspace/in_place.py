@@ -25,8 +25,6 @@ UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS, errno.ENOTSUP})
 
 
 class WriteResult(msgspec.Struct, frozen=True):
-    """The file after a write."""
-
     hash: str
     size: int
     mode: int

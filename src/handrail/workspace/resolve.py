@@ -4,7 +4,6 @@ import contextlib
 import errno
 import os
 from collections.abc import Callable, Generator, Iterable
-from itertools import islice
 from typing import Self
 
 from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
@@ -35,11 +34,19 @@ def open_beneath(folder: int, path: str, flags: int, *, kernel: bool = False) ->
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     if kernel:
         return openat2(folder, path, flags, resolve=RESOLVE_NO_SYMLINKS)
+    if "/" not in path:
+        return os.open(path, flags, dir_fd=folder)
     *names, last = path.split("/")
-    if not names:
-        return os.open(last, flags, dir_fd=folder)
-    with contextlib.closing(enter_folders(folder, names)) as entered:
-        return os.open(last, flags, dir_fd=next(islice(entered, len(names), None)))
+    inner = folder
+    try:
+        for name in names:
+            inner, outer = os.open(name, ENTER_FOLDER, dir_fd=inner), inner
+            if outer != folder:
+                os.close(outer)
+        return os.open(last, flags, dir_fd=inner)
+    finally:
+        if inner != folder:
+            os.close(inner)
 
 
 def enter_folders(folder: int, names: Iterable[str]) -> Generator[int]:
@@ -48,7 +55,7 @@ def enter_folders(folder: int, names: Iterable[str]) -> Generator[int]:
     try:
         yield inner
         for name in names:
-            inner, outer = os.open(name, ENTER_FOLDER, dir_fd=inner), inner
+            inner, outer = open_beneath(inner, name, ENTER_FOLDER), inner
             os.close(outer)
             yield inner
     finally:

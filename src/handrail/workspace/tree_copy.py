@@ -18,8 +18,6 @@ _MAX_FILES = 500_000
 
 
 class CopyResult(msgspec.Struct, frozen=True):
-    """The outcome of a copy."""
-
     files: int
     left_out: tuple[str, ...]
     """Relative paths that could not be read, or are neither file, folder nor link."""

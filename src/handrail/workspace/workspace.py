@@ -96,16 +96,14 @@ class Workspace:
     def open_file(self, path: str) -> OpenPath:
         """Opens a regular file for reading. Anything else is a ToolError."""
         opened = self._take_cached(path) or self._open_or_refuse(path, READ_FILE)
-        with _closing_on_error(opened.descriptor):
-            _refuse_special(opened, path)
-            _refuse_credential(opened, path)
+        _refuse_special(opened, path)
+        _refuse_credential(opened, path)
         return opened
 
     def open_folder(self, path: str) -> OpenPath:
         """Opens a folder for listing. Anything else is a ToolError."""
         opened = self._open_or_refuse(path, LIST_FOLDER)
-        with _closing_on_error(opened.descriptor):
-            _refuse_credential(opened, path)
+        _refuse_credential(opened, path)
         return opened
 
     def read_small_file(self, path: str, most: int) -> bytes:
@@ -391,18 +389,20 @@ def _find_start(path: str) -> str:
 
 
 def _refuse_special(opened: OpenPath, path: str) -> None:
-    """Refuses anything but regular files: a FIFO would block, a device may never end."""
+    """Closes and refuses anything but a regular file: a FIFO would block, a device may never end."""
     mode = opened.status.st_mode
     if stat.S_ISREG(mode):
         return
     is_device = stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
     number = errno.EISDIR if stat.S_ISDIR(mode) else errno.ENODEV if is_device else errno.ENXIO
+    os.close(opened.descriptor)
     raise to_tool_error(OSError(number, ""), path)
 
 
 def _refuse_credential(opened: OpenPath, path: str) -> None:
-    """Refuses a credential by its real name, since a link may have changed after the policy decided."""
+    """Closes and refuses a credential by its real name, since a link may have changed after the policy decided."""
     if find_protection(opened.real) == "credential":
+        os.close(opened.descriptor)
         raise ToolError(
             "POLICY_DENIED",
             f"Rule fs.secret forbids reading {clip_path(path)}. Do not try another way; say what you need it for.",
