@@ -278,7 +278,7 @@ class _FolderCache:
     def walk(self, root: Root, top: str) -> Iterator[tuple[str, _CachedFolder]]:
         """Yields the folders from `top` down that a search may enter. Only changed folders are read."""
         for path, cached in self._walk(root, top, self.folders, lambda path: os.path.basename(path) in ALWAYS_IGNORED):
-            if len(self.folders) < self._most:
+            if path in self.folders or len(self.folders) < self._most:
                 self.folders[path] = cached
             yield path, cached
 
