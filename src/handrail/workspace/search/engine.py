@@ -6,7 +6,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 
 import msgspec
 
-from handrail.workspace.facts import FileId
+from handrail.workspace.file_state import FileId
 
 # § [workspace.search.run] One run of an engine, and when it has gone far enough.
 
