@@ -26,9 +26,8 @@ from handrail.workspace.search.engine import (
     clip,
     to_sort_key,
 )
-from handrail.workspace.search.expression import Expression, build_ripgrep_error
 from handrail.workspace.search.filters import CredentialFilter, GlobFilter, collect_withheld_names
-from handrail.workspace.search.regex.searcher import MatchedLine, Spans
+from handrail.workspace.search.regex import Expression, MatchedLine, Spans, build_ripgrep_error
 
 # § [workspace.search.walk] Walks a folder by descriptors: no link is followed, nothing is looked up by a name and
 # § opened afterwards.  In the order of `in_order`, one folder at a time, holding no more than a page of each

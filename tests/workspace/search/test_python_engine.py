@@ -264,7 +264,10 @@ def test_a_pattern_that_only_ripgrep_knows_is_unavailable_and_says_why_there_is_
 ) -> None:
     fill(workspace, "a.txt")
     switched_off = Settings(search=Search(engine="python"))
-    reasons = ((no_ripgrep, "is not installed here"), (switched_off, "the setting search.engine switches off"))
+    reasons = (
+        (no_ripgrep, "is not installed here. Install the package ripgrep (apt, dnf, brew or pip)"),
+        (switched_off, "the setting search.engine switches off. Set it to auto"),
+    )
     for settings, reason in reasons:
         for path in (".", "a.txt"):
             error = rail(settings=settings).grep(r"\Afoo", path).error
