@@ -17,10 +17,10 @@ from handrail.kernel.files import sync_file_system
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.change_log import Step
-from handrail.workspace.atomic import put_link, remove_file, remove_folder, remove_link
+from handrail.workspace.atomic import put_link, remove_file, remove_folder, remove_link, sync_folder
 from handrail.workspace.errors import clip_path, to_tool_error
 from handrail.workspace.file_state import PathState, build_conflict_error, open_parent, read_state
-from handrail.workspace.resolve import NewFolders, ResolvedParent, sync_folder
+from handrail.workspace.resolve import NewFolders, ResolvedParent
 from handrail.workspace.workspace import Workspace
 
 Result = TypeVar("Result")

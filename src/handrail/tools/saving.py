@@ -14,11 +14,11 @@ from handrail.protocol.errors import ToolError
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
 from handrail.tools.parses import check_parses
-from handrail.workspace.atomic import build_temporary_name, replace
+from handrail.workspace.atomic import build_temporary_name, replace, sync_folder
 from handrail.workspace.errors import clip_path
 from handrail.workspace.file_state import Content, FileSnapshot, build_exact_path, start_hash, to_state
 from handrail.workspace.in_place import WriteResult
-from handrail.workspace.resolve import NewFolders, ResolvedParent, sync_folder
+from handrail.workspace.resolve import NewFolders, ResolvedParent
 
 
 class Records(Protocol):

@@ -22,6 +22,7 @@ from handrail.workspace.file_state import (
 )
 from handrail.workspace.ignore import TEMPORARY_PREFIX
 from handrail.workspace.in_place import WriteResult, write_through
+from handrail.workspace.resolve import LIST_FOLDER
 
 # § [workspace.swapping] Gives a file that is ready its name, by swapping: what comes out is looked at, and goes
 # § back unless it was seen.
@@ -438,6 +439,16 @@ def _link(folder: int, temporary: str, name: str, path: str) -> None:
         raise build_conflict_error(path) from None
     finally:
         os.unlink(temporary, dir_fd=folder)
+
+
+def sync_folder(folder: int) -> None:
+    """Makes new names in a folder survive a power loss, if the folder can be listed."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(".", LIST_FOLDER, dir_fd=folder)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 # § [workspace.temporary] The names of our own unfinished files.

@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 import threading
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -18,12 +19,12 @@ from handrail.protocol.decisions import Access, FileKind, PathFact
 from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import build_outside_error, clip_path, list_similar_names, to_tool_error
 from handrail.workspace.facts import Boundary, build_outside_fact, is_repository_change
-from handrail.workspace.resolve import NewFolders, ResolvedParent, is_link, walk
+from handrail.workspace.resolve import NewFolders, ResolvedParent, resolve_parent
 from handrail.workspace.roots import Root, SessionRoots, SpelledPath, find_descriptor_path, find_innermost_root
 
 if TYPE_CHECKING:
     from handrail.workspace.facts import FileId
-    from handrail.workspace.sensitive_paths import SensitivePaths
+    from handrail.workspace.sensitive_paths import ProtectedName, SensitivePaths
 
 _LOOK = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
@@ -250,6 +251,10 @@ class Workspace:
         except ToolError:
             return frozenset()
 
+    def list_protected_names(self, opened: OpenPath, stop: Callable[[], bool]) -> "list[ProtectedName]":
+        """The credentials below an open folder; see `SensitivePaths.list_protected_names`."""
+        return self._withheld.list_protected_names(opened.root, opened.relative, stop)
+
     def _fact(self, where: SpelledPath, access: Access, found: OpenPath) -> PathFact:
         kind, status = _kind(found.status), found.status
         shared = kind == "file" and status.st_nlink > 1
@@ -354,7 +359,7 @@ class Workspace:
     def _landed(self, path: str, *, past_files: bool = False) -> tuple[ResolvedParent, Root, str]:
         try:
             where = self._place(path)
-            landing = walk(where.root.descriptor, where.parts, self._reroot, path, past_files=past_files)
+            landing = resolve_parent(where.root.descriptor, where.parts, self._reroot, path, past_files=past_files)
         except OSError as error:
             raise to_tool_error(error, path) from None
         try:
@@ -388,10 +393,10 @@ class Workspace:
         return OpenPath(descriptor, os.fstat(descriptor), where.owner, where.straight, where.named)
 
     def _walked(self, where: SpelledPath, flags: int) -> OpenPath:
-        with walk(where.root.descriptor, where.parts, self._reroot, where.spelled) as landing:
+        with resolve_parent(where.root.descriptor, where.parts, self._reroot, where.spelled) as landing:
             descriptor = landing.open(flags)
         try:
-            if is_link(os.fstat(descriptor)):
+            if stat.S_ISLNK(os.fstat(descriptor).st_mode):
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), where.spelled)
             root, relative = self._root_of(descriptor, where.spelled)
         except OSError:

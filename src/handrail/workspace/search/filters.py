@@ -8,7 +8,7 @@ from functools import lru_cache
 from handrail.policy.names import find_protection, is_credential, list_secret_globs
 from handrail.workspace.glob import Matches, build_excluder, build_matcher
 from handrail.workspace.ignore import FILES, STRONG, IgnoreStack, read_ignore_rules
-from handrail.workspace.resolve import open_beneath
+from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, open_beneath
 from handrail.workspace.search.engine import SearchScope, Stop, to_sort_key
 
 # § [workspace.search.above] The ignore files between a root and the folder that is searched. ripgrep would read
@@ -18,7 +18,6 @@ from handrail.workspace.search.engine import SearchScope, Stop, to_sort_key
 
 _MAX_IGNORE_FILE_BYTES = 1 << 16
 _HERE = (*STRONG, ".gitignore")
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def has_rules_above(where: SearchScope) -> bool:
@@ -66,7 +65,7 @@ def _kind(folder: int, path: str) -> int | None:
 
 def _has_exception(root: int, path: str) -> bool:
     try:
-        descriptor = os.open(path, _READ, dir_fd=root)
+        descriptor = os.open(path, READ_FILE, dir_fd=root)
     except OSError:
         return False
     try:
@@ -79,8 +78,6 @@ def _has_exception(root: int, path: str) -> bool:
 
 # § [workspace.search.kept] Which of the paths that ripgrep names are wanted: what its command line cannot say, is
 # § said here.
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
 class PathFilter:
@@ -172,7 +169,7 @@ class IgnoreFilter:
 
     def _own(self, rules: IgnoreStack, folder: bytes, name: bytes) -> IgnoreStack | None:
         try:
-            descriptor = open_beneath(self._where, os.fsdecode(folder), _FOLDER)
+            descriptor = open_beneath(self._where.folder, os.fsdecode(folder), LIST_FOLDER, kernel=self._where.kernel)
         except OSError:
             return None
         try:
@@ -205,7 +202,7 @@ def _is_folder(where: SearchScope, path: bytes) -> bool | None:
     """Whether a name is a folder's or a file's; None for links and the like, which nobody would have searched."""
     outer, _, name = os.fsdecode(path).rpartition("/")
     try:
-        folder = open_beneath(where, outer or ".", _FOLDER)
+        folder = open_beneath(where.folder, outer or ".", LIST_FOLDER, kernel=where.kernel)
     except OSError:
         return None
     try:
@@ -271,7 +268,7 @@ def _walk(where: SearchScope, chosen: GlobFilter) -> Iterator[tuple[bytes, bool]
 
 def _names(where: SearchScope, folder: bytes) -> list[tuple[bytes, bool]]:
     try:
-        descriptor = open_beneath(where, os.fsdecode(folder) or ".", _FOLDER)
+        descriptor = open_beneath(where.folder, os.fsdecode(folder) or ".", LIST_FOLDER, kernel=where.kernel)
     except OSError:
         return []
     try:

@@ -6,12 +6,10 @@ import stat
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from handrail.workspace.resolve import open_beneath
+from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, open_beneath
 from handrail.workspace.search.engine import FileHits, HitLine, SearchScope
 from handrail.workspace.search.python_engine import UTF16
 
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY
 _MAX_SINGLE_LOOKUPS = 8
 """So many names of a folder are looked up one by one; for more, the folder is listed."""
 _MAX_SPAN_BYTES = 1 << 16
@@ -23,7 +21,7 @@ def verify_names(where: SearchScope, paths: Sequence[bytes]) -> Iterator[bytes]:
     for parent, group in groupby(paths, key=lambda path: path.rpartition(b"/")[0]):
         names = {path.rpartition(b"/")[2]: path for path in group}
         try:
-            descriptor = open_beneath(where, os.fsdecode(parent) or ".", _FOLDER)
+            descriptor = open_beneath(where.folder, os.fsdecode(parent) or ".", LIST_FOLDER, kernel=where.kernel)
         except OSError:
             continue
         try:
@@ -39,7 +37,7 @@ def verify_hits(where: SearchScope, found: FileHits, most: int) -> FileHits | No
     with nothing but lines too long to be taken in stays, without lines.
     """
     try:
-        descriptor = open_beneath(where, os.fsdecode(found.path), _READ)
+        descriptor = open_beneath(where.folder, os.fsdecode(found.path), READ_FILE, kernel=where.kernel)
     except OSError:
         return None
     try:
