@@ -25,7 +25,7 @@ def find(searching: SessionSearch, context: Context, arguments: FindArguments) -
     """Runs the search and words the answer."""
     engines = searching.engines(context.workspace)
     with context.workspace.open_folder(arguments.path) as opened:
-        where = SearchScope(
+        scope = SearchScope(
             opened.descriptor,
             opened.root.descriptor,
             opened.relative,
@@ -33,9 +33,10 @@ def find(searching: SessionSearch, context: Context, arguments: FindArguments) -
             arguments.pattern,
             arguments.exclude,
             searching.ignore,
+            list_protected=lambda stop: context.workspace.list_protected_names(opened, stop),
         )
         try:
-            found = find_files(engines, where, arguments.max_results, context.cancelled)
+            found = find_files(engines, scope, arguments.max_results, context.cancelled)
         except OSError as error:  # the folder was moved while it was looked at
             raise to_tool_error(error, arguments.path) from None
         context.check_cancelled()

@@ -71,17 +71,18 @@ def _grep_folder(
     context: Context,
     arguments: GrepArguments,
 ) -> Output:
-    where = SearchScope(
+    scope = SearchScope(
         opened.descriptor,
         opened.root.descriptor,
         opened.relative,
         context.workspace.kernel,
         include=arguments.file_pattern,
         ignore=searching.ignore,
+        list_protected=lambda stop: context.workspace.list_protected_names(opened, stop),
         credential_files=cache(context.workspace.credential_files),
     )
     try:
-        found = find_hits(engines, where, pattern, arguments.max_results, context.cancelled)
+        found = find_hits(engines, scope, pattern, arguments.max_results, context.cancelled)
     except OSError as error:  # the folder was moved while it was looked at
         raise to_tool_error(error, arguments.path) from None
     context.check_cancelled()

@@ -81,7 +81,7 @@ def test_a_match_in_a_line_too_long_to_be_shown_is_counted(workspace: Path) -> N
     folder = os.open(workspace, os.O_RDONLY)
     where = SearchScope(folder, folder, ".", has_openat2())
     assert list(engine.hits(where, pattern, never)) == []
-    assert where.notes.oversized == 1
+    assert where.stats.oversized == 1
     descriptor = os.open(workspace / "file", os.O_RDONLY)
     found = engine.stream(descriptor, pattern, never)
     assert found is not None
