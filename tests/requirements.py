@@ -204,7 +204,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "edit/test_ladder_property.py::test_what_was_replaced_can_be_put_back",
             "tools/test_edit_property.py::test_a_unique_text_is_replaced_as_str_replace_does",
             "tools/test_edit_property.py::test_mixed_endings_and_damaged_bytes_stay_around_the_place",
-            "workspace/test_lossless.py::test_a_part_is_exchanged_and_all_other_bytes_stay",
+            "workspace/test_text_lossless.py::test_a_part_is_exchanged_and_all_other_bytes_stay",
         ),
         clause(
             "line endings, BOM, encoding and mode survive",
@@ -251,7 +251,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "the check is repeated at the moment of commit",
-            "workspace/test_replace.py::test_what_somebody_did_since_the_look_stays",
+            "workspace/test_atomic.py::test_what_somebody_did_since_the_look_stays",
             "tools/test_staleness.py::test_the_check_is_repeated_after_an_approval_however_late",
         ),
         clause(
@@ -977,7 +977,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "a new .git with only sample hooks and core keys is an ordinary change",
             "policy/test_changes.py::test_a_new_repository_that_steers_nothing_is_an_ordinary_change",
             "policy/test_new_repository.py::test_what_git_makes_is_ordinary_and_what_it_makes_with_more_is_not",
-            "workspace/test_repository.py::test_the_write_that_makes_a_folder_a_repository",
+            "workspace/test_facts_repository.py::test_the_write_that_makes_a_folder_a_repository",
         ),
         clause(
             "one boundary for file tools and shell: the paths of a command are judged as those of a file tool",

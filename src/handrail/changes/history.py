@@ -16,13 +16,12 @@ from handrail.store.blobs import Blobs
 from handrail.store.database import CHANGES, Database, Durability
 from handrail.workspace.errors import clip_path
 from handrail.workspace.file_state import FileSnapshot
-from handrail.workspace.resolve import ResolvedParent
+from handrail.workspace.resolve import READ_FILE, ResolvedParent
 
 if TYPE_CHECKING:
     from handrail.store.change_log import ChangeLog
     from handrail.store.previews import PreviewStore
 
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _SWEPT = "swept"
 _TRIALS = "trials"
 _AT_WORK = ".at-work"
@@ -107,7 +106,7 @@ class History:
             if before.data is not None:
                 self.blobs.keep(before.hash, before.data, pack=True)
                 return
-            descriptor = os.open(landing.name, _READ, dir_fd=landing.folder)
+            descriptor = os.open(landing.name, READ_FILE, dir_fd=landing.folder)
             try:
                 self.blobs.keep_file(before.hash, descriptor)
             finally:

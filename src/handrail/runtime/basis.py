@@ -4,6 +4,7 @@ from handrail.protocol.decisions import CommandFact
 from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import FileBinding
 from handrail.runtime.session import PendingCall, Session
+from handrail.workspace.facts import build_command_fact
 
 _MAX_HASHED_BYTES = 64 * 1024 * 1024
 """Bytes of a file that a command only names: no script is larger, and hashing takes time."""
@@ -32,7 +33,7 @@ def _named(session: Session, command: CommandFact) -> list[FileBinding]:
     found: list[FileBinding] = []
     for path in list_word_paths(command.text, command.cwd, command.seen)[:_MAX_NAMED_PATHS]:
         try:
-            fact = session.workspace.fact_for_command(path, "read")
+            fact = build_command_fact(session.workspace, path, "read")
         except ToolError:
             continue  # no path can be like this
         if fact.kind == "file" and fact.real is not None and (fact.size or 0) <= _MAX_HASHED_BYTES:

@@ -9,6 +9,7 @@ from handrail.policy.shell.syntax import Unparsed
 from handrail.protocol.decisions import CommandFact, DisplayedCommand, Facts, PathFact
 from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import clip_path
+from handrail.workspace.facts import build_command_fact
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _needs(
 
 
 def _refuse_cwd(workspace: Workspace, cwd: str) -> None:
-    fact = workspace.fact_for_command(cwd, "read")
+    fact = build_command_fact(workspace, cwd, "read")
     if fact.real is None:
         message = f"cwd {clip_path(cwd)} is outside the workspace. Folders are relative to it."
         raise ToolError("OUTSIDE_WORKSPACE", message)
@@ -94,7 +95,7 @@ def _refuse_cwd(workspace: Workspace, cwd: str) -> None:
 
 def _fact(workspace: Workspace, use: PathUse) -> PathFact:
     try:
-        return workspace.fact_for_command(use.path, use.access, past_files=True)
+        return build_command_fact(workspace, use.path, use.access, past_files=True)
     except ToolError:  # no path can be like this, or nobody can tell where it leads
         return _outside(use)
 

@@ -31,7 +31,7 @@ from handrail.store.runner import Runner
 from handrail.store.state_dir import GRANTED, OPENED, StateFolder
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import Tool
-from handrail.workspace.facts import Boundary
+from handrail.workspace.roots import Boundary
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

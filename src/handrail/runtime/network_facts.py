@@ -11,6 +11,7 @@ from handrail.policy.network.git_remotes import Remote, list_remote_urls
 from handrail.policy.network.needs import NetworkNeeds, add_remote_urls, find_network_needs
 from handrail.protocol.decisions import DisplayedCommand
 from handrail.protocol.errors import ToolError
+from handrail.workspace.facts import build_command_fact
 from handrail.workspace.workspace import Workspace
 
 _MAX_CONFIG_BYTES = 1 << 18
@@ -41,7 +42,7 @@ def _urls(workspace: Workspace, remote: Remote) -> tuple[str, ...]:
 def _top(workspace: Workspace, folder: str) -> str | None:
     """The folder around another that has a `.git` in it, no further up than its root."""
     try:
-        here = workspace.fact_for_command(folder, "read").real
+        here = build_command_fact(workspace, folder, "read").real
     except ToolError:
         return None
     end = "" if here is None else workspace.root_path(here)
@@ -64,7 +65,7 @@ def _joined(folder: str, path: str) -> str:
 
 def _kind(workspace: Workspace, path: str) -> str:
     try:
-        fact = workspace.fact_for_command(path, "read")
+        fact = build_command_fact(workspace, path, "read")
     except ToolError:
         return "missing"
     return fact.kind if fact.real is not None else "missing"

@@ -18,9 +18,8 @@ from handrail.tools.saving import check_hard_links
 from handrail.tools.slots import TargetPath, TargetResolver
 from handrail.tools.text_file import decode_text_file
 from handrail.tools.together import FileChange
-from handrail.workspace.atomic import build_executable_mode
 from handrail.workspace.errors import clip_path
-from handrail.workspace.file_state import PathState
+from handrail.workspace.file_state import PathState, build_executable_mode
 from handrail.workspace.text import decode_text
 
 _NOWHERE = TargetPath("", "", b"", PathState(None))

@@ -36,6 +36,8 @@ def open_beneath(folder: int, path: str, flags: int, *, kernel: bool = False) ->
     if kernel:
         return openat2(folder, path, flags, resolve=RESOLVE_NO_SYMLINKS)
     *names, last = path.split("/")
+    if not names:
+        return os.open(last, flags, dir_fd=folder)
     with contextlib.closing(enter_folders(folder, names)) as entered:
         return os.open(last, flags, dir_fd=next(islice(entered, len(names), None)))
 
@@ -51,6 +53,15 @@ def enter_folders(folder: int, names: Iterable[str]) -> Generator[int]:
             yield inner
     finally:
         os.close(inner)
+
+
+@contextlib.contextmanager
+def closing_descriptor(descriptor: int) -> Generator[int]:
+    """Closes a descriptor at the end of a `with` block."""
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 class ResolvedParent:

@@ -20,9 +20,10 @@ import msgspec
 from handrail.kernel.openat2 import has_openat2
 from handrail.policy.names import is_credential, is_packaged
 from handrail.protocol.errors import ToolError
-from handrail.workspace.facts import FileId, list_hard_links
+from handrail.workspace.directory import list_hard_links
+from handrail.workspace.file_state import FileId
 from handrail.workspace.ignore import ALWAYS_IGNORED
-from handrail.workspace.resolve import INSPECT, LIST_FOLDER, open_beneath
+from handrail.workspace.resolve import INSPECT, LIST_FOLDER, closing_descriptor, open_beneath
 from handrail.workspace.roots import Root
 
 _MAX_FOLDERS = 200_000
@@ -37,12 +38,10 @@ class MaskedPaths(msgspec.Struct, frozen=True, kw_only=True):
     """Paths that commands must not see: absolute, without links, none of them below another."""
 
     credentials: tuple[str, ...] = ()
-    """Files."""
     credential_folders: tuple[str, ...] = ()
     """Folders of credentials, and folders that are closed to us now but not for good."""
     sockets: tuple[str, ...] = ()
     pipes: tuple[str, ...] = ()
-    """Named pipes."""
     configs: tuple[str, ...] = ()
     """Files that git may read as configuration. Commands do see them."""
 
@@ -95,16 +94,18 @@ class SensitivePaths:
     ) -> list[ProtectedName]:
         """The credentials below a folder of a root (`.` for the root itself), in no order.
 
-        Folders that no search enters (`ALWAYS_IGNORED`) and folders of credentials are not entered. Other globs and
+        Folders of credentials and folders that no search enters (`ALWAYS_IGNORED`) are not entered. Other globs and
         ignore rules are not applied. If `stop` returns true, the list ends early.
         """
         start = 0 if folder == "." else len(folder) + 1
         names: list[ProtectedName] = []
         with self._lock:
             cache = self._searched.setdefault(root.path, self._build_cache())
-            for path, entries in cache.walk(root, folder, ALWAYS_IGNORED):
-                for name, is_folder in entries.protected_names:
-                    names.append(ProtectedName(os.fsencode(_join(path, name)[start:]), is_folder))
+            for path, cached in cache.walk(root, folder):
+                for kind, name in cached.sensitive:
+                    if kind in {"credentials", "credential_folders"}:
+                        below = os.fsencode(_join(path, name)[start:])
+                        names.append(ProtectedName(below, kind == "credential_folders"))
                 if stop():
                     break
         return names
@@ -114,13 +115,11 @@ class SensitivePaths:
         with self._lock:
             if not all(root.path in self._trees for root in roots):
                 self._refresh(roots)
-            foreign = (
-                (root, path)
-                for root, tree in self._trees.items()
-                for path, cached in tree.folders.items()
-                if cached.foreign
-            )
-            return next((os.path.normpath(os.path.join(root, path)) for root, path in foreign), None)
+            for root, tree in self._trees.items():
+                for path, cached in tree.folders.items():
+                    if cached.foreign:
+                        return os.path.normpath(os.path.join(root, path))
+        return None
 
     def _add_aliases(self, masked: MaskedPaths, roots: Sequence[Root]) -> MaskedPaths:
         paths = [root.path for root in roots]
@@ -151,23 +150,17 @@ def list_read_only_paths(roots: Iterable[Root]) -> tuple[str, ...]:
 def _collect_paths(trees: "dict[str, _FolderCache]") -> tuple[MaskedPaths, tuple[str, ...]]:
     """All paths that were found, and the links that are named like credentials."""
     paths: dict[str, list[str]] = {kind: [] for kind in _KINDS}
-    closed: list[str] = []
     for root, tree in trees.items():
         for path, cached in tree.folders.items():
             folder = root if path == "." else os.path.join(root, path)
-            for kind, name in cached.entries.sensitive:
+            for kind, name in cached.sensitive:
                 paths[kind].append(os.path.join(folder, name))
-            if cached.entries.closed:
-                closed.append(os.path.join(root, path))
-    folders = (*paths["credential_folders"], *closed)
-    masked = MaskedPaths(
-        credentials=tuple(paths["credentials"]),
-        credential_folders=tuple(path for path in folders if path not in trees),  # a root was opened by its name
-        sockets=tuple(paths["sockets"]),
-        pipes=tuple(paths["pipes"]),
-        configs=tuple(paths["configs"]),
-    )
-    return masked, tuple(paths["links"])
+            if cached.closed:
+                paths["credential_folders"].append(folder)
+    # A person opened a root by its name, so it is never masked.
+    paths["credential_folders"] = [path for path in paths["credential_folders"] if path not in trees]
+    links = tuple(paths.pop("links"))
+    return MaskedPaths(**{kind: tuple(found) for kind, found in paths.items()}), links
 
 
 def _add_link_targets(masked: MaskedPaths, links: tuple[str, ...], roots: list[str]) -> MaskedPaths:
@@ -176,11 +169,15 @@ def _add_link_targets(masked: MaskedPaths, links: tuple[str, ...], roots: list[s
     kinds = {target: _read_kind(target) for target in targets}
     folders = {*masked.credential_folders, *(path for path, kind in kinds.items() if kind == stat.S_IFDIR)}
     files = (*masked.credentials, *(path for path, kind in kinds.items() if kind not in _NO_FILES))
+
+    def drop_covered(paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(path for path in paths if not _is_below_any(path, folders))
+
     return MaskedPaths(
-        credentials=tuple(path for path in dict.fromkeys(files) if not _is_below_any(path, folders)),
-        credential_folders=tuple(sorted(path for path in folders if not _is_below_any(path, folders))),
-        sockets=tuple(path for path in masked.sockets if not _is_below_any(path, folders)),
-        pipes=tuple(path for path in masked.pipes if not _is_below_any(path, folders)),
+        credentials=drop_covered(dict.fromkeys(files)),
+        credential_folders=drop_covered(sorted(folders)),
+        sockets=drop_covered(masked.sockets),
+        pipes=drop_covered(masked.pipes),
         configs=masked.configs,
     )
 
@@ -240,32 +237,15 @@ _MAX_PATH_BYTES = 3_800
 """Below a longer path, a name may be too long for the system to open."""
 
 
-class _Entries(NamedTuple):
-    """The names in a folder that matter."""
-
+class _CachedFolder(NamedTuple):
+    identity: tuple[int, int, int] | None
+    """Change time, inode and device; None if a later change may have the same time."""
     folders: tuple[str, ...] = ()
-    """Folders to scan too."""
+    """Names of subfolders to scan too."""
     sensitive: tuple[tuple[str, str], ...] = ()
     """Kinds (`_KINDS`) and names."""
     closed: bool = False
-    """Whether the folder cannot be read now but could be opened by its owner. It is masked as a whole."""
-
-    @property
-    def protected_names(self) -> Iterator[tuple[str, bool]]:
-        """The names of credentials, and whether each is a folder."""
-        for kind, name in self.sensitive:
-            if kind in {"credentials", "credential_folders"}:
-                yield name, kind == "credential_folders"
-
-
-_NOTHING = _Entries()
-_CLOSED = _Entries(closed=True)
-
-
-class _CachedFolder(NamedTuple):
-    identity: tuple[int, int, int] | None
-    """Change time, inode and device when it was read; None if a later change may have the same time."""
-    entries: _Entries
+    """Whether it cannot be read now, but its owner could open it. It is masked as a whole."""
     foreign: bool = False
     """Whether new files in it may get another owner or group than ours."""
 
@@ -283,7 +263,7 @@ class _FolderCache:
     @property
     def is_closed(self) -> bool:
         """Whether the root itself could not be read."""
-        return "." not in self.folders or self.folders["."].entries.closed
+        return "." not in self.folders or self.folders["."].closed
 
     def refresh(self, root: Root, others: frozenset[str]) -> bool:
         """Reads the folders that changed, and returns whether the entries may differ. `others`: roots to leave out."""
@@ -295,19 +275,12 @@ class _FolderCache:
         self._read_all(root)
         return True
 
-    def walk(self, root: Root, top: str, skip: Collection[str]) -> Iterator[tuple[str, _Entries]]:
-        """Yields the folders from `top` down, except those named in `skip`. Only changed folders are read."""
-        pending = [top]
-        while pending:
-            path = pending.pop()
-            cached = self._read_folder(root, path, self.folders.get(path))
-            if cached is None:
-                self.folders.pop(path, None)
-                continue
+    def walk(self, root: Root, top: str) -> Iterator[tuple[str, _CachedFolder]]:
+        """Yields the folders from `top` down that a search may enter. Only changed folders are read."""
+        for path, cached in self._walk(root, top, self.folders, lambda path: os.path.basename(path) in ALWAYS_IGNORED):
             if len(self.folders) < self._most:
                 self.folders[path] = cached
-            yield path, cached.entries
-            pending += [_join(path, name) for name in cached.entries.folders if name not in skip]
+            yield path, cached
 
     def _reread_changed(self, root: Root) -> bool | None:
         """Reads the folders that changed, and returns whether the entries differ; None if folders came or went."""
@@ -315,7 +288,7 @@ class _FolderCache:
         for path in self._list_changed(root.descriptor):
             before = self.folders[path]
             now = self._read_folder(root, path, before)
-            if now is None or now.entries.folders != before.entries.folders:
+            if now is None or now.folders != before.folders:
                 return None
             self.folders[path] = now
             differs = differs or now[1:] != before[1:]
@@ -336,19 +309,30 @@ class _FolderCache:
         return changed
 
     def _read_all(self, root: Root) -> None:
-        before, self.folders = self.folders, {}
-        pending = ["."]
-        while pending:
-            path = pending.pop()
-            cached = self._read_folder(root, path, before.get(path))
-            if cached is None:
-                continue
+        known, self.folders = self.folders, {}
+        others = {os.path.relpath(other, root.path) for other in self._others}
+        for path, cached in self._walk(root, ".", known, others.__contains__):
             self.folders[path] = cached
             if len(self.folders) > self._most:
                 self.folders = {}
-                raise _build_limit_error(self._most)
-            inner = (_join(path, name) for name in cached.entries.folders)
-            pending += [below for below in inner if os.path.join(root.path, below) not in self._others]
+                message = (
+                    f"No command was run: a root has more than {self._most:,} folders, too many to keep the credentials"
+                    " in them from commands. Ask for a smaller folder to be opened as the workspace; the file tools"
+                    " still work."
+                )
+                raise ToolError("LIMIT_EXCEEDED", message)
+
+    def _walk(
+        self, root: Root, top: str, known: dict[str, _CachedFolder], is_skipped: Callable[[str], bool]
+    ) -> Iterator[tuple[str, _CachedFolder]]:
+        pending = [top]
+        while pending:
+            path = pending.pop()
+            cached = self._read_folder(root, path, known.get(path))
+            if cached is not None:
+                yield path, cached
+                inner = (_join(path, name) for name in cached.folders)
+                pending += [below for below in inner if not is_skipped(below)]
 
     def _read_folder(self, root: Root, path: str, before: _CachedFolder | None) -> _CachedFolder | None:
         """A folder as it is now; None if it is gone."""
@@ -364,9 +348,21 @@ class _FolderCache:
         if not stat.S_ISDIR(status.st_mode):
             return None
         if len(os.fsencode(path)) > _MAX_PATH_BYTES - len(os.fsencode(root.path)):
-            return _CachedFolder(settled, _CLOSED)
-        entries = _read_entries(root, path, status.st_uid, kernel=self._kernel)
-        return None if entries is None else _CachedFolder(settled, entries, _is_foreign(status))
+            return _CachedFolder(settled, closed=True)
+        return self._read_entries(root, path, _CachedFolder(settled, foreign=_is_foreign(status)), status.st_uid)
+
+    def _read_entries(self, root: Root, path: str, empty: _CachedFolder, owner: int) -> _CachedFolder | None:
+        """Adds its entries to a folder; None if it is gone or became a link. No file is opened."""
+        try:
+            descriptor = open_beneath(root.descriptor, path, LIST_FOLDER, kernel=self._kernel)
+        except OSError as error:
+            if error.errno in _GONE:
+                return None
+            # The owner can open a folder with chmod. In another user's folder a command reads as little as we do.
+            return empty._replace(closed=error.errno not in _REFUSED or owner == os.geteuid())
+        with closing_descriptor(descriptor):
+            folders, sensitive = _sort_entries(descriptor, root.display_path(path))
+        return empty._replace(folders=tuple(folders), sensitive=tuple(sensitive))
 
 
 def _join(folder: str, name: str) -> str:
@@ -380,30 +376,7 @@ def _is_foreign(status: os.stat_result) -> bool:
     return os.geteuid() in (0, status.st_uid) or bool(others or status.st_mode & stat.S_IWOTH)
 
 
-def _build_limit_error(most: int) -> ToolError:
-    message = (
-        f"No command was run: a root has more than {most:,} folders, too many to keep the credentials in them from"
-        " commands. Ask for a smaller folder to be opened as the workspace; the file tools still work."
-    )
-    return ToolError("LIMIT_EXCEEDED", message)
-
-
-def _read_entries(root: Root, path: str, owner: int, *, kernel: bool) -> _Entries | None:
-    """The entries of a folder below a root; None if the folder is gone or became a link. No file is opened."""
-    try:
-        descriptor = open_beneath(root.descriptor, path, LIST_FOLDER, kernel=kernel)
-    except OSError as error:
-        if error.errno in _GONE:
-            return None
-        # The owner can open a folder with chmod. In another user's folder a command reads as little as we do.
-        return _NOTHING if error.errno in _REFUSED and owner != os.geteuid() else _CLOSED
-    try:
-        return _sort_entries(descriptor, root.display_path(path))
-    finally:
-        os.close(descriptor)
-
-
-def _sort_entries(descriptor: int, path: str) -> _Entries:
+def _sort_entries(descriptor: int, path: str) -> tuple[list[str], list[tuple[str, str]]]:
     folders, sensitive = list[str](), list[tuple[str, str]]()
     with os.scandir(descriptor) as entries:
         for entry in entries:  # the system tells the kind of most entries together with the name
@@ -411,20 +384,16 @@ def _sort_entries(descriptor: int, path: str) -> _Entries:
             if name in _CONFIG_NAMES:
                 sensitive.append(("configs", name))
             if is_credential(f"{path}/{name}"):
-                sensitive.append((_find_credential_kind(entry), name))
+                is_folder = entry.is_dir(follow_symlinks=False)
+                kind = "credential_folders" if is_folder else "links" if entry.is_symlink() else "credentials"
+                sensitive.append((kind, name))
             elif entry.is_file(follow_symlinks=False):
                 continue
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(name)
             elif channel := _find_channel_kind(entry, descriptor):
                 sensitive.append((channel, name))
-    return _Entries(tuple(folders), tuple(sensitive)) if folders or sensitive else _NOTHING
-
-
-def _find_credential_kind(entry: os.DirEntry[str]) -> str:
-    if entry.is_dir(follow_symlinks=False):
-        return "credential_folders"
-    return "links" if entry.is_symlink() else "credentials"
+    return folders, sensitive
 
 
 def _find_channel_kind(entry: os.DirEntry[str], folder: int) -> str | None:
@@ -449,8 +418,6 @@ def _is_dead_socket(folder: int, name: str) -> bool:
         descriptor = os.open(name, INSPECT | os.O_NOFOLLOW, dir_fd=folder)
     except OSError:
         return False
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:  # a stream listener does not notice it
-            return probe.connect_ex(f"/proc/self/fd/{descriptor}") == errno.ECONNREFUSED
-    finally:
-        os.close(descriptor)
+    # A stream listener does not notice a datagram socket.
+    with closing_descriptor(descriptor), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+        return probe.connect_ex(f"/proc/self/fd/{descriptor}") == errno.ECONNREFUSED

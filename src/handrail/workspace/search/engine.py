@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from handrail.protocol.errors import ToolError
-from handrail.workspace.facts import FileId
+from handrail.workspace.file_state import FileId
 
 EngineName = Literal["ripgrep", "python"]
 Without = Literal["not installed", "switched off"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from handrail.protocol.decisions import Access
+from handrail.workspace.facts import build_command_fact, build_path_fact
 from handrail.workspace.workspace import Workspace
 
 
@@ -35,8 +36,8 @@ def house(tmp_path: Path) -> Workspace:
     ],
 )
 def test_what_steers_a_bare_repository(house: Workspace, path: str, access: Access, steers: bool) -> None:
-    assert house.fact(path, access).repository is steers
-    assert house.fact_for_command(path, access).repository is steers
+    assert build_path_fact(house, path, access).repository is steers
+    assert build_command_fact(house, path, access).repository is steers
 
 
 @pytest.mark.parametrize(
@@ -55,13 +56,13 @@ def test_the_write_that_makes_a_folder_a_repository(
     for name in there:
         (tmp_path / "made" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "made" / name).write_text("x")
-    assert house.fact(f"made/{last}", "write").repository
-    assert not house.fact(f"made/{there[0]}", "delete").repository
+    assert build_path_fact(house, f"made/{last}", "write").repository
+    assert not build_path_fact(house, f"made/{there[0]}", "delete").repository
 
 
 def test_the_workspace_may_be_a_bare_repository_itself(house: Workspace, tmp_path: Path) -> None:
     with Workspace(str(tmp_path / "store")) as inside:
-        assert inside.fact("config", "write").repository
-        assert inside.fact("hooks/update", "write").repository
-        assert not inside.fact("readme.md", "write").repository
+        assert build_path_fact(inside, "config", "write").repository
+        assert build_path_fact(inside, "hooks/update", "write").repository
+        assert not build_path_fact(inside, "readme.md", "write").repository
     house.close()

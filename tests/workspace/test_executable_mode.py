@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.workspace import atomic
-from handrail.workspace.atomic import build_executable_mode
+from handrail.workspace import file_state
+from handrail.workspace.file_state import build_executable_mode
 
 
 @pytest.fixture(params=[0o022, 0o027, 0o077], ids=oct)
@@ -30,7 +30,7 @@ def test_where_the_umask_is_not_known_a_new_file_is_for_its_owner_only(
 ) -> None:
     if status is not None:
         (tmp_path / "status").write_text(status)
-    monkeypatch.setattr(atomic, "_STATUS", str(tmp_path / "status"))
+    monkeypatch.setattr(file_state, "_UMASK_SOURCE", str(tmp_path / "status"))
     assert (build_executable_mode(None), build_executable_mode(None, on=False)) == (0o700, 0o600)
 
 

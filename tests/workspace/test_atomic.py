@@ -18,8 +18,8 @@ from handrail import Handrail
 from handrail.kernel import files
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import ToolResult
-from handrail.workspace.atomic import _taken_back, remove_unfinished, replace
-from handrail.workspace.file_state import FileSnapshot, build_content, read_file_snapshot
+from handrail.workspace.atomic import _undo_swap, remove_unfinished, replace
+from handrail.workspace.file_state import Content, FileSnapshot, read_file_snapshot
 from handrail.workspace.resolve import NewFolders
 
 KEEP = 1 << 20
@@ -33,7 +33,7 @@ def folder(workspace: Path) -> Iterator[int]:
 
 
 def put(folder: int, before: FileSnapshot | None, data: bytes = b"mine") -> None:
-    replace(folder, "a.txt", build_content(data), before, temporary=".handrail-test", path="a.txt")
+    replace(folder, "a.txt", Content.from_bytes(data), before, temporary=".handrail-test", path="a.txt")
 
 
 def refused(folder: int, before: FileSnapshot | None) -> str:
@@ -135,7 +135,7 @@ def test_a_temporary_name_that_is_taken_is_left_alone(workspace: Path, folder: i
     ],
     ids=["replaced", "written to", "removed", "left alone"],
 )
-def test_a_write_that_is_taken_back_leaves_what_is_newest(
+def test_a_write_that_is_undo_swap_leaves_what_is_newest(
     workspace: Path, folder: int, meanwhile: Callable[[Path], object], stays: str | None
 ) -> None:
     """Between the swap and the swap back: `a.txt` is our file for a moment, what it replaced unseen is set aside."""
@@ -145,7 +145,7 @@ def test_a_write_that_is_taken_back_leaves_what_is_newest(
     (workspace / ".handrail-test").write_text("theirs")
     (workspace / "b").write_text("newest")
     meanwhile(workspace / "a.txt")
-    error = _taken_back(folder, ".handrail-test", "a.txt", own, "a.txt")
+    error = _undo_swap(folder, ".handrail-test", "a.txt", own, "a.txt")
     assert error.code == "CONFLICT"
     found = {name: text for name, (_, text) in tree(workspace).items() if name != "b"}
     if stays == "theirs":
@@ -207,7 +207,7 @@ def test_no_save_of_another_program_is_lost_to_a_write_that_did_not_see_it(
             assert before.data is not None
             with contextlib.suppress(ToolError):
                 mine = f"mine {turns}".encode()
-                replace(folder, "a.txt", build_content(mine), before, temporary=f".handrail-{turns}", path="a.txt")
+                replace(folder, "a.txt", Content.from_bytes(mine), before, temporary=f".handrail-{turns}", path="a.txt")
                 took[f"mine {turns}"] = before.data.decode()
         seen = other.communicate(timeout=60)[0].splitlines()
     note(f"{turns} writes, {turns - len(took)} refused, {len(seen)} saves of another program")
@@ -248,7 +248,7 @@ def test_of_many_sessions_that_read_the_same_exactly_one_writes(
     assert os.listdir(workspace) == ["a.txt"]
 
 
-def test_new_folders_are_taken_back_unless_kept(workspace: Path, folder: int) -> None:
+def test_new_folders_are_undo_swap_unless_kept(workspace: Path, folder: int) -> None:
     (workspace / "there").mkdir()
     made = NewFolders(folder, ("there", "a", "b"))
     assert (workspace / "there/a/b").is_dir()
@@ -261,7 +261,7 @@ def test_new_folders_are_taken_back_unless_kept(workspace: Path, folder: int) ->
     assert (workspace / "there/a").is_dir()
 
 
-def test_a_new_folder_that_cannot_be_entered_is_taken_back(workspace: Path, folder: int) -> None:
+def test_a_new_folder_that_cannot_be_entered_is_undo_swap(workspace: Path, folder: int) -> None:
     """As when no more files may be open: the folder is made, and then there is no descriptor for it."""
     free = os.dup(folder)
     os.close(free)
