@@ -1,6 +1,7 @@
 """How find finds, and what it says."""
 
 from collections.abc import Callable
+from functools import partial
 
 from handrail.protocol.text import escape_unprintable
 from handrail.tools.contract import Context, Output
@@ -33,7 +34,7 @@ def find(searching: SessionSearch, context: Context, arguments: FindArguments) -
             arguments.pattern,
             arguments.exclude,
             searching.ignore,
-            list_protected=lambda stop: context.workspace.list_protected_names(opened, stop),
+            list_protected=partial(context.workspace.list_protected_names, opened),
         )
         try:
             found = find_files(engines, scope, arguments.max_results, context.cancelled)

@@ -1,7 +1,7 @@
 """How grep searches: a folder, one file, or a kept output."""
 
 import os
-from functools import cache
+from functools import cache, partial
 
 import msgspec
 
@@ -78,7 +78,7 @@ def _grep_folder(
         context.workspace.kernel,
         include=arguments.file_pattern,
         ignore=searching.ignore,
-        list_protected=lambda stop: context.workspace.list_protected_names(opened, stop),
+        list_protected=partial(context.workspace.list_protected_names, opened),
         credential_files=cache(context.workspace.credential_files),
     )
     try:

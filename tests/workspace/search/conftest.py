@@ -3,6 +3,7 @@
 import os
 import sysconfig
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +97,7 @@ def protected(workspace: Path) -> Callable[..., set[bytes]]:
                 opened.root.descriptor,
                 opened.relative,
                 one.kernel,
-                list_protected=lambda stop: one.list_protected_names(opened, stop),
+                list_protected=partial(one.list_protected_names, opened),
                 **options,
             )
             return set(list_protected_names(scope, last, lambda: False))

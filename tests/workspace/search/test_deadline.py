@@ -28,7 +28,7 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
-    def wait(self, stop: Stop) -> list[tuple[bytes, bool]]:
+    def wait(self, stop: Stop, _is_skipped: object = None) -> list[tuple[bytes, bool]]:
         """Names no protected name, and never comes to an end by itself."""
         while not stop():
             self.now += 0.002

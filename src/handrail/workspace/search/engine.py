@@ -81,8 +81,8 @@ class SearchScope(msgspec.Struct, frozen=True):
     ignore: tuple[str, ...] = ()
     """Patterns of the settings, written as in a .gitignore."""
     stats: SearchStats = msgspec.field(default_factory=SearchStats)
-    list_protected: Callable[[Stop], Iterable[tuple[bytes, bool]]] = lambda _stop: ()
-    """Lists the credentials below the folder, and whether each is a folder itself."""
+    list_protected: Callable[[Stop, Callable[[bytes], bool]], Iterable[tuple[bytes, bool]]] = lambda _stop, _skip: ()
+    """Lists the credentials below the folder, and whether each is a folder. The second argument tells what to skip."""
     credential_files: Callable[[], frozenset[FileId]] = frozenset[FileId]
     """Lists the files that are credentials by any of their names. Called only for files with several hard links."""
 

@@ -124,14 +124,15 @@ def list_protected_names(scope: SearchScope, last: bytes | None, stop: Stop) -> 
 
     No file is opened, so their number tells nothing of what is in them.
     """
-    globs: GlobFilter | None = None
-    names: list[bytes] = []
-    for path, is_folder in scope.list_protected(stop):
-        globs = globs or GlobFilter(scope)
-        is_before = last is None or to_sort_key(path) <= to_sort_key(last)
-        if is_before and globs.includes(path) and globs.enters(path, is_folder=is_folder):
-            names.append(path)
-    return names
+
+    def is_later(path: bytes) -> bool:
+        return last is not None and to_sort_key(path) > to_sort_key(last)
+
+    protected = [name for name in scope.list_protected(stop, is_later) if not is_later(name[0])]
+    if not protected:
+        return []
+    globs = GlobFilter(scope)
+    return [path for path, is_folder in protected if globs.includes(path) and globs.enters(path, is_folder=is_folder)]
 
 
 # ripgrep would also read the ignore files above the root, so it reads none above the searched folder: PathFilter
