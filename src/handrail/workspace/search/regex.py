@@ -56,8 +56,11 @@ class Expression:
 
     def __init__(self, pattern: str, *, case_sensitive: bool = True, without: Without = "not installed") -> None:
         self._without: Without = without
+        parser = PatternParser(pattern, any_case=not case_sensitive)
         try:
-            self._matcher = _LineMatcher(pattern, case_sensitive=case_sensitive)
+            self._tree = parser.parse()
+            self._folds_case = parser.folds_case
+            self._cost = _CostModel(self._tree, self._fold)
         except PatternSyntaxError as error:
             place = f" (character {error.place})" if 1 <= error.place <= len(pattern) else ""
             raise build_pattern_error(f"{error}{place}") from None
@@ -65,45 +68,33 @@ class Expression:
             raise build_line_break_error() from None
         except UnsupportedPatternError as error:
             raise build_ripgrep_error(f"pattern has {error}", without) from None
+        self._asks_tables, self._asks_edges = parser.asks_tables, parser.asks_edges
+        self._required = max(self._fold(self._tree.literals).split("\n"), key=len)
+        self._expression = re.compile(self._tree.translation)
 
     def lines(self, text: str, stop: Stop = lambda: False) -> Iterator[MatchedLine]:
         """Yield the lines that match. Bytes that are not UTF-8 stand in the text as lone surrogates."""
-        try:
-            yield from self._matcher.lines(text, stop)
-        except UnsupportedPatternError as error:
-            raise build_ripgrep_error(f"the search meets {error}", self._without) from None
-
-
-class _LineMatcher:
-    """Finds the lines of a text that match."""
-
-    def __init__(self, pattern: str, *, case_sensitive: bool) -> None:
-        parser = PatternParser(pattern, any_case=not case_sensitive)
-        self._tree = parser.parse()
-        self._asks_tables, self._asks_edges = parser.asks_tables, parser.asks_edges
-        self._folds_case = parser.folds_case
-        self._required = max(self._fold(self._tree.literals).split("\n"), key=len)
-        self._cost = _CostModel(self._tree, self._fold)
-        self._expression = re.compile(self._tree.translation)
-
-    def lines(self, text: str, stop: Stop) -> Iterator[MatchedLine]:
         if not self._has_required(text):
             return
-        if not text.isascii():
-            self._refuse_doubtful(text)
-        for start, end in self._list_candidates(text):
-            if stop():
-                return
-            spans = self._find_spans(text, start, end)
-            if spans is not None:
-                yield MatchedLine(start, end, spans)
+        try:
+            if not text.isascii():
+                self._refuse_doubtful(text)
+            for start, end in self._list_candidates(text, stop):
+                spans = self._find_spans(text, start, end)
+                if spans is not None:
+                    yield MatchedLine(start, end, spans)
+        except UnsupportedPatternError as error:
+            raise build_ripgrep_error(f"the search meets {error}", self._without) from None
 
     def _refuse_doubtful(self, text: str) -> None:
         """Refuse lines in which ripgrep may see the edges of words, or their characters, in another way."""
         doubtful = "".join(filter(self._is_doubtful, set(text)))
-        lines = re.finditer(f"[^\n]*[{re.escape(doubtful)}][^\n]*", text) if doubtful else ()
-        if any(self._has_required(line[0]) for line in lines):
-            raise UnsupportedPatternError(r"characters that not all versions of \w, \d and \b agree on")
+        end = -1
+        for match in re.finditer(f"[{re.escape(doubtful)}]", text) if doubtful else ():
+            if match.start() > end:
+                start, end = _find_line(text, match.start())
+                if self._has_required(text[start:end]):
+                    raise UnsupportedPatternError(r"characters that not all versions of \w, \d and \b agree on")
 
     def _has_required(self, text: str) -> bool:
         """Whether a text holds what every match does."""
@@ -120,23 +111,25 @@ class _LineMatcher:
         # To find the edge of a word, Rust goes back over bytes that could continue a character.
         return self._asks_edges and (character < "\udcc0" or self._tree.can_be_empty)
 
-    def _list_candidates(self, text: str) -> Iterator[tuple[int, int]]:
+    def _list_candidates(self, text: str, stop: Stop) -> Iterator[tuple[int, int]]:
         """Yield where the lines begin and end that may match."""
         start = 0
         while start < len(text):
-            chunk = text.rfind("\n", start, start + _CHUNK_CHARS) + 1 or _find_line_end(text, start) + 1
-            find = self._find_match if self._cost.allows_lines(text, start, chunk) else self._find_required
-            while start < chunk and (place := find(text, start, chunk)) >= 0:
-                start, end = text.rfind("\n", 0, place) + 1, _find_line_end(text, place)
+            chunk = text.rfind("\n", start, start + _CHUNK_CHARS) + 1 or _find_line(text, start)[1] + 1
+            is_cheap = self._cost.allows_lines(text, start, chunk)
+            while start < chunk and not stop() and (place := self._find_candidate(text, start, chunk, is_cheap)) >= 0:
+                start, end = _find_line(text, place)
                 yield start, end
                 start = end + 1
+            if stop():
+                return
             start = chunk
 
-    def _find_match(self, text: str, start: int, end: int) -> int:
-        match = None if self._tree.can_be_empty else self._expression.search(text, start, end)
-        return start if self._tree.can_be_empty else -1 if match is None else match.start()
-
-    def _find_required(self, text: str, start: int, end: int) -> int:
+    def _find_candidate(self, text: str, start: int, end: int, is_cheap: bool) -> int:
+        """Return a place in the next line that may match, or -1."""
+        if is_cheap and not self._tree.can_be_empty:
+            match = self._expression.search(text, start, end)
+            return -1 if match is None else match.start()
         return start if self._folds_case else text.find(self._required, start, end)
 
     def _find_spans(self, text: str, start: int, end: int) -> Spans | None:
@@ -173,9 +166,10 @@ class _LineMatcher:
         return place + 1
 
 
-def _find_line_end(text: str, start: int) -> int:
-    end = text.find("\n", start)
-    return len(text) if end < 0 else end
+def _find_line(text: str, place: int) -> tuple[int, int]:
+    """Return where the line of a place begins, and the place of its newline."""
+    end = text.find("\n", place)
+    return text.rfind("\n", 0, place) + 1, len(text) if end < 0 else end
 
 
 _LETTERS = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nd"})

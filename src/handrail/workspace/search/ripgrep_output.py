@@ -3,6 +3,7 @@
 import base64
 import re
 from collections.abc import Iterable, Iterator
+from typing import Literal
 
 import msgspec
 
@@ -18,7 +19,7 @@ _MAX_KEPT_BYTES = 8192
 _MAX_STDERR_LINE_BYTES = 1 << 16
 
 
-class RipgrepBytes(msgspec.Struct, rename={"encoded": "bytes"}):
+class RipgrepBytes(msgspec.Struct, frozen=True, rename={"encoded": "bytes"}):
     """Text if it is UTF-8, else base64."""
 
     text: str | None = None
@@ -34,42 +35,20 @@ class RipgrepSpan(msgspec.Struct):
     end: int
 
 
-class RipgrepBeginData(msgspec.Struct):
-    path: RipgrepBytes
+class RipgrepData(msgspec.Struct):
+    """The data of any message. Each type has some of the fields."""
+
+    path: RipgrepBytes = RipgrepBytes()
+    lines: RipgrepBytes = RipgrepBytes()
+    line_number: int = 0
+    absolute_offset: int = 0
+    submatches: tuple[RipgrepSpan, ...] = ()
+    binary_offset: int | None = None
 
 
-class RipgrepBegin(msgspec.Struct, tag="begin"):
-    data: RipgrepBeginData
-
-
-class RipgrepLineData(msgspec.Struct):
-    lines: RipgrepBytes
-    line_number: int
-    absolute_offset: int
-    submatches: list[RipgrepSpan]
-
-
-class RipgrepMatch(msgspec.Struct, tag="match"):
-    data: RipgrepLineData
-
-
-class RipgrepContext(msgspec.Struct, tag="context"):
-    data: RipgrepLineData
-
-
-class RipgrepEndData(msgspec.Struct):
-    binary_offset: int | None
-
-
-class RipgrepEnd(msgspec.Struct, tag="end"):
-    data: RipgrepEndData
-
-
-class RipgrepSummary(msgspec.Struct, tag="summary"):
-    pass
-
-
-RipgrepMessage = RipgrepBegin | RipgrepMatch | RipgrepContext | RipgrepEnd | RipgrepSummary
+class RipgrepMessage(msgspec.Struct):
+    type: Literal["begin", "match", "context", "end", "summary"]
+    data: RipgrepData
 
 
 class HitAssembler:
@@ -92,11 +71,11 @@ class HitAssembler:
         """Yield each text file that ended, and what came of the file that did not end."""
         for line in self._split_lines(pieces):
             message = self._decoder.decode(line)
-            if isinstance(message, RipgrepMatch | RipgrepContext):
+            if message.type in {"match", "context"}:
                 yield from self._add_line(message)
-            elif isinstance(message, RipgrepBegin):
+            elif message.type == "begin":
                 self._start_file(message.data.path.decode().removeprefix(b"./"))
-            elif isinstance(message, RipgrepEnd):
+            elif message.type == "end":
                 self.is_binary = message.data.binary_offset is not None
                 if not self.is_binary and not self.is_full:
                     yield from self._take_file(unfinished=False)
@@ -109,12 +88,12 @@ class HitAssembler:
     def _start_file(self, path: bytes) -> None:
         self._path, self._lines, self._bytes, self.is_full, self._oversized = path, [], 0, False, 0
 
-    def _add_line(self, message: RipgrepMatch | RipgrepContext) -> Iterator[FileHits]:
+    def _add_line(self, message: RipgrepMessage) -> Iterator[FileHits]:
         if self.is_full:
             return
         data = message.data
         text = data.lines.decode().removesuffix(b"\n").removesuffix(b"\r")
-        spans = [(span.start, span.end) for span in data.submatches] if isinstance(message, RipgrepMatch) else None
+        spans = [(span.start, span.end) for span in data.submatches] if message.type == "match" else None
         line = build_hit_line(data.line_number, data.absolute_offset, text, spans)
         self._lines.append(line)
         self._bytes += len(line.data) + engine.LINE_BYTES
