@@ -194,10 +194,10 @@ _POSIX_CLASSES = {
 class _CharacterClass:
     """A set while it is read."""
 
-    def __init__(self, *, any_case: bool) -> None:
+    def __init__(self, members: frozenset[str] = frozenset(), wide: str = "", *, any_case: bool = False) -> None:
         self._any_case = any_case
-        self._ascii: set[str] = set()
-        self._wide = ""
+        self._ascii = set(members)
+        self._wide = wide
         """How `re` writes the members that are not ASCII."""
 
     def add(self, members: frozenset[str], wide: str = "") -> None:
@@ -368,7 +368,7 @@ class PatternParser:
                 return self._build_set(token[0])
             case "escape":
                 item = self._read_escape(token[0])
-                return self._build_literal(item) if isinstance(item, str) else self._build_class(item)
+                return self._build_literal(item) if isinstance(item, str) else _CharacterClass(*item).build()
             case kind:
                 return _ATOMS[kind] if kind in _ATOMS else self._build_literal(token[0])
 
@@ -382,11 +382,6 @@ class PatternParser:
         members.add_range(character, character)
         return msgspec.structs.replace(members.build(), literals=character.casefold())
 
-    def _build_class(self, item: tuple[frozenset[str], str]) -> Node:
-        members = _CharacterClass(any_case=False)
-        members.add(*item)
-        return members.build()
-
     def _build_set(self, text: str) -> Node:
         is_negated = text[1] == "^"
         content = text[2:-1] if is_negated else text[1:-1]
@@ -397,8 +392,8 @@ class PatternParser:
             if item["posix"]:
                 members.add_posix(item["posix"], is_negated=bool(item["not"]))
                 continue
-            low = self._read_member(item["low"])
-            high = self._read_member(item["high"]) if item["high"] else low
+            low = self._read_escape(item["low"])
+            high = self._read_escape(item["high"]) if item["high"] else low
             if isinstance(low, str) and isinstance(high, str) and low <= high:
                 members.add_range(low, high)
             elif item["high"] or isinstance(low, str):
@@ -407,11 +402,10 @@ class PatternParser:
                 members.add(*low)
         return members.build(is_negated=is_negated)
 
-    def _read_member(self, text: str) -> str | tuple[frozenset[str], str]:
-        return self._read_escape(text) if text.startswith("\\") and len(text) > 1 else text
-
     def _read_escape(self, text: str) -> str | tuple[frozenset[str], str]:
-        """Return a character, or the members of a set."""
+        """Return the character that a text means, or the members of a set."""
+        if len(text) == 1:
+            return text
         letter = text[1]
         if letter in "xuU":
             code = int(text[2:].strip("{}"), 16)

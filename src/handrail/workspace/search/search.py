@@ -241,19 +241,17 @@ class _Search(Generic[Item]):
         result = self._build_result(self._verify(run), run)
         return result if result.exact or result.total >= self._most else None
 
-    def run_whole(self, judge: Judge = _never) -> SearchResult[Item] | None:
-        """Return all results; None if the judge gives up. If there are too many, return the first, else some."""
-        run = self._run(self._engines.whole, MAX_HITS, self._measure_left(_WHOLE_SHARE), judge)
-        if run.end == "slow":
-            return None
-        return self._build_result(self._verify(run), run) if run.end == "complete" else self._replace_partial(run)
+    def run_whole(self, judge: Judge) -> SearchResult[Item] | None:
+        """Return all results; None if the judge gives up."""
+        run = self._run_whole(judge)
+        return None if run.end == "slow" else self._complete(run)
 
     def finish(self) -> SearchResult[Item]:
-        """Return what a whole run finds."""
-        result = self.run_whole()
-        if result is None:
-            raise AssertionError("nobody judges this run")
-        return result
+        """Return all results. If there are too many, return the first ones, or at least some."""
+        return self._complete(self._run_whole())
+
+    def _complete(self, run: _Run[Item]) -> SearchResult[Item]:
+        return self._build_result(self._verify(run), run) if run.end == "complete" else self._replace_partial(run)
 
     def _replace_partial(self, partial: _Run[Item]) -> SearchResult[Item]:
         """Return the first results, from a second run, or what a run found before it hit a limit."""
@@ -269,6 +267,9 @@ class _Search(Generic[Item]):
         result = self._build_result(first, run)
         total = max(result.total, self._count_verified(partial))
         return msgspec.structs.replace(result, total=total, limits=(limit,))
+
+    def _run_whole(self, judge: Judge = _never) -> _Run[Item]:
+        return self._run(self._engines.whole, MAX_HITS, self._measure_left(_WHOLE_SHARE), judge)
 
     def _run(self, engine: Engine, most: int, seconds: float, judge: Judge = _never) -> _Run[Item]:
         scope = msgspec.structs.replace(self._scope, stats=SearchStats())
