@@ -34,6 +34,12 @@ def never() -> bool:
         ("(?:|)" * 30 + "b", "c" + "a" * 100),
         ("(?:a|b|ab)*[cd]", "ab" * 10_000),
         ("(x{1,30}){1,30}y", "y" + "x" * 100),
+        ("a?" * 3_000 + "b", "b" + "a" * 100),
+        ("(?:(?:a?b?c?d?){2}){2}x", "x" + "abcd" * 30),
+        ("(?" + "i" * 20_000 + ")a", "a"),
+        ("(?" + "q" * 20_000 + ")a", "a"),
+        ("[" * 20_000, "a"),
+        ("é|" * 5_000 + "b", "b"),
     ],
 )
 def test_no_expression_takes_forever(both: Both, tmp_path: Path, pattern: str, line: str) -> None:

@@ -8,6 +8,8 @@ import msgspec
 
 _MAX_DEPTH = 100
 _MAX_COPIES = 1_000
+_MAX_COST = 1e15
+"""Bounds of steps are not counted any higher."""
 
 Reach = Callable[[re.Pattern[str]], int]
 """Tells over how many characters in a row a repetition can go, which takes in all that the expression matches."""
@@ -94,7 +96,7 @@ def _join(parts: list[Node]) -> Node:
         steps, exits, stuck = 0.0, 1.0, 1
         for part in reversed(parts):
             own, tries = part.cost(after, reach)
-            steps, exits = own * stuck + tries * steps, tries * exits
+            steps, exits = min(own * stuck + tries * steps, _MAX_COST), min(tries * exits, _MAX_COST)
             after, stuck = part.list_first(after), part.stuck + (stuck if part.can_be_empty else 0)
         return steps, exits
 
@@ -155,7 +157,7 @@ def _repeat(body: Node, least: int, most: int | None, *, is_greedy: bool) -> Nod
             count = min(count, least + 1)
         # If nothing that follows can begin with the same character, an early exit fails before it takes one.
         exits = 1 + max(0, count - least) if body.first & after else 1
-        ways = tries ** min(count, 64)
+        ways = _MAX_COST if tries > 1 and count > 20 else min(tries ** min(count, 20), _MAX_COST)
         return ways * count * (own + 1), ways * exits
 
     return Node(
@@ -241,7 +243,7 @@ _ESCAPE = rf"\\(?:[xuU]\{{{_HEX}+\}}|x{_HEX}{{2}}|u{_HEX}{{4}}|U{_HEX}{{8}}|[ntr
 _MEMBER = rf"{_ESCAPE}|[^\\\[]"
 _TOKEN = re.compile(
     rf"""
-      (?P<flags> \(\?(?!\)|[^:)]*(?P<twin>[a-zA-Z-])[^:)]*(?P=twin))(?P<on>[imsuR]*)(?:-(?P<off>[is]+))?(?P<last>[:)]) )
+      (?P<flags> \(\?(?!\)|[imsuR-]{{0,8}}(?P<twin>[imsuR-])[imsuR-]{{0,8}}(?P=twin))(?P<on>[imsuR]*)(?:-(?P<off>[is]+))?(?P<last>[:)]) )
     | (?P<open> \((?:\?P?<(?P<name>[A-Za-z_][A-Za-z0-9_]*)>|(?!\?)) )
     | (?P<close> \) )
     | (?P<or> \| )
@@ -260,7 +262,7 @@ _SET_ITEM = re.compile(rf"\[:(?P<not>\^?)(?P<posix>[a-z]+):\]|(?P<low>{_MEMBER})
 _SYNTAX_FAULTS = {
     r"\(\?<?[=!]": "look-around is not supported",
     r"\(\?P?<": "a group's name is not valid",
-    r"\(\?(?:\)|[^:)]*(?:[^imsUuxR:)-]|-[:)]|([a-zA-Z-])[^:)]*\1))": "flags are unknown, missing or set twice",
+    r"\(\?(?:\)|[imsUuxR-]{0,8}(?:[^imsUuxR:)-]|-[:)]|(.)[imsUuxR-]{0,8}\1))": "flags are unknown, missing or set twice",
     r"[*+?{]": "a repetition has no valid counts",
     r"\[\^?\]?[^\]]*\Z": "a [ is not closed by a ]",
     r"\\[0-9]": "back-references are not supported",
