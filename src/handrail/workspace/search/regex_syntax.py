@@ -243,7 +243,8 @@ _ESCAPE = rf"\\(?:[xuU]\{{{_HEX}+\}}|x{_HEX}{{2}}|u{_HEX}{{4}}|U{_HEX}{{8}}|[ntr
 _MEMBER = rf"{_ESCAPE}|[^\\\[]"
 _TOKEN = re.compile(
     rf"""
-      (?P<flags> \(\?(?!\)|[imsuR-]{{0,8}}(?P<twin>[imsuR-])[imsuR-]{{0,8}}(?P=twin))(?P<on>[imsuR]*)(?:-(?P<off>[is]+))?(?P<last>[:)]) )
+      (?P<flags> \(\?(?!\)|[imsuR-]{{0,8}}(?P<twin>[imsuR-])[imsuR-]{{0,8}}(?P=twin))
+                 (?P<on>[imsuR]*)(?:-(?P<off>[is]+))?(?P<last>[:)]) )
     | (?P<open> \((?:\?P?<(?P<name>[A-Za-z_][A-Za-z0-9_]*)>|(?!\?)) )
     | (?P<close> \) )
     | (?P<or> \| )
@@ -262,7 +263,7 @@ _SET_ITEM = re.compile(rf"\[:(?P<not>\^?)(?P<posix>[a-z]+):\]|(?P<low>{_MEMBER})
 _SYNTAX_FAULTS = {
     r"\(\?<?[=!]": "look-around is not supported",
     r"\(\?P?<": "a group's name is not valid",
-    r"\(\?(?:\)|[imsUuxR-]{0,8}(?:[^imsUuxR:)-]|-[:)]|(.)[imsUuxR-]{0,8}\1))": "flags are unknown, missing or set twice",
+    r"\(\?(?:\)|[imsUuxR-]{0,8}(?:[^imsUuxR:)-]|-[:)]|(.)[imsUuxR-]{0,8}\1))": "flags are unknown or set twice",
     r"[*+?{]": "a repetition has no valid counts",
     r"\[\^?\]?[^\]]*\Z": "a [ is not closed by a ]",
     r"\\[0-9]": "back-references are not supported",
