@@ -90,18 +90,23 @@ class SensitivePaths:
         return frozenset((one.st_dev, one.st_ino) for one in statuses if one is not None)
 
     def list_protected_names(
-        self, root: Root, folder: str, stop: Callable[[], bool] = lambda: False
+        self,
+        root: Root,
+        folder: str,
+        stop: Callable[[], bool] = lambda: False,
+        is_skipped: Callable[[bytes], bool] = lambda _path: False,
     ) -> list[ProtectedName]:
         """The credentials below a folder of a root (`.` for the root itself), in no order.
 
         Folders of credentials and folders that no search enters (`ALWAYS_IGNORED`) are not entered. Other globs and
-        ignore rules are not applied. If `stop` returns true, the list ends early.
+        ignore rules are not applied. `is_skipped` tells further folders not to enter, by their paths below the folder.
+        If `stop` returns true, the list ends early.
         """
         start = 0 if folder == "." else len(folder) + 1
         names: list[ProtectedName] = []
         with self._lock:
             cache = self._searched.setdefault(root.path, self._build_cache())
-            for path, cached in cache.walk(root, folder):
+            for path, cached in cache.walk(root, folder, lambda path: is_skipped(os.fsencode(path[start:]))):
                 for kind, name in cached.sensitive:
                     if kind in {"credentials", "credential_folders"}:
                         below = os.fsencode(_join(path, name)[start:])
@@ -275,9 +280,13 @@ class _FolderCache:
         self._read_all(root)
         return True
 
-    def walk(self, root: Root, top: str) -> Iterator[tuple[str, _CachedFolder]]:
+    def walk(self, root: Root, top: str, is_skipped: Callable[[str], bool]) -> Iterator[tuple[str, _CachedFolder]]:
         """Yields the folders from `top` down that a search may enter. Only changed folders are read."""
-        for path, cached in self._walk(root, top, self.folders, lambda path: os.path.basename(path) in ALWAYS_IGNORED):
+
+        def is_left_out(path: str) -> bool:
+            return os.path.basename(path) in ALWAYS_IGNORED or is_skipped(path)
+
+        for path, cached in self._walk(root, top, self.folders, is_left_out):
             if path in self.folders or len(self.folders) < self._most:
                 self.folders[path] = cached
             yield path, cached

@@ -245,9 +245,11 @@ class Workspace:
         except ToolError:
             return frozenset()
 
-    def list_protected_names(self, opened: OpenPath, stop: Callable[[], bool]) -> "list[ProtectedName]":
+    def list_protected_names(
+        self, opened: OpenPath, stop: Callable[[], bool], is_skipped: Callable[[bytes], bool]
+    ) -> "list[ProtectedName]":
         """The credentials below an open folder; see `SensitivePaths.list_protected_names`."""
-        return self._sensitive_paths.list_protected_names(opened.root, opened.relative, stop)
+        return self._sensitive_paths.list_protected_names(opened.root, opened.relative, stop, is_skipped)
 
     @cached_property
     def _sensitive_paths(self) -> "SensitivePaths":

@@ -28,9 +28,23 @@ PATTERNS = [
     r"\<f", r"o\>", r"[^f]oo", r"fo{2}", r"(?i:FOO) ", r"x+ foo y+", r"word.*foo\(", r"(?:word )+foo", r"\x66oo",
     r"[[:^ascii:]]+", r"[\w--[a-z]]{3}", r"\s\S+\s", r"(foo|fo)o?", r"end|last", r"\b\w{15,}\b", r"[\t ]+\S",
 ]  # fmt: skip
+LEFT_TO_RIPGREP = {
+    r"[a-z&&[^aeiou]]{8,}", r"\p{Lu}\p{Ll}+ \p{Lu}\p{Ll}+", r'(?U)".*"', r"[\w--[a-z]]{3}",
+}  # fmt: skip
+"""The patterns that Python refuses in every tree."""
+LEFT_IN_ANY_CASE = {r"é|ü|ß", r"ſ|K|k", r"[α-ωά-ώ]+", r"[[:^ascii:]]+"}
+LEFT_IN_THE_ODD_TREE = {
+    r"\W{6,}", r"\D\d{3}\D", r"\bfoo\b", r"\Bo", r"o\b", r"\<f", r"o\>", r"\b\w{15,}\b",
+}  # fmt: skip
+"""Those that meet there bytes and characters that Python may read differently."""
 GLOBS = [None, "*.py", "*.{py,txt}", "src/**", "**/deep*/**/*.py", "[!a-m]*", "text/?????*", "*.p[xyz]", "src/*.py"]
 EXCLUDES: list[tuple[str, ...]] = [(), ("*.txt",), ("src/",), ("deep", "**/x.py"), ("/text",), ("sub/**",)]
 FOLDERS = [".", "src", "sub", "docs", "docs/x", "node_modules", "sub/only-here", ".git", "sub/build"]
+
+
+def is_answered(pattern: Pattern) -> bool:
+    """Whether Python searches for a pattern in ordinary files."""
+    return pattern.text not in LEFT_TO_RIPGREP and (pattern.case_sensitive or pattern.text not in LEFT_IN_ANY_CASE)
 
 
 def test_there_are_enough_patterns() -> None:
@@ -43,18 +57,20 @@ def test_the_lines_of_real_trees_are_the_same(both: Both, real_trees: Trees, dee
     trees = real_trees(deep)
     for tree in trees if deep else trees[number // 2 % 2 :][:1]:
         python, ripgrep = both.hits(tree, pattern, exclude=("site-packages/", "test/"))
-        assert python == ripgrep
+        assert python == (ripgrep if is_answered(pattern) else "UNAVAILABLE")
 
 
 @pytest.mark.parametrize("number", range(len(PATTERNS)))
 def test_the_lines_of_an_odd_tree_are_the_same(both: Both, odd_tree: Path, deep: bool, number: int) -> None:
     ways = ((True, 0), (False, 1), (False, 0), (True, 1), (True, 20))
     for case_sensitive, context in ways if deep else ways[number % 2 : number % 2 + 1]:
-        python, ripgrep = both.hits(odd_tree, Pattern(PATTERNS[number], case_sensitive, context))
-        assert python == ripgrep
+        pattern = Pattern(PATTERNS[number], case_sensitive, context)
+        python, ripgrep = both.hits(odd_tree, pattern)
+        doubtful = pattern.text in LEFT_IN_THE_ODD_TREE or not is_answered(pattern)
+        assert python == ("UNAVAILABLE" if doubtful else ripgrep)
 
 
-@pytest.mark.parametrize("pattern", [r"foo", r"\bfoo\(", r"\w+\(\w+\)", r"[^ ]+$", r"(?:word )+foo"])
+@pytest.mark.parametrize("pattern", [r"foo", r"\bfoo\(", r"foo\(\w+\)", r"\w\(\w+", "foo.*"])
 def test_a_line_of_a_megabyte_is_the_same(both: Both, tmp_path: Path, deep: bool, pattern: str) -> None:
     (tmp_path / "one").write_bytes(b"word " * (200_000 if deep else 20_000) + b"foo(bar)\nword\n")
     (tmp_path / "two").write_bytes(b"w" * (1_000_000 if deep else 100_000) + b" foo(bar)\nword\n")
@@ -63,10 +79,19 @@ def test_a_line_of_a_megabyte_is_the_same(both: Both, tmp_path: Path, deep: bool
     assert python
 
 
-def test_no_pattern_is_left_to_ripgrep_and_most_find_something(both: Both, odd_tree: Path) -> None:
-    found = [both.hits_in_python(odd_tree, Pattern(pattern), "src") for pattern in PATTERNS]
-    assert not any(isinstance(hits, str) for hits in found)
-    assert sum(bool(hits) for hits in found) > len(PATTERNS) // 3
+@pytest.mark.parametrize("pattern", [r"\w+\(\w+\)", r"[^ ]+$", r"(?:word )+foo"])
+def test_a_line_of_a_megabyte_that_takes_many_steps_is_left_to_ripgrep(
+    both: Both, tmp_path: Path, pattern: str
+) -> None:
+    (tmp_path / "one").write_bytes(b"word " * 200_000 + b"w" * 1_000_000 + b"foo(bar)\nword\n")
+    assert both.hits_in_python(tmp_path, Pattern(pattern)) == "UNAVAILABLE"
+
+
+def test_most_patterns_are_answered_and_find_something(both: Both, odd_tree: Path) -> None:
+    found = {pattern: both.hits_in_python(odd_tree, Pattern(pattern), "src") for pattern in PATTERNS}
+    refused = {pattern for pattern, hits in found.items() if isinstance(hits, str)}
+    assert LEFT_TO_RIPGREP <= refused <= LEFT_TO_RIPGREP | LEFT_IN_THE_ODD_TREE
+    assert sum(bool(hits) for hits in found.values()) > len(PATTERNS) // 3
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -124,4 +149,5 @@ def test_the_tools_say_the_same_with_either_engine(odd_tree: Path, tmp_path: Pat
     calls += [("find", {"pattern": broken}) for broken in ("[", "{a", "a\\", "{a,{b,c}}")]
     python, ripgrep = (answers(odd_tree, tmp_path / name, name, calls) for name in ("python", "ripgrep"))
     for call, ours, theirs in zip(calls, python, ripgrep, strict=True):
-        assert ours == theirs, call
+        assert ours in (theirs, "UNAVAILABLE"), call
+    assert python.count("UNAVAILABLE") <= len(calls) // 10

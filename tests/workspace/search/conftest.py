@@ -3,6 +3,7 @@
 import os
 import sysconfig
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from hypothesis import settings
 from handrail.kernel.openat2 import has_openat2
 from handrail.protocol.errors import ToolError
 from handrail.workspace.search.engine import FileHits, Pattern, SearchScope, to_sort_key
+from handrail.workspace.search.filters import list_protected_names
 from handrail.workspace.search.python_engine import PythonEngine
 from handrail.workspace.search.ripgrep import Ripgrep, find_ripgrep
+from handrail.workspace.workspace import Workspace
 
 Names = list[bytes] | str
 """Paths in order; the code of a refusal."""
@@ -81,6 +84,25 @@ class _Opened:
     def __exit__(self, *_: object) -> None:
         for descriptor in self._descriptors:
             os.close(descriptor)
+
+
+@pytest.fixture
+def protected(workspace: Path) -> Callable[..., set[bytes]]:
+    """The names that a search of the workspace withholds, up to the last result if that is given."""
+
+    def listed(last: bytes | None = None, **options: Any) -> set[bytes]:
+        with Workspace(str(workspace)) as one, one.open_folder(".") as opened:
+            scope = SearchScope(
+                opened.descriptor,
+                opened.root.descriptor,
+                opened.relative,
+                one.kernel,
+                list_protected=partial(one.list_protected_names, opened),
+                **options,
+            )
+            return set(list_protected_names(scope, last, lambda: False))
+
+    return listed
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from handrail.workspace.search.engine import EngineName, FileHits, Pattern, SearchScope, Stop
@@ -27,6 +28,12 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
+    def wait(self, stop: Stop, _is_skipped: object = None) -> list[tuple[bytes, bool]]:
+        """Names no protected name, and never comes to an end by itself."""
+        while not stop():
+            self.now += 0.002
+        return []
+
 
 class Endless:
     """An engine that finds nothing and never comes to an end by itself."""
@@ -45,16 +52,11 @@ class Endless:
         self._wait(stop)
         return iter(())
 
-    def withheld(self, where: SearchScope, last: bytes | None, stop: Stop) -> set[bytes]:
-        self._wait(stop)
-        return set()
-
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
         self._wait(stop)
 
     def _wait(self, stop: Stop) -> None:
-        while not stop():
-            self._clock.now += 0.002
+        self._clock.wait(stop)
 
 
 @pytest.fixture
@@ -71,6 +73,7 @@ def test_a_search_that_never_ends_takes_no_more_than_its_time(
 ) -> None:
     clock = Clock()
     engines = Engines(Endless(clock, ordered=False), Endless(clock, ordered=True), seconds)
+    where = msgspec.structs.replace(where, list_protected=clock.wait)
     with monkeypatch.context() as patch:
         patch.setattr(time, "monotonic", clock)
         found = SEARCHES[kind](engines, where)

@@ -1,4 +1,4 @@
-"""Trees deeper than Python calls itself, and names that a log cannot tell."""
+"""Trees deeper than Python calls itself, and folders with odd names."""
 
 import os
 import sys
@@ -12,11 +12,11 @@ from handrail.kernel.openat2 import has_openat2
 from handrail.settings import Settings
 from handrail.settings.model import Search
 from handrail.workspace.search.engine import Pattern, SearchScope
-from handrail.workspace.search.filters import CredentialFilter, GlobFilter, collect_withheld_names, list_withheld_names
+from handrail.workspace.search.filters import CredentialFilter, GlobFilter
 from handrail.workspace.search.ripgrep import Ripgrep, find_ripgrep
-from handrail.workspace.search.ripgrep_output import RipgrepStderr
 
 Rail = Callable[..., Handrail]
+Protected = Callable[..., set[bytes]]
 DEPTH = sys.getrecursionlimit() + 100
 
 
@@ -49,11 +49,11 @@ def deep_tree(workspace: Path) -> Iterator[bytes]:
         os.close(folder)
 
 
-def test_what_is_deeper_than_calls_may_be_is_judged(where: SearchScope, deep_tree: bytes) -> None:
-    assert GlobFilter(where)(deep_tree)
-    assert CredentialFilter()(deep_tree) is None
-    assert CredentialFilter()(b".ssh/" + deep_tree) == b".ssh"
-    assert collect_withheld_names(where, None, lambda: False) == {b"d/" * DEPTH + b".env"}
+def test_what_is_deeper_than_calls_may_be_is_judged(where: SearchScope, deep_tree: bytes, protected: Protected) -> None:
+    assert GlobFilter(where).accepts(deep_tree)
+    assert not CredentialFilter(where).matches(deep_tree)
+    assert CredentialFilter(where).matches(b".ssh/" + deep_tree)
+    assert protected(exclude=("nothing",)) == {b"d/" * DEPTH + b".env"}
 
 
 @pytest.mark.parametrize("engine", ["ripgrep", "python"])
@@ -64,8 +64,9 @@ def test_what_is_deeper_than_calls_may_be_is_found(rail: Rail, deep_tree: bytes,
     assert list(result.data.files) == [deep_tree.decode()]
 
 
-def test_protected_names_are_counted_in_folders_with_any_name(workspace: Path, where: SearchScope) -> None:
-    """ripgrep's log is in lines, and in UTF-8."""
+def test_protected_names_are_counted_in_folders_with_any_name(
+    workspace: Path, where: SearchScope, protected: Protected
+) -> None:
     folders = (b"a\nb", b"bad\xff", b"plain", b"q: Ignore(IgnoreMatch(Override\nrg: DEBUG|ignore::walk|x: ignoring c")
     for folder in folders:
         path = os.path.join(os.fsencode(workspace), folder)
@@ -74,19 +75,27 @@ def test_protected_names_are_counted_in_folders_with_any_name(workspace: Path, w
             Path(os.fsdecode(os.path.join(path, name))).write_text("hit\n")
     engine = Ripgrep(find_ripgrep(()) or "")
     assert len(list(engine.hits(where, Pattern("hit"), lambda: False))) == len(folders)
-    assert engine.withheld(where, None, lambda: False) == {folder + b"/.env" for folder in folders}
+    assert protected() == {folder + b"/.env" for folder in folders}
 
 
-@pytest.mark.parametrize("path", [b"/etc/.env", b"../.env", b"a/../../.env", b""])
-def test_a_log_names_nothing_outside(path: bytes) -> None:
-    complaints = RipgrepStderr()
-    complaints.add(b"rg: DEBUG|ignore::walk|x.rs:1: ignoring %b: Ignore(IgnoreMatch(Override(Glob)))\n" % path)
-    assert (complaints.passed_over, complaints.noise) == ([], 1)
-
-
-def test_a_protected_name_behind_a_link_is_not_counted(workspace: Path, where: SearchScope, tmp_path: Path) -> None:
+def test_a_protected_name_behind_a_link_is_not_counted(workspace: Path, tmp_path: Path, protected: Protected) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / ".env").write_text("hit\n")
     (workspace / "link").symlink_to(tmp_path / "outside")
     (workspace / ".env").write_text("hit\n")
-    assert list_withheld_names([b".env", b"link/.env"], where) == {b".env"}
+    assert protected() == {b".env"}
+
+
+@pytest.mark.parametrize("engine", ["ripgrep", "python"])
+def test_a_credential_by_its_place_is_withheld_from_a_search_that_begins_there(
+    rail: Rail, workspace: Path, engine: str
+) -> None:
+    """`settings.xml` is none, `.m2/settings.xml` is one."""
+    (workspace / ".m2").mkdir()
+    for name in ("settings.xml", "other.xml"):
+        (workspace / ".m2" / name).write_text("hit\n")
+    one = rail(settings=Settings(search=Search(engine=engine)))  # type: ignore[arg-type]
+    for path in (".", ".m2"):
+        found, searched = one.find("*", path), one.grep("hit", path)
+        assert list(found.data.files) == [match.path for match in searched.data.matches] == [".m2/other.xml"]
+        assert (found.meta.protected, searched.meta.protected) == (1, 1)

@@ -105,7 +105,7 @@ def test_a_file_that_became_a_link_before_it_was_opened_is_passed_over(
     (workspace / "sub").rename(workspace / "moved")
     (workspace / "sub").symlink_to(tmp_path / "outside")
     assert [found.path for found in hits] == [b"sub/d"], "it is still in the folder that was entered"
-    assert where.notes.unreadable == 1
+    assert where.stats.unreadable == 1
 
 
 def test_any_depth_can_be_walked(workspace: Path, opened: Open) -> None:
@@ -139,17 +139,19 @@ from handrail.workspace.search.python_engine import PythonEngine
 opened = []
 sys.addaudithook(lambda name, details: opened.append(os.fsdecode(details[0])) if name == "open" else None)
 folder = os.open(sys.argv[1], os.O_RDONLY)
-where = SearchScope(folder, folder, ".", True)
+where = SearchScope(folder, folder, ".", False)
 found = [hits.path for hits in PythonEngine().hits(where, Pattern("foo"), lambda: False)]
 print(found, [name for name in (".env", ".ssh", "config", "server.pem", "b") if name in opened])
 """
 
 
-def test_secrets_are_counted_and_never_opened(workspace: Path, opened: Open) -> None:
+def test_secrets_are_counted_and_never_opened(
+    workspace: Path, opened: Open, protected: Callable[..., set[bytes]]
+) -> None:
     fill(workspace, ".env", ".ssh/config", "a/server.pem", "b")
     where = opened()
     assert [found.path for found in ENGINE.hits(where, Pattern("foo"), never)] == [b"b"]
-    assert ENGINE.withheld(where, None, never) == {b".env", b".ssh", b"a/server.pem"}
+    assert protected() == {b".env", b".ssh", b"a/server.pem"}
     assert said(OPENED, workspace) == "[b'b'] ['b']"
 
 
@@ -173,7 +175,7 @@ def test_a_line_too_long_to_be_held_is_passed_over_and_the_rest_is_right(workspa
         (1, 0, b"foo 1"),
         (3, 6 + 2 * MAX_LINE_BYTES + 1, b"foo 3"),
     ]
-    assert where.notes.oversized == 1
+    assert where.stats.oversized == 1
 
 
 UNREADABLE = """
@@ -186,7 +188,7 @@ if os.geteuid() == 0:
 folder = os.open(sys.argv[1], os.O_RDONLY)
 where = SearchScope(folder, folder, ".", True)
 found = [hits.path for hits in PythonEngine().hits(where, Pattern("foo"), lambda: False)]
-print(found, where.notes.unreadable)
+print(found, where.stats.unreadable)
 """
 
 
@@ -264,7 +266,10 @@ def test_a_pattern_that_only_ripgrep_knows_is_unavailable_and_says_why_there_is_
 ) -> None:
     fill(workspace, "a.txt")
     switched_off = Settings(search=Search(engine="python"))
-    reasons = ((no_ripgrep, "is not installed here"), (switched_off, "the setting search.engine switches off"))
+    reasons = (
+        (no_ripgrep, "is not installed here. Install the package ripgrep (apt, dnf, brew or pip)"),
+        (switched_off, "the setting search.engine switches off. Set it to auto"),
+    )
     for settings, reason in reasons:
         for path in (".", "a.txt"):
             error = rail(settings=settings).grep(r"\Afoo", path).error
