@@ -88,32 +88,32 @@ class StoredRequest(NamedTuple):
 
 def list_pending_requests(database: Database, batch_id: str | None) -> tuple[PermissionRequest, ...]:
     """The questions that nobody has answered: of one batch, or of the session."""
-    return tuple(database.decoded(row[0], PermissionRequest) for row in database.rows(_WAITING, (batch_id,)))
+    return tuple(database.decode(row[0], PermissionRequest) for row in database.rows(_WAITING, (batch_id,)))
 
 
 def find_stored_request(database: Database, request_id: str) -> StoredRequest | None:
     """One question, answered or not, and the bytes that it is stored as."""
     row = database.row("SELECT data, answer FROM request WHERE id = ?", (request_id,))
-    return StoredRequest(database.decoded(row[0], PermissionRequest), row[0], row[1] is not None) if row else None
+    return StoredRequest(database.decode(row[0], PermissionRequest), row[0], row[1] is not None) if row else None
 
 
 def find_last_request(database: Database, call_id: str) -> PermissionRequest | None:
     """What was last asked about a call, answered or not."""
     row = database.row(_ABOUT, (call_id,))
-    return database.decoded(row[0], PermissionRequest) if row else None
+    return database.decode(row[0], PermissionRequest) if row else None
 
 
 def find_answer(database: Database, call_id: str) -> tuple[PermissionRequest, Answer] | None:
     """What was asked about a call and what was said; None while nothing was."""
     row = database.row(_ANSWERED, (call_id,))
-    return (database.decoded(row[0], PermissionRequest), database.decoded(row[1], Answer)) if row else None
+    return (database.decode(row[0], PermissionRequest), database.decode(row[1], Answer)) if row else None
 
 
 def list_batch_requests(database: Database, batch_id: str) -> list[tuple[PermissionRequest, Answer | None]]:
     """What was asked about the calls of a batch, and what was said as far as anything was."""
     rows = database.rows("SELECT data, answer FROM request WHERE batch_id = ? ORDER BY id", (batch_id,))
     return [
-        (database.decoded(data, PermissionRequest), None if said is None else database.decoded(said, Answer))
+        (database.decode(data, PermissionRequest), None if said is None else database.decode(said, Answer))
         for data, said in rows
     ]
 
@@ -121,9 +121,9 @@ def list_batch_requests(database: Database, batch_id: str) -> list[tuple[Permiss
 def check_requests(database: Database) -> None:
     """Reads all that was asked and said; StoreError where something cannot be read."""
     for data, said in database.rows("SELECT data, answer FROM request"):
-        database.decoded(data, PermissionRequest)
+        database.decode(data, PermissionRequest)
         if said is not None:
-            database.decoded(said, Answer)
+            database.decode(said, Answer)
 
 
 def list_batch_calls(database: Database, batch_id: str) -> list[str]:
@@ -136,7 +136,7 @@ def list_batch_calls(database: Database, batch_id: str) -> list[str]:
 def list_open_answers(database: Database) -> list[tuple[PermissionRequest, Answer]]:
     """What was asked and said about the calls that have no result yet."""
     rows = database.rows(_OPEN)
-    return [(database.decoded(data, PermissionRequest), database.decoded(said, Answer)) for data, said in rows]
+    return [(database.decode(data, PermissionRequest), database.decode(said, Answer)) for data, said in rows]
 
 
 # § [store.batches] Batches that were answered, and whose runner was killed before it began all of their calls: who

@@ -12,7 +12,8 @@ import msgspec
 from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import decode_msgpack
 from handrail.store.blobs import Blobs
-from handrail.store.state_dir import make_private
+from handrail.store.database import Durability
+from handrail.store.state_dir import flush_folder, make_private
 
 _VERSION = 1
 _DOCUMENT = "trial"
@@ -42,7 +43,9 @@ class PreviewStore:
     def __init__(self, folder: str, *, durable: bool = True) -> None:
         self._folder = folder
         self._durable = durable
+        self._durability: Durability = "power" if durable else "none"
         self._sizes: dict[str, int] = {}
+        self._blobs: dict[str, Blobs] = {}
 
     def put(self, name: str, sealed: StoredPreview, files: dict[str, str], store: Callable[[Blobs], None]) -> None:
         """Stores one. `files`: by the names that they get, what is moved in with it. `store` puts contents into its
@@ -51,7 +54,8 @@ class PreviewStore:
         try:
             make_private(self._folder)
             os.mkdir(unfinished, 0o700)
-            store(Blobs(os.path.join(unfinished, _CONTENTS), durable=self._durable))
+            with contextlib.closing(Blobs(os.path.join(unfinished, _CONTENTS), self._durability)) as contents:
+                store(contents)
             for inner, path in files.items():
                 _move(path, os.path.join(unfinished, inner))
             self._write(os.path.join(unfinished, _DOCUMENT), sealed)
@@ -82,8 +86,10 @@ class PreviewStore:
         return found
 
     def blobs(self, name: str) -> Blobs:
-        """The contents in the folder of one; older ones have theirs in the history."""
-        return Blobs(os.path.join(self._folder, name, _CONTENTS), durable=self._durable)
+        """The contents in the folder of a preview; older ones have theirs in the history."""
+        if name not in self._blobs:
+            self._blobs[name] = Blobs(os.path.join(self._folder, name, _CONTENTS), self._durability)
+        return self._blobs[name]
 
     def size(self) -> int:
         """Bytes of all that wait."""
@@ -103,6 +109,8 @@ class PreviewStore:
         """Forgets one; can be repeated."""
         if not _NAME.fullmatch(name):
             return
+        if name in self._blobs:
+            self._blobs.pop(name).close()
         unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
         with contextlib.suppress(OSError):  # in one step: a crash leaves no preview that lacks something
             os.rename(os.path.join(self._folder, name), unfinished)
@@ -132,6 +140,11 @@ class PreviewStore:
                 elif made < before:
                     self.drop(name)
 
+    def close(self) -> None:
+        """Closes the databases of contents. The next use opens them again."""
+        for blobs in self._blobs.values():
+            blobs.close()
+
     def _entries(self) -> list[str]:
         try:
             return os.listdir(self._folder)
@@ -148,11 +161,7 @@ class PreviewStore:
 
     def _flush(self, folder: str) -> None:
         if self._durable:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            flush_folder(folder)
 
 
 def _move(source: str, target: str) -> None:

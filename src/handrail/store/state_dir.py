@@ -166,6 +166,15 @@ def write_private(path: str, data: bytes, unfinished: str) -> None:
         raise
 
 
+def flush_folder(path: str) -> None:
+    """Waits until the names in a folder are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def build_damaged_path(folder: str, name: str = "journal.db") -> str:
     """Where doctor's command moves a damaged database of a folder. A session then begins anew under its name."""
     return os.path.join(folder, f"{name}.damaged")
