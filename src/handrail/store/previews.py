@@ -1,4 +1,4 @@
-"""Stored previews."""
+"""Previews that wait for an answer, a folder each."""
 
 import contextlib
 import errno
@@ -13,7 +13,7 @@ from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import decode_msgpack
 from handrail.store.blobs import Blobs
 from handrail.store.database import Durability
-from handrail.store.state_dir import flush_folder, make_private
+from handrail.store.state_dir import flush_folder, make_private, remove_folder
 
 _VERSION = 1
 _DOCUMENT = "trial"
@@ -21,20 +21,20 @@ _CONTENTS = "contents"
 _UNFINISHED = ".new"
 _NAME = re.compile(r"[a-z]+_[0-9a-f]{16,64}")
 _YOUNG_SECONDS = 3_600
-"""Seconds in which one that is being written may yet be finished."""
+"""Seconds in which an unfinished preview may yet be finished."""
 
 
 class StoredPreview(msgspec.Struct, frozen=True):
     """A preview as it is stored."""
 
     document: msgspec.Raw
-    """All about it, for the code that knows what previews are."""
+    """The preview, for the code that decodes previews."""
     contents: tuple[str, ...] = ()
     """Hashes of the contents that are needed to commit it."""
     size: int = 0
-    """Bytes of the contents in its own folder and of what was printed."""
+    """Bytes of the contents in its own folder and of its output."""
     version: int = _VERSION
-    """Raised where older programs would misread the document; what is only added does not."""
+    """Raised if older programs would misread the document. New fields do not raise it."""
 
 
 class PreviewStore:
@@ -48,8 +48,8 @@ class PreviewStore:
         self._blobs: dict[str, Blobs] = {}
 
     def put(self, name: str, sealed: StoredPreview, files: dict[str, str], store: Callable[[Blobs], None]) -> None:
-        """Stores one. `files`: by the names that they get, what is moved in with it. `store` puts contents into its
-        folder, which goes with it."""
+        """Stores a preview. `files` are moved into its folder, by their new names. `store` adds contents to its folder.
+        The folder gets its name when it is complete."""
         unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
         try:
             make_private(self._folder)
@@ -63,13 +63,13 @@ class PreviewStore:
             os.rename(unfinished, os.path.join(self._folder, name))
             self._flush(self._folder)
         except BaseException as error:
-            _remove(unfinished)
+            remove_folder(unfinished)
             if isinstance(error, OSError):
                 raise StoreError(f"what was tried cannot be kept in {self._folder}: {error.strerror}") from error
             raise
 
     def get(self, name: str) -> StoredPreview | None:
-        """One that waits; None where there is none. StoreError where it cannot be read."""
+        """A stored preview; None if there is none. StoreError if it cannot be read."""
         if not _NAME.fullmatch(name):
             return None
         try:
@@ -92,7 +92,7 @@ class PreviewStore:
         return self._blobs[name]
 
     def size(self) -> int:
-        """Bytes of all that wait."""
+        """Bytes of all stored previews."""
         names = self.names()
         for name in names:
             with contextlib.suppress(StoreError):
@@ -101,27 +101,27 @@ class PreviewStore:
         return sum(self._sizes.get(name, 0) for name in names)
 
     def file(self, name: str, inner: str) -> str | None:
-        """The path of a file that was moved in; None where it is gone. Who takes it may move it away."""
+        """The path of a file of a preview; None if it is gone. The caller may move it away."""
         path = os.path.join(self._folder, name, inner)
         return path if os.path.exists(path) else None
 
     def drop(self, name: str) -> None:
-        """Forgets one; can be repeated."""
+        """Removes a preview. Can be repeated."""
         if not _NAME.fullmatch(name):
             return
         if name in self._blobs:
             self._blobs.pop(name).close()
         unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
-        with contextlib.suppress(OSError):  # in one step: a crash leaves no preview that lacks something
+        with contextlib.suppress(OSError):  # atomically: a crash leaves no incomplete preview
             os.rename(os.path.join(self._folder, name), unfinished)
-        _remove(unfinished)
+        remove_folder(unfinished)
 
     def names(self) -> list[str]:
-        """Those that wait."""
+        """The names of all stored previews."""
         return [name for name in self._entries() if _NAME.fullmatch(name)]
 
     def contents(self) -> set[str]:
-        """The hashes of all contents that those who wait would take."""
+        """The hashes of all contents that stored previews need."""
         found: set[str] = set()
         for name in self.names():
             with contextlib.suppress(StoreError):
@@ -130,13 +130,13 @@ class PreviewStore:
         return found
 
     def sweep(self, before: float) -> None:
-        """Forgets those that wait since before a time, and what was never finished."""
+        """Removes previews of before a time, and unfinished ones."""
         for name in self._entries():
             path = os.path.join(self._folder, name)
             with contextlib.suppress(OSError):
                 made = os.stat(path).st_mtime
                 if name.endswith(_UNFINISHED) and abs(time.time() - made) > _YOUNG_SECONDS:
-                    _remove(path)
+                    remove_folder(path)
                 elif made < before:
                     self.drop(name)
 
@@ -173,10 +173,3 @@ def _move(source: str, target: str) -> None:
         import shutil  # noqa: PLC0415  only across file systems, and slow to start
 
         shutil.move(source, target)
-
-
-def _remove(folder: str) -> None:
-    """Takes a folder away with all that is in it, as far as that can be."""
-    import shutil  # noqa: PLC0415  every session has a history, and few have previews
-
-    shutil.rmtree(folder, ignore_errors=True)

@@ -8,8 +8,7 @@ from contextlib import contextmanager, suppress
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.sessions import MAX_SHOWN_IDS, match_sessions, open_state_folder
 from handrail.protocol.errors import StoreError
-from handrail.store.journal import SessionJournal
-from handrail.store.sessions import list_stored_sessions, open_journal
+from handrail.store.sessions import list_stored_sessions, open_messages
 from handrail.store.state_dir import make_id
 from handrail.store.transcript import Messages
 
@@ -41,8 +40,8 @@ def _last_session(workspace: str) -> str:
     state = open_state_folder()
     real = os.path.realpath(workspace)
     for kept in list_stored_sessions(state, real):
-        with suppress(StoreError), open_journal(os.path.join(state.home(real), kept.id)) as journal:
-            if Messages(journal).any():
+        with suppress(StoreError), open_messages(os.path.join(state.home(real), kept.id)) as messages:
+            if messages.any():
                 return kept.id
     told = "no model was talked to in this workspace yet, so there is nothing to go on with."
     raise CommandFailed(f"{told} Begin: handrail run PROMPT", FAILED)
@@ -50,22 +49,22 @@ def _last_session(workspace: str) -> str:
 
 def find_last_model(session: str, workspace: str) -> str | None:
     """Whom a session talked to last."""
-    with _journal(session, workspace) as journal:
-        return Messages(journal).last_model() if journal is not None else None
+    with _messages(session, workspace) as messages:
+        return messages.last_model() if messages is not None else None
 
 
 def find_last_event(session: str, workspace: str) -> int:
     """The number of the last event that a session has; 0 for a new one."""
-    with _journal(session, workspace) as journal:
-        return journal.last_seq() if journal is not None else 0
+    with _messages(session, workspace) as messages:
+        return messages.journal.last_seq() if messages is not None else 0
 
 
 @contextmanager
-def _journal(session: str, workspace: str) -> Generator[SessionJournal | None]:
+def _messages(session: str, workspace: str) -> Generator[Messages | None]:
     state, real = open_state_folder(), os.path.realpath(workspace)
     folder = os.path.join(state.home(real), session)
     if folder not in state.sessions(real):
         yield None
         return
-    with open_journal(folder) as journal:
-        yield journal
+    with open_messages(folder) as messages:
+        yield messages
