@@ -29,6 +29,8 @@ class Schema(NamedTuple):
     """Data that is safe if a database of this kind is damaged."""
     steps: tuple[str, ...]
     """Migrations. A file of any age gets the ones it lacks when it is opened."""
+    checkpoint_pages: int = 1_000
+    """Pages in the write-ahead log that make a commit wait for the disk."""
 
 
 JOURNAL = Schema(
@@ -90,11 +92,11 @@ CONTENTS = Schema(
         CREATE TABLE pack (id INTEGER PRIMARY KEY AUTOINCREMENT, data BLOB NOT NULL);
         """,
     ),
+    checkpoint_pages=16_000,
 )
 
 _SYNCHRONOUS: dict[Durability, str] = {"none": "OFF", "crash": "NORMAL", "power": "FULL"}
 _BUSY_SECONDS = 10
-_CHECKPOINT_PAGES = 1000
 _SCRATCH_BYTES = 1 << 16
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _VAGUE = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
@@ -125,7 +127,7 @@ class Database:
                 connection.execute("PRAGMA synchronous = OFF")  # the first, empty page need not reach the disk
             _use_wal(connection, time.monotonic() + _BUSY_SECONDS)
             connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[durability]}")
-            connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {self._schema.checkpoint_pages}")
             _migrate(connection, self._schema)
         except sqlite3.Error as error:
             refusal = _find_refusal(self.path, error)  # before other files can get its descriptors
