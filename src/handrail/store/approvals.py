@@ -42,8 +42,6 @@ class NewCall(msgspec.Struct, frozen=True):
 
 
 class StoredRequest(NamedTuple):
-    """A permission request as it is stored."""
-
     request: PermissionRequest
     data: bytes
     """Differs if somebody replaced the request."""
@@ -123,7 +121,6 @@ def _insert_deferred(journal: SessionJournal, calls: tuple[NewCall, ...]) -> Non
 
 
 def find_stored_request(database: Database, request_id: str) -> StoredRequest | None:
-    """One request, answered or not."""
     row = database.row("SELECT data, answer FROM request WHERE id = ?", (request_id,))
     return StoredRequest(database.decode(row[0], PermissionRequest), row[0], row[1] is not None) if row else None
 
@@ -282,7 +279,6 @@ class DeferredCalls:
         self._database.run(_LET_GO, (call_id, self._runner))
 
     def forget(self, call_id: str) -> None:
-        """Deletes a delivered call."""
         self._database.run(_FORGET, (call_id, self._runner))
         self._look()
 
@@ -294,7 +290,6 @@ class DeferredCalls:
         return row[0], row[0] in {"claimed", "started"} and not is_dead(self.folder, row[1])
 
     def asked(self, call_id: str) -> tuple[tuple[PermissionRequest, ...], tuple[Question, ...]]:
-        """The requests and questions that a call waits for."""
         row = self._database.row("SELECT batch_id FROM call WHERE id = ?", (call_id,))
         if row is None:
             return (), ()

@@ -57,13 +57,10 @@ class AuditRecord(Envelope, frozen=True):
 
     @property
     def label(self) -> str:
-        """The name of the tool for people."""
         return f"{self.tool_name} ({self.server_name})" if self.server_name else self.name
 
 
 class ChainedRecord(AuditRecord, frozen=True, kw_only=True):
-    """A record at its place in the chain."""
-
     seq: int
     prev: str
 
@@ -90,7 +87,6 @@ class AuditChain:
         return max(0, self._end)
 
     def append(self, record: AuditRecord) -> None:
-        """Seals a record and appends it."""
         with self._lock:
             if self._descriptor < 0:
                 raise StoreError(f"the audit {self.path} was closed")
@@ -189,7 +185,6 @@ def read_audit_lines(path: str, start: int = 0) -> Iterator[bytes]:
 
 
 def list_archives(path: str) -> list[str]:
-    """The files in the archive of an audit, oldest first."""
     folder = _archive_of(path)
     names = os.listdir(folder) if os.path.isdir(folder) else []
     return [os.path.join(folder, name) for name in sorted(names) if name[:12].isdigit() and name.endswith(".jsonl")]
@@ -240,7 +235,6 @@ def list_unaudited(journal: SessionJournal, runner: str) -> tuple[list[str], int
 
 
 def forget_runner(journal: SessionJournal, runner: str) -> None:
-    """Removes the note of a runner."""
     journal.database.run("DELETE FROM runner WHERE id = ?", (runner,))
 
 

@@ -39,13 +39,11 @@ class Blobs:
         """Folders that have a content, by its hash."""
 
     def put(self, data: bytes, *, pack: bool = False) -> str:
-        """Stores the bytes and returns their hash."""
         digest = hashlib.sha256(data).hexdigest()
         self.keep(digest, data, pack=pack)
         return digest
 
     def keep(self, digest: str, data: bytes, *, pack: bool = False) -> None:
-        """Stores bytes whose hash is known."""
         if self._has_file(digest, len(data)):
             return
         if pack and len(data) <= _MAX_SMALL_BYTES:
@@ -105,7 +103,6 @@ class Blobs:
         self._lenders.update(dict.fromkeys(digests, lender))
 
     def give_back(self, lender: "Blobs") -> None:
-        """Ends all borrowing from another folder."""
         self._lenders = {digest: one for digest, one in self._lenders.items() if one.folder != lender.folder}
 
     def keep_borrowed(self, digest: str) -> None:
@@ -129,11 +126,9 @@ class Blobs:
         return _check(self._read(digest), digest)
 
     def has(self, digest: str) -> bool:
-        """Whether a blob is stored."""
         return any(os.path.exists(self._path(digest) + ending) for ending in ("", _PACKED)) or self._packs.has(digest)
 
     def missing(self, digests: Collection[str]) -> Iterator[str]:
-        """The digests that have no blob."""
         return (digest for digest in digests if not self.has(digest))
 
     def pack(self) -> None:

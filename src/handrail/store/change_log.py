@@ -65,8 +65,6 @@ class ChangeSetRecord(msgspec.Struct, frozen=True):
 
 
 class LoggedChangeSet(msgspec.Struct, frozen=True):
-    """A change set in the log."""
-
     number: int
     session: str
     call_id: str
@@ -80,7 +78,6 @@ class LoggedChangeSet(msgspec.Struct, frozen=True):
 
     @property
     def in_effect(self) -> bool:
-        """Whether it was done and not undone."""
         return self.state == "done" and self.undone_by is None
 
 
@@ -94,8 +91,6 @@ _SELECT = f"SELECT {_COLUMNS} FROM change_set"  # noqa: S608  a constant
 
 
 class ChangeLog:
-    """Appends to a workspace's change log and reads it back."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -157,23 +152,19 @@ class ChangeLog:
     # Reading
 
     def entry(self, number: int) -> LoggedChangeSet | None:
-        """One change set."""
         row = self._database.row(f"{_SELECT} WHERE number = ?", (number,))
         return _read_entry(row) if row else None
 
     def of_call(self, session: str, call_id: str) -> LoggedChangeSet | None:
-        """The latest change set of a call."""
         where = "WHERE session = ? AND call_id = ? ORDER BY number DESC"
         row = self._database.row(f"{_SELECT} {where}", (session, call_id))
         return _read_entry(row) if row else None
 
     def latest(self, before: int | None = None) -> Iterator[LoggedChangeSet]:
-        """The change sets, the latest first."""
         query = f"{_SELECT} WHERE number < ? ORDER BY number DESC LIMIT 100"
         return map(_read_entry, self._database.pages(query, _LAST if before is None else before))
 
     def begun(self) -> list[LoggedChangeSet]:
-        """The sets that are begun and not done."""
         return [_read_entry(row) for row in self._database.rows(f"{_SELECT} WHERE state = 'begun' ORDER BY number")]
 
     def numbers_touching(self, path: bytes, after: int) -> list[int]:
@@ -190,7 +181,6 @@ class ChangeLog:
             return None
 
     def contents(self) -> set[str]:
-        """The hashes of all contents that undo may need."""
         entries = (entry for entry in self.latest() if entry.body.undoable)
         states = (state for entry in entries for step in entry.body.steps for state in (step.before, step.after))
         return {state.hash for state in states if state is not None}
@@ -204,7 +194,6 @@ class ChangeLog:
                 raise StoreError(f"change {entry.number} cannot be read")
 
     def close(self) -> None:
-        """Closes the file."""
         self._database.close()
 
 

@@ -22,8 +22,6 @@ Kind = TypeVar("Kind")
 
 
 class Schema(NamedTuple):
-    """The tables of one kind of database."""
-
     name: str
     others: str
     """Data that is safe if a database of this kind is damaged."""
@@ -136,7 +134,6 @@ class Database:
         return connection
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> None:
-        """Runs one statement as its own transaction."""
         with self.lock:
             self.run_held(statement, values)
 
@@ -155,7 +152,6 @@ class Database:
             self.execute("ROLLBACK")
 
     def rows(self, statement: str, values: Row = ()) -> list[Row]:
-        """All rows of a query."""
         try:
             with self.lock:
                 return self.execute(statement, values).fetchall()
@@ -163,7 +159,6 @@ class Database:
             self.fail(error)
 
     def row(self, statement: str, values: Row = ()) -> Row | None:
-        """The first row of a query."""
         try:
             with self.lock:
                 return self.execute(statement, values).fetchone()
@@ -200,7 +195,6 @@ class Database:
             raise StoreError(f"the {self._name} has a row that cannot be read: {error}") from None
 
     def fail(self, error: sqlite3.Error) -> NoReturn:
-        """Raises the StoreError for a failure of SQLite."""
         self._fail("used", error)
 
     @property
@@ -219,7 +213,6 @@ class Database:
         raise StoreError(text, brief) from cause
 
     def close(self) -> None:
-        """Closes the connection."""
         with self.lock:
             self._connection.close()
 
@@ -283,7 +276,6 @@ class ReadOnlyDatabase(Database):
         return connection
 
     def rows(self, statement: str, values: Row = ()) -> list[Row]:
-        """All rows of a query."""
         with self.lock:
             try:
                 found = super().rows(statement, values)
@@ -298,7 +290,6 @@ class ReadOnlyDatabase(Database):
             return self.rows(statement, values)  # a writer came in between: the rows may mix two states
 
     def row(self, statement: str, values: Row = ()) -> Row | None:
-        """The first row of a query."""
         return next(iter(self.rows(statement, values)), None)
 
     def _is_current(self) -> bool:
@@ -332,7 +323,6 @@ def open_read_only(path: str) -> sqlite3.Connection:
 
 
 def copy_database(source: str, target: str) -> None:
-    """Copies a database that others may be writing to."""
     try:
         with (
             contextlib.closing(open_read_only(source)) as original,

@@ -35,11 +35,9 @@ class SmallFiles(Generic[Kind]):
         self._title = title
 
     def path_of(self, name: str) -> str:
-        """The path of a file."""
         return os.path.join(self._path, name)
 
     def names(self) -> frozenset[str]:
-        """The names of all files."""
         try:
             return frozenset(name for name in os.listdir(self._path) if not name.endswith(_UNFINISHED))
         except FileNotFoundError:
@@ -61,7 +59,6 @@ class SmallFiles(Generic[Kind]):
         return [content for name, content in contents if content is not None and name_of(content) == name]
 
     def write(self, name: str, content: Kind) -> None:
-        """Writes or replaces a file."""
         try:
             make_private(self._path)
             write_private(self.path_of(name), encode(content), _UNFINISHED)
@@ -69,7 +66,6 @@ class SmallFiles(Generic[Kind]):
             raise self._unusable(error) from error
 
     def mark(self, name: str) -> None:
-        """Makes an empty file."""
         try:
             os.close(open_private(self.path_of(name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
         except OSError as error:
@@ -101,7 +97,6 @@ class GrantFiles:
         return frozenset(name for name in names if "." not in name and name + _REVOKED not in names)
 
     def listed(self) -> list[StandingGrant]:
-        """All grants, the oldest first."""
         valid = self.names()
         grants = [grant for grant in self._files.read_all(lambda grant: grant.id) if grant.id in valid]
         return sorted(grants, key=lambda grant: (grant.time, grant.command))
@@ -112,7 +107,6 @@ class GrantFiles:
             self._files.write(granted.id, granted)
 
     def revoke(self, grant_id: str) -> None:
-        """Revokes a grant for good."""
         self._files.mark(grant_id + _REVOKED)
         self._files.drop(grant_id)
 
@@ -128,7 +122,6 @@ class GrantedFolders:
         return tuple(sorted(self._files.names()))
 
     def listed(self) -> tuple[OpenedFolder, ...]:
-        """All opened folders, by path."""
         folders = self._files.read_all(lambda folder: _name_folder(folder.path, folder.access))
         return tuple(sorted(folders, key=lambda folder: folder.path))
 
@@ -139,7 +132,6 @@ class GrantedFolders:
             self._files.drop(_name_folder(folder.path, "read"))
 
     def remove(self, path: str) -> bool:
-        """Removes a folder; returns whether it was there."""
         dropped = [self._files.drop(_name_folder(path, access)) for access in ("read", "write")]
         return True in dropped
 
@@ -152,13 +144,11 @@ def _name_folder(path: str, access: str) -> str:
 
 
 def hash_variables(variables: Mapping[str, str]) -> str:
-    """A digest of environment variables."""
     text = "\0".join(f"{name}={variables[name]}" for name in sorted(variables))
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def has_variables(session: str, digest: str) -> bool:
-    """Whether a session folder has the variables of a digest."""
     return os.path.exists(_variable_files(session).path_of(digest))
 
 
@@ -184,7 +174,6 @@ def _variable_files(session: str) -> SmallFiles[dict[str, str]]:
 
 
 def list_trusted_projects(state: StateFolder) -> dict[str, Trust]:
-    """All trusted projects, by workspace."""
     return read_trust(state.path)
 
 
@@ -230,8 +219,6 @@ def _write_trust(state: StateFolder, projects: dict[str, Trust]) -> None:
 
 
 class KnownTool(msgspec.Struct, frozen=True):
-    """A tool of another server."""
-
     fingerprint: str
     described: dict[str, Any]
     """The description that its server gave."""
@@ -254,7 +241,6 @@ class KnownTools:
         self._files = SmallFiles(path, KnownServer, "tools of other servers that were met")
 
     def path_of(self, server: str) -> str:
-        """The file about a server."""
         return self._files.path_of(_name_server(server))
 
     def of(self, server: str) -> dict[str, KnownTool]:

@@ -54,7 +54,6 @@ def list_pending_requests(database: Database, batch_id: str | None) -> tuple[Per
 
 
 def find_last_request(database: Database, call_id: str) -> PermissionRequest | None:
-    """The last request about a call, answered or not."""
     row = database.row(_LAST, (call_id,))
     return database.decode(row[0], PermissionRequest) if row else None
 
@@ -66,7 +65,6 @@ def find_answer(database: Database, call_id: str) -> tuple[PermissionRequest, An
 
 
 def list_batch_requests(database: Database, batch_id: str) -> list[tuple[PermissionRequest, Answer | None]]:
-    """The requests about the calls of a batch, with their answers."""
     rows = database.rows("SELECT data, answer FROM request WHERE batch_id = ? ORDER BY id", (batch_id,))
     return [
         (database.decode(data, PermissionRequest), None if answer is None else database.decode(answer, Answer))
@@ -95,7 +93,6 @@ def list_pending_questions(database: Database, batch_id: str | None = None) -> t
 
 
 def find_pending_question(database: Database, call_id: str) -> Question | None:
-    """The question that a call waits for a reply to."""
     row = database.row(f"{_QUESTIONS} AND c.id = ?", (call_id,))
     return _read_question(row[0]) if row else None
 
@@ -152,7 +149,6 @@ class InboxQuestion(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def session_id(self) -> str:
-        """The session that asks."""
         return os.path.basename(self.folder)
 
 
@@ -176,7 +172,6 @@ class Inbox:
         """The session folders whose journals cannot be read, with the reasons."""
 
     def waiting(self) -> list[InboxRequest]:
-        """All open requests, the oldest first."""
         found = [one for folder in self._folders() for one in self._read_session(folder)]
         return sorted(found, key=lambda one: one.request.id)
 
@@ -185,7 +180,6 @@ class Inbox:
         return [str(row[0]) for folder in self._folders() for row in self._rows(folder, _IDS)]
 
     def questions(self) -> list[InboxQuestion]:
-        """All open questions, the oldest first."""
         found: list[InboxQuestion] = []
         for folder in self._folders():
             workspace = self._find_workspace(os.path.dirname(folder))
@@ -199,7 +193,6 @@ class Inbox:
         return sorted(found, key=lambda one: one.time)
 
     def answered(self) -> dict[str, Answer]:
-        """All answers, by the ids of the requests."""
         found: dict[str, Answer] = {}
         for folder in self._folders():
             for request_id, answer in self._rows(folder, "SELECT id, answer FROM request WHERE answer IS NOT NULL"):

@@ -53,8 +53,6 @@ class DuplicateCallError(Exception):
 
 
 class BrokenEvent(msgspec.Struct, frozen=True):
-    """A stored event that cannot be read."""
-
     seq: int
     kind: str
     problem: str
@@ -122,7 +120,6 @@ class SessionJournal:
     # Writing
 
     def new_call_id(self) -> str:
-        """An id for a call that comes in now."""
         return make_call_id(self.seq)
 
     def append(
@@ -291,28 +288,23 @@ class SessionJournal:
     # Reading
 
     def last_seq(self) -> int:
-        """The number of the last event."""
         row = self.database.row("SELECT seq FROM event ORDER BY seq DESC LIMIT 1")
         return row[0] if row else 0
 
     def events(self, after: int = 0) -> Iterator[AnyEvent | BrokenEvent]:
-        """Every event after a number, oldest first."""
         for row in self.database.pages(f"{_EVENTS} WHERE seq > ? ORDER BY seq LIMIT 500", after):
             yield _read_event(*row)
 
     def event(self, seq: int) -> AnyEvent | BrokenEvent:
-        """The event of one number."""
         row = self.database.row(f"{_EVENTS} WHERE seq = ?", (seq,))
         return _read_event(*row) if row else BrokenEvent(seq, "", "there is no such event")
 
     def last_of(self, *kinds: str, before: int = 1 << 62) -> AnyEvent | BrokenEvent | None:
-        """The last event of one of these kinds before a number."""
         query = f"{_EVENTS} WHERE kind IN ({_marks(kinds)}) AND seq < ? ORDER BY seq DESC LIMIT 1"
         row = self.database.row(query, (*kinds, before))
         return _read_event(*row) if row else None
 
     def events_of(self, call_id: str, *kinds: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
-        """The events of a call of some kinds, oldest first."""
         query = f"{_EVENTS} WHERE seq > ? AND call_id = ? AND kind IN ({_marks(kinds)}) ORDER BY seq"
         return [_read_event(*row) for row in self.database.rows(query, (after, call_id, *kinds))]
 
@@ -326,7 +318,6 @@ class SessionJournal:
         return self._read_entry(call_id, row[0] if row else "finished", start)
 
     def unfinished(self, runner: str, state: str = "started") -> list[CallEntry]:
-        """The calls of one runner that have no result."""
         query = "SELECT id, state, start_seq FROM call WHERE state = ? AND runner = ?"
         return [self._read_entry(*row) for row in self.database.rows(query, (state, runner))]
 
@@ -337,7 +328,6 @@ class SessionJournal:
         return any(isinstance(event, Network) and event.allowed for event in events)
 
     def change_of(self, entry: CallEntry) -> ChangeSet | None:
-        """The change set of a call, if it is stored."""
         event = next(iter(self.events_of(entry.id, "change", after=entry.start_seq)), None)
         return event.change if isinstance(event, ChangeEvent) else None
 
@@ -363,7 +353,6 @@ class SessionJournal:
         return CallEntry(call_id, state, *decided, start_seq, end[0] if end else None, basis.judged)
 
     def past_calls(self) -> Iterator[PastCall | BrokenEvent]:
-        """The starts of all calls, oldest first."""
         for row in self.database.pages(_STARTS, 0):
             yield _read_start(*row)
 
@@ -374,7 +363,6 @@ class SessionJournal:
             yield call_id, event.result if isinstance(event, ToolCallEnd | ToolCallError) else None
 
     def count_finished(self) -> int:
-        """The number of calls that have a result."""
         return self.database.rows(f"SELECT count(*) FROM event WHERE {_ENDS}")[0][0]  # noqa: S608
 
     def finished_by(self, runner: str, after: int) -> list[str]:
@@ -435,7 +423,6 @@ class Listeners:
         return lambda: self._remove(listener)
 
     def put(self, events: Iterable[Event]) -> None:
-        """Queues stored events for delivery."""
         wanted = self._wanted
         for event in events:
             if wanted is None or type(event) in wanted:

@@ -51,7 +51,6 @@ class Memories:
             os.close(descriptor)
 
     def new_id(self) -> str:
-        """An unused id."""
         taken = self._files.names()
         while True:
             note_id = _PREFIX + "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(_LENGTH))
@@ -72,7 +71,6 @@ class Memories:
         self._files.write(note.id, note)
 
     def remove(self, note_id: str) -> bool:
-        """Removes a note; returns whether it was there."""
         return self._files.drop(note_id)
 
 

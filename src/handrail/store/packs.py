@@ -70,7 +70,6 @@ class Packs:
         return self._group[1][start : start + size]
 
     def has(self, digest: str) -> bool:
-        """Whether a content is stored."""
         return self._find(digest) is not None or self._files.has(digest)
 
     def forget(self, digest: str) -> None:
@@ -178,7 +177,6 @@ class PackFiles:
         self._group: tuple[tuple[str, int], bytes] = (("", 0), b"")
 
     def has(self, digest: str) -> bool:
-        """Whether a content is in a pack file."""
         position = self._index().get(digest)
         return position is not None and os.path.exists(position.path)
 

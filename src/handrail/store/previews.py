@@ -25,8 +25,6 @@ _YOUNG_SECONDS = 3_600
 
 
 class StoredPreview(msgspec.Struct, frozen=True):
-    """A preview as it is stored."""
-
     document: msgspec.Raw
     """The preview, for the code that decodes previews."""
     contents: tuple[str, ...] = ()
@@ -92,7 +90,6 @@ class PreviewStore:
         return self._blobs[name]
 
     def size(self) -> int:
-        """Bytes of all stored previews."""
         names = self.names()
         for name in names:
             with contextlib.suppress(StoreError):
@@ -106,7 +103,6 @@ class PreviewStore:
         return path if os.path.exists(path) else None
 
     def drop(self, name: str) -> None:
-        """Removes a preview. Can be repeated."""
         if not _NAME.fullmatch(name):
             return
         if name in self._blobs:
@@ -117,11 +113,9 @@ class PreviewStore:
         remove_folder(unfinished)
 
     def names(self) -> list[str]:
-        """The names of all stored previews."""
         return [name for name in self._entries() if _NAME.fullmatch(name)]
 
     def contents(self) -> set[str]:
-        """The hashes of all contents that stored previews need."""
         found: set[str] = set()
         for name in self.names():
             with contextlib.suppress(StoreError):

@@ -43,7 +43,6 @@ class Runner:
             raise StoreError(f"the session folder {folder} cannot be written: {error.strerror}") from error
 
     def close(self) -> None:
-        """Removes the file."""
         with suppress(FileNotFoundError):
             os.unlink(self._path)
         self.abandon()
@@ -67,12 +66,10 @@ def list_dead_runners(folder: str) -> list[str]:
 
 
 def is_in_use(folder: str) -> bool:
-    """Whether a process has the session of this folder open."""
     return any(name.endswith(_NAME) and is_locked(os.path.join(folder, name)) for name in os.listdir(folder))
 
 
 def is_dead(folder: str, runner: str) -> bool:
-    """Whether a runner is gone."""
     return not is_locked(os.path.join(folder, runner + _NAME))
 
 
@@ -114,7 +111,6 @@ class Lease:
         self.abandon()
 
     def abandon(self) -> None:
-        """Releases the lock."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)

@@ -35,8 +35,6 @@ _REMOVED = ".removed-"
 
 
 class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A session that has a journal."""
-
     id: str
     events: int
     last: datetime | None
@@ -68,7 +66,6 @@ def open_journal(folder: str, durability: Durability | None = None) -> Generator
 
 @contextmanager
 def open_messages(folder: str) -> Generator[Messages]:
-    """Opens the transcript of a session folder for reading."""
     with open_journal(folder) as journal:
         yield Messages(journal)
 
@@ -121,7 +118,6 @@ def read_call_story(folder: str, call_id: str) -> CallStory | None:
 
 
 def read_session_use(folder: str) -> Use:
-    """The use of a session folder."""
     processes = os.path.join(folder, "processes")
     if is_in_use(folder):
         return "running"
@@ -141,7 +137,6 @@ def read_last_use(folder: str) -> float:
 
 
 def count_bytes(path: str) -> int:
-    """The size of a file, or of all files in a folder."""
     total = os.path.getsize(path) if os.path.isfile(path) else 0
     for folder, _, names in os.walk(path):
         with suppress(OSError):  # it was removed meanwhile

@@ -40,19 +40,15 @@ class StateFolder:
         return os.path.join(self.path, "audit.jsonl")
 
     def blobs(self) -> str:
-        """Large texts, by their hash."""
         return self._made("blobs")
 
     def locks(self) -> str:
-        """One file for each locked resource."""
         return self._made("locks")
 
     def crashes(self) -> str:
-        """Reports of internal errors."""
         return self._made("crashes")
 
     def session(self, workspace: str, session_id: str) -> str:
-        """The folder of one session of one workspace."""
         return self._made(os.path.join(self._workspace(workspace), check_session_id(session_id)))
 
     def changes(self, workspace: str) -> str:
@@ -60,7 +56,6 @@ class StateFolder:
         return self._made(os.path.join(self._workspace(workspace), ".changes"))
 
     def opened(self, workspace: str) -> str:
-        """The opened folders of a workspace. Made with the first."""
         return os.path.join(self.home(workspace), f".{OPENED}")
 
     def home(self, workspace: str) -> str:
@@ -68,36 +63,29 @@ class StateFolder:
         return os.path.join(self.path, self._workspace(workspace))
 
     def granted(self, workspace: str) -> str:
-        """The grants of a workspace. Made with the first."""
         return os.path.join(self.home(workspace), f".{GRANTED}")
 
     def servers(self, workspace: str) -> str:
-        """The known tools of other servers. Made with the first."""
         return os.path.join(self.home(workspace), ".servers")
 
     def memories(self, workspace: str) -> str:
-        """The notes about a workspace. Made with the first."""
         return os.path.join(self.home(workspace), ".memories")
 
     def sessions(self, workspace: str | None = None) -> list[str]:
-        """The folders of the sessions that have a journal, of one workspace or of all."""
         homes = self.homes() if workspace is None else [self.home(workspace)]
         folders = [os.path.join(home, name) for home in homes for name in _names(home) if name[0] != "."]
         return [folder for folder in folders if os.path.lexists(os.path.join(folder, "journal.db"))]
 
     def homes(self) -> list[str]:
-        """The folders of all workspaces."""
         every = os.path.join(self.path, "workspaces")
         return [os.path.join(every, home) for home in _names(every)]
 
     def change_logs(self) -> list[str]:
-        """The folders of all change logs."""
         folders = [os.path.join(home, ".changes") for home in self.homes()]
         return [folder for folder in folders if os.path.lexists(os.path.join(folder, "changes.db"))]
 
     @property
     def sweep_marker(self) -> str:
-        """A file with the time of the last sweep."""
         return os.path.join(self.path, "swept")
 
     def is_swept(self) -> bool:
@@ -119,12 +107,10 @@ class StateFolder:
         return path
 
     def make(self) -> None:
-        """Makes the state folder itself."""
         make_private(self.path)
 
 
 def resolve_state_folder(session_folder: str) -> StateFolder:
-    """The state folder that a session's folder is in."""
     return StateFolder(os.path.join(session_folder, "..", "..", ".."))
 
 
@@ -137,7 +123,6 @@ def check_session_id(session_id: str) -> str:
 
 
 def make_private(path: str) -> None:
-    """Makes a folder that only its owner may enter."""
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
         if os.stat(path).st_mode & 0o077:
@@ -182,7 +167,6 @@ def make_marker(journal: str, table: str) -> None:
 
 
 def build_marker_path(journal: str, table: str) -> str:
-    """The path of that file."""
     return f"{journal}-{table}"
 
 
@@ -219,7 +203,6 @@ def save_workspace_path(home: str, workspace: str) -> None:
 
 
 def read_workspace_path(home: str) -> str | None:
-    """The path of a workspace; None if it was not recorded, or does not fit the digest."""
     try:
         with open(os.path.join(home, _WORKSPACE_PATH), "rb") as file:
             path = file.read(65536)

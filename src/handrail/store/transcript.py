@@ -20,40 +20,31 @@ _SKILLS = "skills"
 
 
 class NumberedMessage(msgspec.Struct, frozen=True):
-    """A message with its number in the transcript."""
-
     number: int
     message: Message
 
 
 class Messages:
-    """The transcript of a session."""
-
     def __init__(self, journal: SessionJournal) -> None:
         self.journal = journal
 
     def add(self, messages: Iterable[Message], *pending: PendingEvent) -> None:
-        """Appends messages and events in one transaction."""
         insert = "INSERT INTO message (kind, data) VALUES (?, ?)"
         rows = tuple((insert, (str(one.__struct_config__.tag), encode(one))) for one in messages)
         self.journal.append(*pending, also=rows)
 
     def any(self) -> bool:
-        """Whether there is a message."""
         return self.journal.database.row("SELECT 1 FROM message LIMIT 1") is not None
 
     def last_model(self) -> str | None:
-        """The model that answered last."""
         message = self._find("kind = 'assistant' ORDER BY number DESC")
         return message.model if isinstance(message, AssistantMessage) else None
 
     def first_prompt(self) -> str | None:
-        """The first prompt of the person."""
         message = self._find("kind = 'user' ORDER BY number")
         return message.text if isinstance(message, UserMessage) else None
 
     def after(self, number: int = 0) -> list[NumberedMessage]:
-        """Every message after a number, oldest first."""
         rows = self.journal.database.rows(
             "SELECT number, data FROM message WHERE number > ? ORDER BY number", (number,)
         )
@@ -154,7 +145,6 @@ class ActiveSkills:
         self._journal.append((Notice, {"text": text}), also=(insert,))
 
     def drop(self, name: str, text: str) -> None:
-        """Deactivates a skill."""
         self._journal.append((Notice, {"text": text}), also=(("DELETE FROM skill WHERE name = ?", (name,)),))
 
     def _read(self, name: str, data: bytes) -> ActiveSkill:
@@ -171,18 +161,15 @@ class ActiveSkills:
 
 
 def find_output(database: Database, name: str) -> str | None:
-    """The blob of a stored output."""
     row = database.row("SELECT blob FROM output WHERE call_id = ?", (name,))
     return str(row[0]) if row else None
 
 
 def save_output(database: Database, name: str, blob: str) -> None:
-    """Names the blob of a stored output."""
     database.run("INSERT OR REPLACE INTO output VALUES (?, ?)", (name, blob))
 
 
 def list_outputs(database: Database) -> list[str]:
-    """The blobs of all stored outputs."""
     return [str(row[0]) for row in database.rows("SELECT blob FROM output")]
 
 

@@ -26,8 +26,6 @@ _Outcomes = dict[tuple[str, str], list[_Outcome]]
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """The result of a verification."""
-
     records: int
     head: str
     problems: tuple[str, ...]

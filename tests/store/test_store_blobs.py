@@ -85,3 +85,17 @@ def test_a_blob_that_is_gone_is_not_found(tmp_path: Path) -> None:
     assert not blobs.has("0" * 64)
     with pytest.raises(FileNotFoundError):
         blobs.open("0" * 64)
+
+
+def test_a_blob_is_stored_once_and_found_by_its_hash(tmp_path: Path) -> None:
+    blobs = Blobs(str(tmp_path / "blobs"))
+    digest = blobs.put(b"text" * 100_000)
+    assert blobs.put(b"text" * 100_000) == digest
+    [path] = [path for path in (tmp_path / "blobs").rglob("*") if path.is_file()]
+    assert path.name == digest
+    assert path.stat().st_mode & 0o777 == 0o600
+    descriptor = blobs.open(digest)
+    assert os.read(descriptor, 8) == b"texttext"
+    os.close(descriptor)
+    with pytest.raises(FileNotFoundError):
+        blobs.open("0" * 64)
