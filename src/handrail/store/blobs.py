@@ -47,19 +47,20 @@ class Blobs:
         if self._has_file(digest, len(data)):
             return
         if pack and len(data) <= _MAX_SMALL_BYTES:
-            if not self._is_intact(digest, data):
-                self._packs.forget(digest)
-            self._pack_small([(digest, data)])
+            self._pack_small([(digest, data)], replace=not self._is_intact(digest, data))
             return
         self._store(self._path(digest), [data])
         if pack:
             self._unpacked.append(digest)
 
     def keep_all(self, contents: Iterable[tuple[str, bytes]]) -> None:
-        """Stores small contents whose hashes are known."""
+        """Stores many contents to pack, whose hashes are known."""
         batch: list[tuple[str, bytes]] = []
         size = 0
         for digest, data in contents:
+            if len(data) > _MAX_SMALL_BYTES:
+                self.keep(digest, data, pack=True)
+                continue
             batch.append((digest, data))
             size += len(data)
             if size >= _BATCH_BYTES:
@@ -170,9 +171,9 @@ class Blobs:
         """Closes the database. The next use opens it again."""
         self._packs.close()
 
-    def _pack_small(self, contents: list[tuple[str, bytes]]) -> None:
+    def _pack_small(self, contents: list[tuple[str, bytes]], *, replace: bool = False) -> None:
         try:
-            self._packs.add(contents)
+            self._packs.add(contents, replace=replace)
         except StoreError:  # the database is damaged or locked for long
             for digest, data in contents:
                 self._store(self._path(digest) + _PACKED, [zlib.compress(data, _LEVEL)])

@@ -159,11 +159,8 @@ class Database:
             self.fail(error)
 
     def row(self, statement: str, values: Row = ()) -> Row | None:
-        try:
-            with self.lock:
-                return self.execute(statement, values).fetchone()
-        except sqlite3.Error as error:
-            self.fail(error)
+        rows = self.rows(statement, values)
+        return rows[0] if rows else None
 
     def pages(self, statement: str, key: int) -> Iterator[Row]:
         """The rows of a query with a limit, page after page. A page starts after the key, the first column of the last
@@ -288,9 +285,6 @@ class ReadOnlyDatabase(Database):
                 if self._is_current():
                     return found
             return self.rows(statement, values)  # a writer came in between: the rows may mix two states
-
-    def row(self, statement: str, values: Row = ()) -> Row | None:
-        return next(iter(self.rows(statement, values)), None)
 
     def _is_current(self) -> bool:
         """Whether the rows that were read are valid. If not, the connection shares with writers from now on."""

@@ -18,6 +18,7 @@ import msgspec
 from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import get_msgpack_decoder
 from handrail.store.database import CONTENTS, Database, Durability
+from handrail.store.state_dir import flush_folder
 
 DATABASE_NAME = "small.db"
 PACK_FILES_SUFFIX = "-packed"
@@ -45,14 +46,15 @@ class Packs:
         self._group: tuple[int, bytes] = (0, b"")
         """The last group that was read: its neighbours are mostly read next."""
 
-    def add(self, contents: Iterable[tuple[str, bytes]]) -> None:
-        """Stores contents under their hashes in one transaction. A stored content becomes young."""
+    def add(self, contents: Iterable[tuple[str, bytes]], *, replace: bool = False) -> None:
+        """Stores contents under their hashes in one transaction. Stored ones become young, or are replaced."""
         now, database = int(time.time()), self._open()
         with database.lock, database.transaction:
             execute = database.execute
-            rows = ((bytes.fromhex(digest), data) for digest, data in dict(contents).items())
-            new = [(key, data) for key, data in rows if not execute(_TOUCH, (now, key, len(data))).rowcount]
-            for group in _split_groups(new):
+            rows = [(bytes.fromhex(digest), data) for digest, data in dict(contents).items()]
+            if not replace:
+                rows = [(key, data) for key, data in rows if not execute(_TOUCH, (now, key, len(data))).rowcount]
+            for group in _split_groups(rows):
                 data = zlib.compress(b"".join(data for _, data in group), _LEVEL)
                 pack, start = execute("INSERT INTO pack (data) VALUES (?)", (data,)).lastrowid, 0
                 for key, data in group:
@@ -65,17 +67,13 @@ class Packs:
         if row is None:
             return self._files.read(digest)
         pack, start, size = row
-        if self._group[0] != pack:
-            self._group = pack, self._read_group(pack)
-        return self._group[1][start : start + size]
+        group = self._group
+        if group[0] != pack:
+            group = self._group = pack, self._read_group(pack)
+        return group[1][start : start + size]
 
     def has(self, digest: str) -> bool:
         return self._find(digest) is not None or self._files.has(digest)
-
-    def forget(self, digest: str) -> None:
-        """Removes the row of a damaged content, so that it can be added again."""
-        if self._find(digest) is not None:
-            self._open().run("DELETE FROM content WHERE hash = ?", (bytes.fromhex(digest),))
 
     def sweep(self, used: set[str], seconds: float) -> None:
         """Removes contents that are not used, unless somebody added them lately."""
@@ -89,8 +87,9 @@ class Packs:
                 if key.hex() not in used:
                     database.execute("DELETE FROM content WHERE hash = ?", (key,))
             database.execute("DELETE FROM pack WHERE id NOT IN (SELECT pack FROM content)")
-        if database.rows(_IS_MOSTLY_FREE) == [(1,)]:
-            database.run("VACUUM", ())
+        if database.row(_IS_MOSTLY_FREE) == (1,):
+            with suppress(StoreError):  # a full disk, or a busy database: the next sweep tries again
+                database.run("VACUUM")
 
     def close(self) -> None:
         """Closes the database. The next use opens it again."""
@@ -107,6 +106,8 @@ class Packs:
                 except OSError as error:
                     raise StoreError(f"the folder {self._folder} cannot be made: {error.strerror}") from error
                 self._database = Database(self._path, self._durability, CONTENTS)
+                if self._durability == "power":
+                    flush_folder(self._folder)
             return self._database
 
     def _find(self, digest: str) -> tuple[int, int, int] | None:
@@ -173,7 +174,9 @@ class PackFiles:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._positions: dict[str, _FilePosition] | None = None
+        self._positions: dict[str, _FilePosition] = {}
+        self._changed = -1
+        """The time of the folder when the positions were read."""
         self._group: tuple[tuple[str, int], bytes] = (("", 0), b"")
 
     def has(self, digest: str) -> bool:
@@ -185,15 +188,15 @@ class PackFiles:
         position = self._index().get(digest)
         if position is None:
             return None
-        key = (position.path, position.group.start)
-        if self._group[0] != key:
+        group, key = self._group, (position.path, position.group.start)
+        if group[0] != key:
             try:
                 with open(position.path, "rb") as file:
                     file.seek(position.group.start)
-                    self._group = key, _decompress(file.read(position.group.length))
+                    group = self._group = key, _decompress(file.read(position.group.length))
             except OSError as error:
                 raise StoreError(f"a kept content cannot be unpacked: {error}") from error
-        return self._group[1][position.start : position.start + position.size]
+        return group[1][position.start : position.start + position.size]
 
     def sweep(self, used: set[str], seconds: float) -> None:
         """Removes the files of which nothing is used."""
@@ -210,11 +213,16 @@ class PackFiles:
             return []
 
     def _index(self) -> dict[str, _FilePosition]:
-        if self._positions is None:
-            self._positions = {}
+        try:
+            changed = os.stat(self._folder).st_mtime_ns
+        except OSError:
+            return {}
+        if changed != self._changed:
+            self._changed, positions = changed, dict[str, _FilePosition]()
             for path in self._paths():
                 with suppress(OSError, ValueError, struct.error, msgspec.DecodeError):
-                    self._positions.update(_read_positions(path))
+                    positions.update(_read_positions(path))
+            self._positions = positions
         return self._positions
 
 
