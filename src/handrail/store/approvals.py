@@ -4,7 +4,6 @@ A batch is parked as a whole. With its last answer a runner claims it. Claims of
 runner can claim the batch.
 """
 
-import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
@@ -18,7 +17,6 @@ from handrail.store.database import Database, Row
 from handrail.store.inbox import find_last_request, list_pending_questions, list_pending_requests
 from handrail.store.journal import BrokenEvent, CallContext, DuplicateCallError, PendingEvent, SessionJournal
 from handrail.store.runner import is_dead
-from handrail.store.state_dir import build_marker_path, make_marker
 
 _INSERT_BATCH = "INSERT INTO batch VALUES (?, 'parked', ?) ON CONFLICT (id) DO UPDATE SET state = 'parked'"
 _PARK_STARTED = "UPDATE call SET state = 'parked' WHERE id = ? AND state = 'started' AND runner = ?"
@@ -30,7 +28,6 @@ _TAKE_BATCH = "UPDATE batch SET state = 'taken' WHERE id = ? AND state = 'parked
 _CLAIM = "UPDATE call SET state = 'claimed', runner = ? WHERE batch_id = ? AND state = ?"
 _RELEASE = "UPDATE call SET state = 'ready' WHERE runner = ? AND state = 'claimed' AND batch_id = coalesce(?, batch_id)"
 _READY = "SELECT batch_id FROM call WHERE state = 'ready' GROUP BY batch_id ORDER BY min(start_seq)"
-_LEFT = "left"
 
 
 class NewCall(msgspec.Struct, frozen=True):
@@ -112,7 +109,6 @@ def _insert_batch(
 def _insert_deferred(journal: SessionJournal, calls: tuple[NewCall, ...]) -> None:
     for call in calls:
         if call.id in journal.digests and (digest := journal.digests[call.id]()):
-            make_marker(journal.database.path, _LEFT)
             row = (call.id, digest, journal.runner)
             journal.database.execute("INSERT OR IGNORE INTO left_call VALUES (?, ?, ?)", row)
 
@@ -233,21 +229,9 @@ class DeferredCalls:
         self._journal = journal
         self._database = journal.database
         self._runner = journal.runner
-        self._marker = build_marker_path(journal.database.path, _LEFT)
-        self._is_marked = False
-        self._version = -1
-        self._has_rows = True
 
     def has_any(self) -> bool:
-        """Whether there may be a deferred call. The table is read only if somebody wrote meanwhile."""
-        self._is_marked = self._is_marked or os.access(self._marker, os.F_OK)
-        if not self._is_marked:
-            return False
-        version = self.version()
-        if version != self._version:
-            self._version = version
-            self._look()
-        return self._has_rows
+        return self._database.row("SELECT 1 FROM left_call LIMIT 1") is not None
 
     def version(self) -> int:
         """A number that changes when another process writes to the journal."""
@@ -262,7 +246,6 @@ class DeferredCalls:
             yield
         finally:
             del self._journal.digests[call_id]
-            self._version = -1
 
     def claim(self, digest: str) -> str | None:
         """Claims a call of this digest that nobody has claimed. A finished call comes before one that waits."""
@@ -280,7 +263,6 @@ class DeferredCalls:
 
     def forget(self, call_id: str) -> None:
         self._database.run(_FORGET, (call_id, self._runner))
-        self._look()
 
     def status(self, call_id: str) -> tuple[str, bool]:
         """The state of a call (see `CallEntry.state`), and whether a live runner runs it."""
@@ -324,6 +306,3 @@ class DeferredCalls:
             self._database.run(_HOLD, (self._runner, call_id, holder))
             changed = self._database.row("SELECT changes()")
         return changed is not None and changed[0] == 1
-
-    def _look(self) -> None:
-        self._has_rows = self._database.row("SELECT 1 FROM left_call LIMIT 1") is not None

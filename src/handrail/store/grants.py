@@ -14,7 +14,7 @@ from handrail.protocol.errors import StoreError
 from handrail.protocol.permissions import OpenedFolder, StandingGrant
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.settings.trust import Trust, TrustFile, build_trust_path, read_trust
-from handrail.store.state_dir import StateFolder, make_private, open_private, write_private
+from handrail.store.state_dir import StateFolder, make_private, open_folder, open_private, write_private
 
 _UNFINISHED = ".new"
 _REVOKED = ".revoked"
@@ -198,12 +198,9 @@ def revoke_trust(state: StateFolder, workspace: str) -> bool:
 @contextmanager
 def _lock_state(state: StateFolder) -> Generator[None]:
     state.make()
-    descriptor = os.open(state.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with open_folder(state.path) as descriptor:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _write_trust(state: StateFolder, projects: dict[str, Trust]) -> None:

@@ -411,7 +411,6 @@ class Listeners:
         """Gets the type of the error a listener failed with. Its text may quote the event."""
         self.everyone: tuple[tuple[Listener, int, Kinds | None], ...] = ()
         """Each with the number after which it listens and the kinds it listens for. None means all."""
-        self._wanted: Kinds | None = ()
         self._changing = Lock()
         self._outbox: deque[Event] = deque()
         self._delivering = Lock()
@@ -419,13 +418,12 @@ class Listeners:
     def add(self, listener: Listener, after: int, kinds: Kinds | None = None) -> Callable[[], None]:
         """Adds a listener for events after a number, or those of some kinds. Returns how to remove it."""
         with self._changing:
-            self._set((*self.everyone, (listener, after, kinds)))
+            self.everyone = (*self.everyone, (listener, after, kinds))
         return lambda: self._remove(listener)
 
     def put(self, events: Iterable[Event]) -> None:
-        wanted = self._wanted
         for event in events:
-            if wanted is None or type(event) in wanted:
+            if any(kinds is None or type(event) in kinds for _, _, kinds in self.everyone):
                 self._outbox.append(event)
 
     def deliver(self) -> None:
@@ -449,12 +447,7 @@ class Listeners:
 
     def _remove(self, listener: Listener) -> None:
         with self._changing:
-            self._set(tuple(other for other in self.everyone if other[0] is not listener))
-
-    def _set(self, everyone: tuple[tuple[Listener, int, Kinds | None], ...]) -> None:
-        kinds = [kinds for _, _, kinds in everyone]
-        self._wanted = None if None in kinds else frozenset(kind for some in kinds if some is not None for kind in some)
-        self.everyone = everyone
+            self.everyone = tuple(other for other in self.everyone if other[0] is not listener)
 
 
 @cache

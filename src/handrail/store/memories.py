@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.records import Memory
 from handrail.store.grants import SmallFiles
-from handrail.store.state_dir import make_private
+from handrail.store.state_dir import make_private, open_folder
 
 MAX_MEMORIES = 50
 MAX_MEMORY_CHARACTERS = 24_000
@@ -43,12 +43,9 @@ class Memories:
     def alone(self) -> Generator[None]:
         """Locks the notes against other processes. The kernel releases the lock of a killed process."""
         make_private(self._path)
-        descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with open_folder(self._path) as descriptor:
             _lock(descriptor)
             yield
-        finally:
-            os.close(descriptor)
 
     def new_id(self) -> str:
         taken = self._files.names()

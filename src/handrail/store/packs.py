@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.protocol.errors import StoreError
-from handrail.protocol.wire import get_msgpack_decoder
+from handrail.protocol.wire import decode_msgpack
 from handrail.store.database import CONTENTS, Database, Durability
 from handrail.store.state_dir import flush_folder
 
@@ -166,9 +166,6 @@ class _FilePosition(NamedTuple):
     """Of the content in its group."""
 
 
-_decode_table = get_msgpack_decoder(list[_FileGroup]).decode
-
-
 class PackFiles:
     """The pack files of one folder. They are only read and swept."""
 
@@ -236,7 +233,7 @@ def _read_positions(path: str) -> dict[str, _FilePosition]:
     if not path.endswith(_PACK_NAME) or zlib.crc32(table) != checksum:
         raise ValueError(path)
     positions: dict[str, _FilePosition] = {}
-    for group in _decode_table(table):
+    for group in decode_msgpack(table, list[_FileGroup]):
         start = 0
         for digest, length in group.members:
             positions[digest.hex()] = _FilePosition(path, group, start, length)

@@ -14,9 +14,9 @@ from handrail.protocol.records import TodoItem
 from handrail.protocol.wire import UNREADABLE, convert, decode_json, encode, get_json_decoder
 from handrail.store.database import Database, Row
 from handrail.store.journal import PendingEvent, SessionJournal
-from handrail.store.state_dir import build_marker_path, make_marker
+from handrail.store.state_dir import open_private
 
-_SKILLS = "skills"
+_SKILL_MARKER = "-skills"
 
 
 class NumberedMessage(msgspec.Struct, frozen=True):
@@ -113,12 +113,13 @@ class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
 class ActiveSkills:
     """The active skills of a session. A change is stored together with the notice of it.
 
-    Every call asks for them, and most sessions never have any. Once none were found, only the marker file is checked.
+    Every call asks for them, and most sessions never have any. An empty file beside the journal says that a session has
+    or had one. Looking for it takes a third of the time of a query.
     """
 
     def __init__(self, journal: SessionJournal) -> None:
         self._journal = journal
-        self._marker = build_marker_path(journal.database.path, _SKILLS)
+        self._marker = journal.database.path + _SKILL_MARKER
         self._had_none = False
         """Whether the session had no skill at the last query, nor ever before."""
         self._last: tuple[list[Row], tuple[ActiveSkill, ...]] = ([], ())
@@ -140,7 +141,7 @@ class ActiveSkills:
 
     def put(self, skill: ActiveSkill, text: str) -> None:
         """Activates a skill and replaces the one of its name."""
-        make_marker(self._journal.database.path, _SKILLS)
+        _mark_skills(self._journal.database.path)
         insert = ("INSERT OR REPLACE INTO skill VALUES (?, ?)", (skill.name, encode(skill)))
         self._journal.append((Notice, {"text": text}), also=(insert,))
 
@@ -155,6 +156,13 @@ class ActiveSkills:
             raise StoreError(
                 f"the active skill {name} of session {self._journal.session_id} cannot be read: {error}"
             ) from None
+
+
+def _mark_skills(journal: str) -> None:
+    try:
+        os.close(open_private(journal + _SKILL_MARKER, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
+    except OSError as error:
+        raise StoreError(f"beside the journal {journal} nothing can be written: {error.strerror}") from error
 
 
 # Stored outputs: the names of their blobs
@@ -194,7 +202,7 @@ def fork_journal(source: SessionJournal, path: str, session_id: str) -> None:
         raise UsageError(f"there is a session {session_id} already; choose another id for the fork")
     unfinished = f"{path}.{os.urandom(6).hex()}.new"
     try:
-        _fill_fork(source, unfinished, session_id, lambda: make_marker(path, _SKILLS))
+        _fill_fork(source, unfinished, session_id, lambda: _mark_skills(path))
         os.rename(unfinished, path)
     finally:
         for left in (unfinished, f"{unfinished}-wal", f"{unfinished}-shm"):
