@@ -119,8 +119,8 @@ class AuditChain:
                     return
                 self._find_end()
                 lines.seek(0)
-                make_private(_archive_of(self.path))
-                name = os.path.join(_archive_of(self.path), f"{first[0].seq:012d}.jsonl")
+                make_private(_build_archive_path(self.path))
+                name = os.path.join(_build_archive_path(self.path), f"{first[0].seq:012d}.jsonl")
                 write_private(name, lines.read(), ".new")  # killed now: the records are in both, and count once
                 os.ftruncate(self._descriptor, 0)
             finally:
@@ -140,14 +140,14 @@ class AuditChain:
             last = decode_record(deque(read_audit_lines(self.path), maxlen=1)[0]) if list_archives(self.path) else None
             self._end, self._seq, self._head = (0, last[0].seq, last[1]) if last else (0, 0, FIRST_HASH)
             return
-        start, line = self._last_line(size)
+        start, line = self._find_last_line(size)
         if start + len(line) < size:
             os.ftruncate(self._descriptor, start + len(line))
         record = decode_record(line) if line else None
         self._seq, self._head = (record[0].seq, record[1]) if record else (0, FIRST_HASH)
         self._end = start + len(line)
 
-    def _last_line(self, size: int) -> tuple[int, bytes]:
+    def _find_last_line(self, size: int) -> tuple[int, bytes]:
         """The start of the last line that ends in a newline, and the line."""
         window = _TAIL_BYTES
         while True:
@@ -185,12 +185,12 @@ def read_audit_lines(path: str, start: int = 0) -> Iterator[bytes]:
 
 
 def list_archives(path: str) -> list[str]:
-    folder = _archive_of(path)
+    folder = _build_archive_path(path)
     names = os.listdir(folder) if os.path.isdir(folder) else []
     return [os.path.join(folder, name) for name in sorted(names) if name[:12].isdigit() and name.endswith(".jsonl")]
 
 
-def _archive_of(path: str) -> str:
+def _build_archive_path(path: str) -> str:
     return f"{path.removesuffix('.jsonl')}-archive"
 
 

@@ -43,7 +43,7 @@ class SmallFiles(Generic[Kind]):
         except FileNotFoundError:
             return frozenset()
         except OSError as error:
-            raise self._unusable(error) from error
+            raise self._build_error(error) from error
 
     def read(self, name: str) -> Kind | None:
         """The content of a file; None if it cannot be read."""
@@ -63,13 +63,13 @@ class SmallFiles(Generic[Kind]):
             make_private(self._path)
             write_private(self.path_of(name), encode(content), _UNFINISHED)
         except OSError as error:
-            raise self._unusable(error) from error
+            raise self._build_error(error) from error
 
     def mark(self, name: str) -> None:
         try:
             os.close(open_private(self.path_of(name), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
         except OSError as error:
-            raise self._unusable(error) from error
+            raise self._build_error(error) from error
 
     def drop(self, name: str) -> bool:
         """Removes a file; returns whether it was there."""
@@ -78,10 +78,10 @@ class SmallFiles(Generic[Kind]):
         except FileNotFoundError:
             return False
         except OSError as error:
-            raise self._unusable(error) from error
+            raise self._build_error(error) from error
         return True
 
-    def _unusable(self, error: OSError) -> StoreError:
+    def _build_error(self, error: OSError) -> StoreError:
         return StoreError(f"the {self._title} in {self._path} cannot be kept: {error.strerror}")
 
 
@@ -149,7 +149,7 @@ def hash_variables(variables: Mapping[str, str]) -> str:
 
 
 def has_variables(session: str, digest: str) -> bool:
-    return os.path.exists(_variable_files(session).path_of(digest))
+    return os.path.exists(_open_variable_files(session).path_of(digest))
 
 
 def save_variables(session: str, variables: Mapping[str, str]) -> None:
@@ -157,16 +157,16 @@ def save_variables(session: str, variables: Mapping[str, str]) -> None:
     digest = hash_variables(variables)
     if not has_variables(session, digest):
         with suppress(StoreError, UnicodeEncodeError):
-            _variable_files(session).write(digest, dict(variables))
+            _open_variable_files(session).write(digest, dict(variables))
 
 
 def load_variables(session: str, digest: str) -> dict[str, str] | None:
     """The variables of a digest; None if they were not saved, or were changed."""
-    variables = _variable_files(session).read(os.path.basename(digest))
+    variables = _open_variable_files(session).read(os.path.basename(digest))
     return variables if variables is not None and hash_variables(variables) == digest else None
 
 
-def _variable_files(session: str) -> SmallFiles[dict[str, str]]:
+def _open_variable_files(session: str) -> SmallFiles[dict[str, str]]:
     return SmallFiles(os.path.join(session, "environments"), dict[str, str], "environment variables")
 
 

@@ -197,7 +197,7 @@ class SessionJournal:
         with self.database.lock:
             while True:
                 events, values = self._number(pending, context)
-                marks = self._changed_marks()
+                marks = self._pick_changed_marks()
                 try:
                     if statements is None and not marks:
                         # One statement is its own transaction, and cheaper than BEGIN and COMMIT around it.
@@ -300,12 +300,12 @@ class SessionJournal:
         return _read_event(*row) if row else BrokenEvent(seq, "", "there is no such event")
 
     def last_of(self, *kinds: str, before: int = 1 << 62) -> AnyEvent | BrokenEvent | None:
-        query = f"{_EVENTS} WHERE kind IN ({_marks(kinds)}) AND seq < ? ORDER BY seq DESC LIMIT 1"
+        query = f"{_EVENTS} WHERE kind IN ({_build_marks(kinds)}) AND seq < ? ORDER BY seq DESC LIMIT 1"
         row = self.database.row(query, (*kinds, before))
         return _read_event(*row) if row else None
 
     def events_of(self, call_id: str, *kinds: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
-        query = f"{_EVENTS} WHERE seq > ? AND call_id = ? AND kind IN ({_marks(kinds)}) ORDER BY seq"
+        query = f"{_EVENTS} WHERE seq > ? AND call_id = ? AND kind IN ({_build_marks(kinds)}) ORDER BY seq"
         return [_read_event(*row) for row in self.database.rows(query, (after, call_id, *kinds))]
 
     def entry(self, call_id: str) -> CallEntry | None:
@@ -397,7 +397,7 @@ class SessionJournal:
             self._known_marks.clear()
             self._conversation = current
 
-    def _changed_marks(self) -> dict[str, bytes]:
+    def _pick_changed_marks(self) -> dict[str, bytes]:
         if len(self._known_marks) > _MAX_KNOWN_MARKS:
             self._known_marks.clear()
         return {path: mark for path, mark in self._new_marks.items() if self._known_marks.get(path) != mark}
@@ -456,7 +456,7 @@ def _insert_events(count: int) -> str:
     return f"INSERT INTO event VALUES (?, ?, ?, ?, ?, ?){', (?, ?, ?, ?, ?, NULL)' * (count - 1)}"  # noqa: S608  only question marks
 
 
-def _marks(values: tuple[str, ...]) -> str:
+def _build_marks(values: tuple[str, ...]) -> str:
     return ", ".join("?" * len(values))
 
 

@@ -57,12 +57,12 @@ class Memories:
     def keep(self, note: Memory) -> None:
         """Adds a note, or replaces the one of its id; ToolError LIMIT_EXCEEDED if there are too many."""
         others = [one for one in self.listed() if one.id != note.id]
-        used = sum(map(_size, others))
+        used = sum(map(_count_characters, others))
         if len(others) >= MAX_MEMORIES:
             raise ToolError(
                 "LIMIT_EXCEEDED", f"There are {MAX_MEMORIES} notes, which is all there is room for. {_MAKE_ROOM}"
             )
-        if used + _size(note) > MAX_MEMORY_CHARACTERS:
+        if used + _count_characters(note) > MAX_MEMORY_CHARACTERS:
             full = f"The notes may have {MAX_MEMORY_CHARACTERS:,} characters together; {used:,} are taken."
             raise ToolError("LIMIT_EXCEEDED", f"{full} {_MAKE_ROOM}")
         self._files.write(note.id, note)
@@ -71,7 +71,7 @@ class Memories:
         return self._files.drop(note_id)
 
 
-def _size(note: Memory) -> int:
+def _count_characters(note: Memory) -> int:
     return len(note.title) + len(note.content)
 
 

@@ -23,7 +23,7 @@ from handrail.store.blobs import Blobs
 from handrail.store.database import Database, Durability, ReadOnlyDatabase, read_stamp
 from handrail.store.journal import BrokenEvent, CallContext, PastCall, SessionJournal
 from handrail.store.runner import is_in_use
-from handrail.store.state_dir import StateFolder, is_locked, open_private, remove_folder, resolve_state_folder
+from handrail.store.state_dir import StateFolder, find_state_folder, is_locked, open_private, remove_folder
 from handrail.store.transcript import Messages, list_outputs
 
 Use = Literal["running", "background", "waiting", "unreadable", "idle"]
@@ -184,7 +184,9 @@ def remove_session(folder: str, uses: tuple[Use, ...]) -> Use:
         calls = 1 << 62
         with suppress(StoreError), open_journal(folder) as journal:
             calls = journal.count_finished()
-        with open(_removals_path(resolve_state_folder(folder)), "a", encoding="ascii", opener=open_private) as removals:
+        with open(
+            _build_removals_path(find_state_folder(folder)), "a", encoding="ascii", opener=open_private
+        ) as removals:
             removals.write(f"{os.path.basename(folder)} {calls}\n")
         away = os.path.join(os.path.dirname(folder), f"{_REMOVED}{os.urandom(8).hex()}")
         os.rename(folder, away)
@@ -198,7 +200,7 @@ def remove_session(folder: str, uses: tuple[Use, ...]) -> Use:
 def count_removed_calls(state: StateFolder) -> Counter[str]:
     """How many calls of removed sessions the audit may have, by the ids of the sessions."""
     counts: Counter[str] = Counter()
-    with suppress(FileNotFoundError), open(_removals_path(state), encoding="ascii", errors="replace") as removals:
+    with suppress(FileNotFoundError), open(_build_removals_path(state), encoding="ascii", errors="replace") as removals:
         for session, _, calls in (line.rstrip().partition(" ") for line in removals):
             counts[session] += int(calls) if calls.isdigit() else 0
     return counts
@@ -214,5 +216,5 @@ def remove_outputs(state: StateFolder) -> None:
         Blobs(state.blobs()).sweep(used, _YOUNG_SECONDS)
 
 
-def _removals_path(state: StateFolder) -> str:
+def _build_removals_path(state: StateFolder) -> str:
     return os.path.join(state.path, "removed-sessions")

@@ -40,20 +40,20 @@ class StateFolder:
         return os.path.join(self.path, "audit.jsonl")
 
     def blobs(self) -> str:
-        return self._made("blobs")
+        return self._make_folder("blobs")
 
     def locks(self) -> str:
-        return self._made("locks")
+        return self._make_folder("locks")
 
     def crashes(self) -> str:
-        return self._made("crashes")
+        return self._make_folder("crashes")
 
     def session(self, workspace: str, session_id: str) -> str:
-        return self._made(os.path.join(self._workspace(workspace), check_session_id(session_id)))
+        return self._make_folder(os.path.join(self._workspace(workspace), check_session_id(session_id)))
 
     def changes(self, workspace: str) -> str:
         """The folder of a workspace's change log; no session can have its name."""
-        return self._made(os.path.join(self._workspace(workspace), ".changes"))
+        return self._make_folder(os.path.join(self._workspace(workspace), ".changes"))
 
     def opened(self, workspace: str) -> str:
         return os.path.join(self.home(workspace), f".{OPENED}")
@@ -73,12 +73,12 @@ class StateFolder:
 
     def sessions(self, workspace: str | None = None) -> list[str]:
         homes = self.homes() if workspace is None else [self.home(workspace)]
-        folders = [os.path.join(home, name) for home in homes for name in _names(home) if name[0] != "."]
+        folders = [os.path.join(home, name) for home in homes for name in _list_names(home) if name[0] != "."]
         return [folder for folder in folders if os.path.lexists(os.path.join(folder, "journal.db"))]
 
     def homes(self) -> list[str]:
         every = os.path.join(self.path, "workspaces")
-        return [os.path.join(every, home) for home in _names(every)]
+        return [os.path.join(every, home) for home in _list_names(every)]
 
     def change_logs(self) -> list[str]:
         folders = [os.path.join(home, ".changes") for home in self.homes()]
@@ -99,7 +99,7 @@ class StateFolder:
     def _workspace(self, workspace: str) -> str:
         return os.path.join("workspaces", hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16])
 
-    def _made(self, relative: str) -> str:
+    def _make_folder(self, relative: str) -> str:
         path = self.path
         for name in relative.split("/"):  # parents too must be private
             path = os.path.join(path, name)
@@ -110,7 +110,7 @@ class StateFolder:
         make_private(self.path)
 
 
-def resolve_state_folder(session_folder: str) -> StateFolder:
+def find_state_folder(session_folder: str) -> StateFolder:
     return StateFolder(os.path.join(session_folder, "..", "..", ".."))
 
 
@@ -175,7 +175,7 @@ def build_damaged_path(folder: str, name: str = "journal.db") -> str:
     return os.path.join(folder, f"{name}.damaged")
 
 
-def _names(path: str) -> list[str]:
+def _list_names(path: str) -> list[str]:
     try:
         return sorted(os.listdir(path))
     except FileNotFoundError:
@@ -358,12 +358,12 @@ def make_id(kind: str) -> str:
 def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
     """The shortest prefix of the own part of every id that no other id has."""
     own = {one: _own_part(one) for one in ids}
-    return {one: _shortest(part, [other for name, other in own.items() if name != one]) for one, part in own.items()}
+    return {one: _shorten(part, [other for name, other in own.items() if name != one]) for one, part in own.items()}
 
 
 def shorten_id(one: str, others: Iterable[str]) -> str:
     """The same for one id among many others."""
-    return _shortest(_own_part(one), [_own_part(other) for other in others if other != one])
+    return _shorten(_own_part(one), [_own_part(other) for other in others if other != one])
 
 
 def list_matching_ids(spelled: str, ids: Iterable[str]) -> list[str]:
@@ -387,7 +387,7 @@ def _own_part(one: str) -> str:
     return one.partition("-")[2] or rest or kind
 
 
-def _shortest(part: str, others: list[str]) -> str:
+def _shorten(part: str, others: list[str]) -> str:
     length = _MIN_ID_CHARS
     while length < len(part) and any(other.startswith(part[:length]) for other in others):
         length += 1

@@ -56,13 +56,13 @@ class Messages:
 
     def _read(self, number: int, data: bytes) -> Message:
         try:
-            return _message_decoder().decode(data)
+            return _get_message_decoder().decode(data)
         except UNREADABLE as error:
             raise StoreError(f"message {number} of session {self.journal.session_id} cannot be read: {error}") from None
 
 
 @cache
-def _message_decoder() -> msgspec.json.Decoder[Message]:
+def _get_message_decoder() -> msgspec.json.Decoder[Message]:
     return get_json_decoder(Message)
 
 
