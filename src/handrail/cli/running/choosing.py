@@ -2,15 +2,13 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.sessions import MAX_SHOWN_IDS, match_sessions, open_state_folder
 from handrail.protocol.errors import StoreError
-from handrail.store.sessions import list_stored_sessions, open_messages
+from handrail.store.sessions import list_stored_sessions, open_journal, open_messages
 from handrail.store.state_dir import make_id
-from handrail.store.transcript import Messages
 
 
 def choose_session(options: Namespace, workspace: str) -> str:
@@ -49,22 +47,23 @@ def _last_session(workspace: str) -> str:
 
 def find_last_model(session: str, workspace: str) -> str | None:
     """Whom a session talked to last."""
-    with _messages(session, workspace) as messages:
-        return messages.last_model() if messages is not None else None
+    folder = _find_folder(session, workspace)
+    if folder is None:
+        return None
+    with open_messages(folder) as messages:
+        return messages.last_model()
 
 
 def find_last_event(session: str, workspace: str) -> int:
     """The number of the last event that a session has; 0 for a new one."""
-    with _messages(session, workspace) as messages:
-        return messages.journal.last_seq() if messages is not None else 0
+    folder = _find_folder(session, workspace)
+    if folder is None:
+        return 0
+    with open_journal(folder) as journal:
+        return journal.last_seq()
 
 
-@contextmanager
-def _messages(session: str, workspace: str) -> Generator[Messages | None]:
+def _find_folder(session: str, workspace: str) -> str | None:
     state, real = open_state_folder(), os.path.realpath(workspace)
     folder = os.path.join(state.home(real), session)
-    if folder not in state.sessions(real):
-        yield None
-        return
-    with open_messages(folder) as messages:
-        yield messages
+    return folder if folder in state.sessions(real) else None
