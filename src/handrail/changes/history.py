@@ -154,7 +154,8 @@ class History:
             if (self._log is not None or self.is_empty) and self._is_due():
                 self._sweep()
         self.blobs.close()
-        self.previews.close()
+        if "previews" in vars(self):
+            self.previews.close()
         with self._lock:
             log, self._log = self._log, None
         if log is not None:
