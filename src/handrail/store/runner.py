@@ -18,7 +18,10 @@ _held_here: "WeakSet[Runner | Lease]" = WeakSet()
 def _release_in_child() -> None:
     """Closes a forked child's copies of the locks. Otherwise a dead parent would seem alive."""
     for lock in list(_held_here):
-        lock.abandon()
+        if isinstance(lock, Runner):
+            lock.abandon()
+        else:
+            lock.release()
 
 
 os.register_at_fork(after_in_child=_release_in_child)
@@ -108,9 +111,9 @@ class Lease:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.abandon()
+        self.release()
 
-    def abandon(self) -> None:
+    def release(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
