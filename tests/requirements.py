@@ -835,7 +835,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "built-in denies first: no rule, no grant, no mode lifts them",
             "policy/test_commands.py::test_no_rule_and_no_grant_lifts_what_is_built_in",
-            "policy/test_verdict.py::test_no_mode_lifts_a_built_in_refusal",
+            "policy/test_decide.py::test_no_mode_lifts_a_built_in_refusal",
         ),
         clause(
             "then the strictest of all rules of all layers: deny, ask, allow",
@@ -1534,7 +1534,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "golden/test_golden_sessions.py::test_what_waited_for_a_yes_can_still_be_answered",
             "golden/test_golden_sessions.py::test_what_waited_for_a_reply_gets_it",
             "protocol/test_protocol_events.py::test_a_recorded_event_loads_and_loses_nothing",
-            "store/test_store_migrations.py::test_a_session_of_the_first_version_goes_on",
+            "store/test_store_database.py::test_a_session_of_the_first_version_goes_on",
         ),
     ),
     "E-3": (
@@ -1579,7 +1579,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "exactly one audit record per call, refusals included, with redacted arguments",
             "store/test_store_audit.py::test_one_record_a_call_refusals_included",
-            "store/test_store_folder.py::test_the_audit_keeps_what_a_tool_calls_plain_and_hides_other_texts",
+            "store/test_store_audit.py::test_the_audit_keeps_what_a_tool_calls_plain_and_hides_other_texts",
         ),
         clause(
             "the record of a refused or failed call has its code, its rule and a redacted command",

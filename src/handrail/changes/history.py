@@ -54,7 +54,7 @@ class History:
         self._lock = threading.Lock()
         self.durable = durability == "power"
         """Whether what is reported as done must survive a loss of power."""
-        self.blobs = Blobs(os.path.join(folder, "blobs"), durable=self.durable)
+        self.blobs = Blobs(os.path.join(folder, "blobs"), durability)
 
     @cached_property
     def previews(self) -> "PreviewStore":
@@ -152,6 +152,9 @@ class History:
         with contextlib.suppress(OSError, StoreError):  # the next one will
             if (self._log is not None or self.is_empty) and self._is_due():
                 self._sweep()
+        self.blobs.close()
+        if "previews" in vars(self):
+            self.previews.close()
         with self._lock:
             log, self._log = self._log, None
         if log is not None:

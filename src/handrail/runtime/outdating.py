@@ -8,7 +8,8 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import PermissionRequest
 from handrail.runtime.session import Session
 from handrail.runtime.waiting_trials import find_preview_id, list_base_previews
-from handrail.store.approvals import list_batch_calls, list_batch_requests
+from handrail.store.approvals import list_batch_calls
+from handrail.store.inbox import list_batch_requests
 from handrail.workspace.facts import build_command_fact
 
 GONE = "what was tried is not kept any more"

@@ -9,7 +9,7 @@ from handrail.policy.names import can_hold_credentials
 from handrail.protocol.decisions import Narrowing
 from handrail.protocol.errors import ToolError, UsageError
 from handrail.runtime.registry import ToolSet
-from handrail.store.active_skills import ActiveSkill, ActiveSkills
+from handrail.store.transcript import ActiveSkill, ActiveSkills
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.roots import Boundary, Root
 from handrail.workspace.workspace import Workspace

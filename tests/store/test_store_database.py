@@ -51,8 +51,8 @@ def test_a_journal_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = str(tmp_path / "journal.db")
     Database(path, "crash").close()
     with closing(sqlite3.connect(path)) as database:
-        assert database.execute("PRAGMA user_version").fetchone()[0] == len(JOURNAL)
-        database.execute(f"PRAGMA user_version = {len(JOURNAL) + 1}")
+        assert database.execute("PRAGMA user_version").fetchone()[0] == len(JOURNAL.steps)
+        database.execute(f"PRAGMA user_version = {len(JOURNAL.steps) + 1}")
     with pytest.raises(StoreError, match="newer handrail"):
         Database(path, "crash")
 

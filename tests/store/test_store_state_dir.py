@@ -9,9 +9,6 @@ import pytest
 from handrail import Handrail, UsageError
 from handrail.settings import Settings
 from handrail.settings.model import Paths
-from handrail.store.audit import redact_arguments
-from handrail.store.blobs import Blobs
-from handrail.store.runner import Runner, is_dead, list_dead_runners, remove_runner
 from handrail.store.state_dir import StateFolder
 
 Make = Callable[..., Handrail]
@@ -95,98 +92,6 @@ def test_sessions_are_those_that_have_a_journal(rail: Make, tmp_path: Path, work
     rail(workspace=tmp_path / "other", session="three").close()
     assert [os.path.basename(folder) for folder in state.sessions(str(workspace))] == ["one", "two"]
     assert len(state.sessions()) == 3
-
-
-def test_a_blob_is_stored_once_and_found_by_its_hash(tmp_path: Path) -> None:
-    blobs = Blobs(str(tmp_path / "blobs"))
-    digest = blobs.put(b"text" * 100_000)
-    assert blobs.put(b"text" * 100_000) == digest
-    [path] = [path for path in (tmp_path / "blobs").rglob("*") if path.is_file()]
-    assert path.name == digest
-    assert path.stat().st_mode & 0o777 == 0o600
-    descriptor = blobs.open(digest)
-    assert os.read(descriptor, 8) == b"texttext"
-    os.close(descriptor)
-    with pytest.raises(FileNotFoundError):
-        blobs.open("0" * 64)
-
-
-def test_a_runner_is_alive_until_it_ends(tmp_path: Path) -> None:
-    one, other = Runner(str(tmp_path)), Runner(str(tmp_path))
-    assert one.id != other.id
-    assert list_dead_runners(str(tmp_path)) == []
-    one.close()
-    assert list_dead_runners(str(tmp_path)) == []
-    other.abandon()
-    assert list_dead_runners(str(tmp_path)) == [other.id]
-    remove_runner(str(tmp_path), other.id)
-    remove_runner(str(tmp_path), other.id)
-    assert list_dead_runners(str(tmp_path)) == []
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_runner_is_never_seen_unlocked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever looks between the making of the file and its lock must not take it for dead."""
-    import fcntl
-
-    real, seen = fcntl.flock, []
-
-    def look_first(descriptor: int, operation: int) -> None:
-        monkeypatch.setattr(fcntl, "flock", real)
-        seen.append(list_dead_runners(str(tmp_path)))
-        real(descriptor, operation)
-
-    monkeypatch.setattr(fcntl, "flock", look_first)
-    Runner(str(tmp_path)).close()
-    assert seen == [[]]
-
-
-def test_two_that_look_at_a_dead_runner_at_the_same_moment_both_find_it_dead(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import fcntl
-
-    runner = Runner(str(tmp_path))
-    runner.abandon()
-    real, seen = fcntl.flock, []
-
-    def look_meanwhile(descriptor: int, operation: int) -> None:
-        real(descriptor, operation)
-        monkeypatch.setattr(fcntl, "flock", real)
-        seen.append(is_dead(str(tmp_path), runner.id))
-
-    monkeypatch.setattr(fcntl, "flock", look_meanwhile)
-    assert (is_dead(str(tmp_path), runner.id), seen) == (True, [True])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "plain", "expected"),
-    [
-        ({"path": "a.txt", "content": "secret"}, ("path",), {"path": "a.txt", "content": "<6 characters>"}),
-        ({"path": "a" * 201}, ("path",), {"path": "<201 characters>"}),
-        (
-            {"limit": 5, "deep": True, "none": None, "part": 0.5},
-            (),
-            {"limit": 5, "deep": True, "none": None, "part": 0.5},
-        ),
-        ({"edits": [{"oldText": "secret"}], "map": {"a": "secret"}}, ("edits",), {"edits": "<list>", "map": "<dict>"}),
-        ("secret", (), "<6 characters>"),
-        (["secret"], (), "<list>"),
-        (None, (), "<NoneType>"),
-        (5, (), "<int>"),
-    ],
-)
-def test_the_audit_keeps_what_a_tool_calls_plain_and_hides_other_texts(
-    arguments: object, plain: tuple[str, ...], expected: object
-) -> None:
-    assert redact_arguments(arguments, plain) == expected
-
-
-def test_the_name_of_an_argument_cannot_carry_a_text_into_the_audit() -> None:
-    shown = redact_arguments({"a secret text as a name": 1, "x" * 500: 2, "fine_name": 3}, ())
-    assert shown["fine_name"] == 3
-    assert "secret" not in str(shown)
-    assert len(str(shown)) < 200
 
 
 def test_a_state_folder_that_others_could_enter_is_made_private(rail, tmp_path: Path) -> None:
