@@ -8,7 +8,7 @@ from handrail.edit.diff import Diff, build_unified_diff
 from handrail.edit.lines import normalize_newlines
 from handrail.edit.match import find_first_match
 from handrail.edit.omission import refuse_omission
-from handrail.edit.refusals import Wording
+from handrail.edit.fuzzy.candidates import Wording
 from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import Preview
 from handrail.tools.contract import Context, Output, ReadMarks
