@@ -69,14 +69,6 @@ class _Hit(NamedTuple):
     weight: float
 
 
-class _Start(NamedTuple):
-    """A likely start of the region, with the best hit that says so."""
-
-    line: int
-    position: int
-    hit: int
-
-
 def find_closest_region(text: str, old: str) -> Region | None:
     """Return the lines most like `old`, or None if none are."""
     wanted = _trim_blank_lines(old)
@@ -180,13 +172,13 @@ def _compare_regions(text: str, wanted: list[str], hits: list[_Hit]) -> Region |
     count = len(wanted) + (_SLACK_LINES if len(wanted) > 1 else 0)
     width = _MAX_REGIONS_CHARS // (count * max(1, len(starts)))
     # Lazily: only the best region so far is in memory.
-    regions = (_build_region(text, start, count, width, wanted) for start in starts)
+    regions = (_build_region(text, line, hit, count, width, wanted) for line, hit in starts)
     score, best = max(((_score(region), region) for region in regions), key=itemgetter(0), default=(0.0, None))
     return best if score >= _MIN_SCORE else None
 
 
-def _rank_starts(text: str, hits: Iterable[_Hit]) -> Iterator[_Start]:
-    """Yield the lines that the hits vote for as the start of the region, most votes first."""
+def _rank_starts(text: str, hits: Iterable[_Hit]) -> Iterator[tuple[int, _Hit]]:
+    """Yield the lines that the hits vote for as the start of the region, most votes first, with the best hit."""
     votes: dict[int, float] = {}
     heaviest: dict[int, _Hit] = {}
     at = line = 0
@@ -196,21 +188,19 @@ def _rank_starts(text: str, hits: Iterable[_Hit]) -> Iterator[_Start]:
         start = max(0, line - hit.line)
         votes[start] = votes.get(start, 0) + hit.weight
         heaviest[start] = max(heaviest.get(start, hit), hit, key=lambda hit: hit.weight)
-    for start in sorted(votes, key=lambda start: -votes[start]):
-        hit = heaviest[start]
-        yield _Start(start, find_line_start(text, hit.position, hit.line), hit.position)
+    yield from ((start, heaviest[start]) for start in sorted(votes, key=lambda start: -votes[start]))
 
 
-def _build_region(text: str, start: _Start, count: int, width: int, wanted: list[str]) -> Region:
+def _build_region(text: str, first: int, hit: _Hit, count: int, width: int, wanted: list[str]) -> Region:
     """Take `count` lines. Of a line longer than `width`, take its start, or the part around the hit."""
     lines: list[str] = []
-    at = start.position
+    at = find_line_start(text, hit.position, hit.line)
     while len(lines) < count and at < len(text):
         end = find_line_end(text, at)
-        low = max(at, start.hit - width // 2) if end - at > width and at <= start.hit < end else at
+        low = max(at, hit.position - width // 2) if end - at > width and at <= hit.position < end else at
         lines.append(text[low : min(end, low + width)].removesuffix("\n"))
         at = end
-    return Region(start.line + 1, lines, wanted, align_lines(wanted, lines))
+    return Region(first + 1, lines, wanted, align_lines(wanted, lines))
 
 
 def _score(region: Region) -> float:

@@ -87,12 +87,15 @@ def diff_sequences(one: Sequence[str], other: Sequence[str], max_steps: int = 1_
 
 def pair_equal_items(one: Sequence[str], other: Sequence[str], max_steps: int = 1_000_000) -> list[tuple[int, int]]:
     """Return the pairs of items that `diff_sequences` leaves unchanged."""
-    pairs: list[tuple[int, int]] = []
+    return list(pair_unchanged(len(one), len(other), diff_sequences(one, other, max_steps)))
+
+
+def pair_unchanged(old_count: int, new_count: int, changes: Iterable[LineChange]) -> Iterator[tuple[int, int]]:
+    """Yield the pairs of items between changes."""
     i = k = 0
-    for a, b, c, d in (*diff_sequences(one, other, max_steps), LineChange(len(one), len(one), len(other), len(other))):
-        pairs += zip(range(i, a), range(k, c), strict=True)
+    for a, b, c, d in (*changes, LineChange(old_count, old_count, new_count, new_count)):
+        yield from zip(range(i, a), range(k, c), strict=True)
         i, k = b, d
-    return pairs
 
 
 def narrow_replacements(text: str, replacements: Iterable[Replacement]) -> Iterator[Replacement]:
@@ -416,12 +419,12 @@ def _refine(old: Sequence[str], new: Sequence[str], part: LineChange) -> Iterato
     a, b, c, d = change
     left = _MAX_MATCHER_STEPS
     if _count_steps(old[a:b], new[c:d]) <= left:
-        yield from _match_unless_disjoint(old, new, change)
+        yield from _match(old, new, change)
         return
     for low, high, start, end in split_at_anchors(old[a:b], new[c:d]):
         inner = LineChange(a + low, a + high, c + start, c + end)
         left -= _count_steps(old[inner.a : inner.b], new[inner.c : inner.d])
-        yield from _match_unless_disjoint(old, new, inner) if left >= 0 else (inner,)
+        yield from _match(old, new, inner) if left >= 0 else (inner,)
 
 
 def _trim_common(old: Sequence[str], new: Sequence[str], part: LineChange) -> LineChange | None:
@@ -439,18 +442,13 @@ def _count_equal(one: Sequence[str], other: Sequence[str]) -> int:
     )
 
 
-def _match_unless_disjoint(old: Sequence[str], new: Sequence[str], part: LineChange) -> Iterator[LineChange]:
+def _match(old: Sequence[str], new: Sequence[str], part: LineChange, *, autojunk: bool = True) -> Iterator[LineChange]:
     a, b, c, d = part
     if min(b - a, d - c) <= 1 and set(old[a:b]).isdisjoint(new[c:d]):
         yield part
-    else:
-        yield from _match(old, new, part)
-
-
-def _match(old: Sequence[str], new: Sequence[str], part: LineChange, *, autojunk: bool = True) -> Iterator[LineChange]:
+        return
     from difflib import SequenceMatcher  # noqa: PLC0415  costs start-up time, and most edits change one line
 
-    a, b, c, d = part
     for tag, i, j, k, m in SequenceMatcher(None, old[a:b], new[c:d], autojunk=autojunk).get_opcodes():
         if tag != "equal":
             yield LineChange(a + i, a + j, c + k, c + m)

@@ -33,36 +33,34 @@ def match_edit(
     path: str,
     *,
     every: bool = False,
+    first: bool = False,
     readable: str | None = None,
     wording: Wording = OF_EDIT,
 ) -> EditMatch:
-    """Find the only place that `old` means, or every place. ToolError if there is none, or more than one.
+    """Find the only place that `old` means, every place, or the first of these. ToolError if that is not certain.
 
     All texts have plain newlines, and `old` is not empty. `readable` is the text as people see it, if it has bytes
     that cannot be decoded.
     """
     readable = text if readable is None else readable
-    first = next(find_places(text, old), None)
-    if first is None:
-        return _match_inexactly(text, old, new, path, every=every, readable=readable, wording=wording)
+    span = next(find_places(text, old), None)
+    if span is None:
+        from handrail.edit.refusals import match_or_refuse  # noqa: PLC0415  most texts match exactly
+
+        found = match_or_refuse(text, old, new, path, every=every or first, readable=readable, wording=wording)
+        places = found.places[:1] if first else found.places
+        replacements = tuple(replacement for place in places for replacement in place.replacements)
+        return EditMatch(found.strategy, tuple(place.span for place in places), replacements)
     if every:
         spans = _list_separate(text, old, path)
-    elif text.find(old, first.start + 1) < 0:
-        spans = (first,)
+    elif first or text.find(old, span.start + 1) < 0:
+        spans = (span,)
     else:
         from handrail.edit.refusals import build_ambiguous_error  # noqa: PLC0415  most edits are not refused
 
         found, complete = list_places(text, old, MAX_COUNTED_PLACES)
         raise build_ambiguous_error(readable, "exact", found, wording, all_of_them=complete)
     return EditMatch("exact", spans, tuple(Replacement(start, end, new) for start, end in spans))
-
-
-def find_first_match(text: str, old: str, new: str, path: str, *, readable: str, wording: Wording) -> EditMatch:
-    """Find the first of the places that `match_edit` finds with `every`."""
-    span = next(find_places(text, old), None)
-    if span is not None:
-        return EditMatch("exact", (span,), (Replacement(*span, new),))
-    return _match_inexactly(text, old, new, path, every=True, first_only=True, readable=readable, wording=wording)
 
 
 def find_places(text: str, old: str, *, overlapping: bool = True) -> Iterator[Span]:
@@ -114,25 +112,6 @@ def find_unique_match(data: bytes, old: str) -> UniqueMatch | None:
         return None
     low, high = _add_context(data, start, start + len(wanted))
     return UniqueMatch(start, start + len(wanted), data[low:high].decode(), low, data.count(b"\n", 0, low))
-
-
-def _match_inexactly(
-    text: str,
-    old: str,
-    new: str,
-    path: str,
-    *,
-    every: bool,
-    first_only: bool = False,
-    readable: str,
-    wording: Wording,
-) -> EditMatch:
-    from handrail.edit.refusals import match_or_refuse  # noqa: PLC0415  most texts match exactly
-
-    found = match_or_refuse(text, old, new, path, every=every, readable=readable, wording=wording)
-    places = found.places[:1] if first_only else found.places
-    replacements = tuple(made for place in places for made in place.replacements)
-    return EditMatch(found.strategy, tuple(place.span for place in places), replacements)
 
 
 def _list_separate(text: str, old: str, path: str) -> tuple[Span, ...]:

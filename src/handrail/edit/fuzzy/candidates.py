@@ -84,24 +84,6 @@ class Candidate(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, reading=reading, pairs=self.pairs if pairs is None else pairs)
 
 
-class Edges(NamedTuple):
-    """The white space around the old text, which a place within a line must allow for."""
-
-    before: str
-    behind: str
-
-    def allow(self, text: str, start: int, end: int) -> bool:
-        """Indentation must start a line, a newline must end one, and no name or number may go on behind the place."""
-        if self.before and text[find_line_start(text, start) : start].strip():
-            return False
-        rest = text[end : find_line_end(text, end)]
-        if "\n" in self.behind and rest.strip():
-            return False
-        if self.behind and rest[:1].strip():
-            return False
-        return _CONTINUATION.match(rest) is None or not _is_word(text[end - 1])
-
-
 class IndexedText:
     """A text indexed by the normal form of its lines.
 
@@ -137,7 +119,7 @@ class IndexedText:
         return bisect_right(self.starts, position) - 1
 
     def find_lines(self, reading: EditReading, most: Tolerance = Tolerance.TYPOGRAPHY) -> Iterator[Candidate]:
-        """Yield all places of whole lines within a tolerance. They may overlap."""
+        """Yield all places of whole lines within a tolerance, in the stated line if the reading has one."""
         full, keys = list_full_lines(reading.old, self._normalize)
         if not full:
             return
@@ -149,7 +131,7 @@ class IndexedText:
             numbers = self.numbers[first : first + len(full)]
             pairs, tolerance = pair_blank_lines(reading.old, self.lines, list(zip(full, numbers, strict=True)))
             candidate = self.build_candidate(reading, pairs, tolerance)
-            if candidate.tolerance <= most:
+            if candidate.tolerance <= most and reading.stated in {None, self.line_of(candidate.span.start) + 1}:
                 yield candidate
             at = self._joined.find(wanted, at + 1)
 
@@ -163,8 +145,12 @@ class IndexedText:
         lines = self.lines[first : last + 1]
         return Candidate(reading, span, lines, own, max(tolerance, _measure_tolerance(reading.old, lines, own)))
 
-    def find_inside(self, reading: EditReading, edges: Edges) -> Iterator[Candidate]:
-        """Yield all places that may start or end within a line. Very long lines are not searched."""
+    def find_inside(self, reading: EditReading, before: str, behind: str) -> Iterator[Candidate]:
+        """Yield all places that may start or end within a line. Very long lines are not searched.
+
+        `before` and `behind` are the white space around the old text. Indentation must start a line, and a newline
+        must end one.
+        """
         full, keys = list_full_lines(reading.old)
         wanted = "\n".join(keys)
         if not _MIN_PART_CHARS <= len(wanted) <= _MAX_PART_CHARS:
@@ -176,9 +162,17 @@ class IndexedText:
         for start, end in spans:
             match = pattern.search(self.text, start, end)
             while match is not None:
-                if edges.allow(self.text, *match.span()):
+                if self._allows_edges(match.start(), match.end(), before, behind):
                     yield _build_inside(reading, full, match)
                 match = pattern.search(self.text, match.start() + 1, end)
+
+    def _allows_edges(self, start: int, end: int, before: str, behind: str) -> bool:
+        if before and self.text[find_line_start(self.text, start) : start].strip():
+            return False
+        rest = self.text[end : find_line_end(self.text, end)]
+        if ("\n" in behind and rest.strip()) or (behind and rest[:1].strip()):
+            return False
+        return _CONTINUATION.match(rest) is None or not _is_word(self.text[end - 1])
 
     def _find_spans(self, wanted: str, count: int) -> Iterator[Span]:
         """Yield the lines whose normal forms contain the wanted ones."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from handrail.edit.diff import LineChange, diff_lines, diff_sequences, pair_equal_items
+from handrail.edit.diff import LineChange, diff_lines, diff_sequences, pair_equal_items, pair_unchanged
 from handrail.edit.fuzzy.candidates import Candidate, Pair, UnsafeError, find_tolerance
 from handrail.edit.fuzzy.normalize import (
     EditReading,
@@ -24,7 +24,7 @@ def list_line_changes(candidate: Candidate) -> list[LineChange]:
     """Compare the lines of the two texts. A line that is nearly kept is a change of that line alone."""
     old, new = candidate.reading.old, candidate.reading.new
     changes = list(_diff_downwards(old, _use_old_spelling(candidate)))
-    kept = _map_unchanged(old, new, changes)
+    kept = dict(pair_unchanged(len(old), len(new), changes))
     nearly = (LineChange(i, i + 1, k, k + 1) for i, k in kept.items() if old[i] != new[k])
     return sorted((*changes, *nearly))
 
@@ -39,7 +39,7 @@ def settle_blank_lines(candidate: Candidate) -> Candidate:
         return candidate
     old, new = candidate.reading.old, candidate.reading.new
     changes = list(_diff_downwards(old, _use_old_spelling(candidate)))
-    kept = _map_unchanged(old, new, changes)
+    kept = dict(pair_unchanged(len(old), len(new), changes))
     for before, after, count in _list_gaps(candidate):
         if before in kept or after in kept:
             _check_kept_gap(candidate.reading, kept, before, after, count)
@@ -98,10 +98,10 @@ def _trim_blank_start(old: list[str], new: list[str], missing: int) -> list[str]
 
     If the new text starts with as many as the file, and the line behind them stays, it has them right.
     """
-    blank = _count_blank(new)
-    if not missing or blank != _count_blank(old) - missing:
+    blank = _count_leading_blanks(new)
+    if not missing or blank != _count_leading_blanks(old) - missing:
         return new[min(missing, blank) :]
-    if blank and new[blank:][:1] != old[_count_blank(old) :][:1]:
+    if blank and new[blank:][:1] != old[_count_leading_blanks(old) :][:1]:
         raise UnsafeError(_UNCLEAR_BLANKS)
     return new
 
@@ -119,8 +119,8 @@ def _list_gaps(candidate: Candidate) -> Iterator[tuple[int, int, int]]:
 def _check_kept_gap(reading: EditReading, kept: Mapping[int, int], before: int, after: int, count: int) -> None:
     """Check that the new text has as many blank lines there as the file."""
     low, high = kept.get(before), kept.get(after)
-    below = len(reading.new) if low is None else _count_blank(reading.new[low + 1 :])
-    above = len(reading.new) if high is None else _count_blank(reading.new[:high][::-1])
+    below = len(reading.new) if low is None else _count_leading_blanks(reading.new[low + 1 :])
+    above = len(reading.new) if high is None else _count_leading_blanks(reading.new[:high][::-1])
     if count not in {below, above}:
         raise UnsafeError(_UNCLEAR_BLANKS)
 
@@ -173,18 +173,7 @@ def _diff_downwards(old: list[str], new: list[str]) -> Iterator[LineChange]:
         yield LineChange(a + down, b + down, c + down, d + down)
 
 
-def _map_unchanged(old: Sequence[str], new: Sequence[str], changes: Sequence[LineChange]) -> dict[int, int]:
-    """Return the numbers of unchanged lines in the new text."""
-    kept: dict[int, int] = {}
-    i = k = 0
-    for a, b, c, d in (*changes, LineChange(len(old), len(old), len(new), len(new))):
-        kept |= zip(range(i, a), range(k, c), strict=True)
-        i, k = b, d
-    return kept
-
-
-def _count_blank(lines: Sequence[str]) -> int:
-    """Count the blank lines at the start."""
+def _count_leading_blanks(lines: Sequence[str]) -> int:
     return next((count for count, line in enumerate(lines) if line.strip()), len(lines))
 
 

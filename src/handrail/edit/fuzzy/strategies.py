@@ -13,7 +13,6 @@ import msgspec
 from handrail.edit.fuzzy.candidates import (
     MAX_COUNTED_PLACES,
     Candidate,
-    Edges,
     IndexedText,
     RefusedError,
     Tolerance,
@@ -123,19 +122,12 @@ def _has_enough_words(text: str, old: Sequence[str]) -> bool:
 
 def _find_lines_or_inside(text: IndexedText, reading: EditReading) -> Iterator[Candidate]:
     """Find whole lines. One line without a newline may be a part of lines: then all its places count."""
-    candidates = _find_lines(text, reading)
+    candidates = text.find_lines(reading)
     if len(reading.old) > 1 or reading.terminated or reading.name == "line-numbers":
         return candidates
     lines = list(islice(candidates, _MAX_REPLACED_PLACES + 1))
     inside = list(islice(_find_inside(text, reading), _MAX_REPLACED_PLACES + 1)) if lines else []
     return iter(inside if len(inside) > len(lines) else lines)
-
-
-def _find_lines(text: IndexedText, reading: EditReading, most: Tolerance = Tolerance.TYPOGRAPHY) -> Iterator[Candidate]:
-    """Find whole lines, in the line that the reading states if it does."""
-    for candidate in text.find_lines(reading, most):
-        if reading.stated in {None, text.line_of(candidate.span.start) + 1}:
-            yield candidate
 
 
 def _find_inside(text: IndexedText, reading: EditReading) -> Iterator[Candidate]:
@@ -149,7 +141,7 @@ def _find_inside(text: IndexedText, reading: EditReading) -> Iterator[Candidate]
     bare = EditReading(reading.name, old[start:end].split("\n"), new.split("\n"), terminated=False)
     # Of several lines the last must be whole: what goes on behind it would be another statement.
     ends = reading.terminated or len(bare.old) > 1
-    candidates = text.find_inside(bare, Edges(before, behind + "\n" * ends))
+    candidates = text.find_inside(bare, before, behind + "\n" * ends)
     return (_remove_double_indent(text, candidate, before) for candidate in candidates)
 
 
@@ -253,7 +245,7 @@ def _match_elided(text: IndexedText, reading: EditReading) -> FuzzyMatch | None:
 
 def _match_loosely(text: IndexedText, reading: EditReading) -> FuzzyMatch | None:
     """Find the only place whose unchanged lines differ in quotes, or in a comma at their end."""
-    candidates = list(islice(_find_lines(text, reading, Tolerance.TOKENS), 2))
+    candidates = list(islice(text.find_lines(reading, Tolerance.TOKENS), 2))
     if len(candidates) != 1 or not any(map(_WORD.search, reading.old)) or not _has_loose_words(candidates[0]):
         return None
     rewrite, place = _rewrite(text, candidates[0])

@@ -80,7 +80,9 @@ def _place_hunk(target: PatchTarget, hunk: Hunk) -> PlacedHunk:
         return place_inexactly(target, hunk, windows)
     starts = target.lines.starts
     parts = split_by_signs([line.sign for line in hunk.lines], hunk.old, hunk.new) or []
-    replacements = (Replacement(starts[at + a], starts[at + b], _join(new)) for a, b, new in parts)
+    replacements = (
+        Replacement(starts[at + a], starts[at + b], "".join(f"{line}\n" for line in new)) for a, b, new in parts
+    )
     return PlacedHunk(at, at + len(hunk.old), "exact", tuple(replacements))
 
 
@@ -130,15 +132,28 @@ def _find_insertion(target: PatchTarget, hunk: Hunk, windows: Sequence[Window]) 
     if hunk.at_end or not lines:
         return len(lines)
     if hunk.anchors:
-        if len(windows) > 1:
-            raise _build_ambiguous_anchor_error(target, hunk, [window.anchor for window in windows])
-        if windows[0].anchor < low:
-            raise _build_passed_anchor_error(target, hunk, windows[0].anchor)
-        return windows[0].anchor + 1
+        return _find_behind_anchor(target, hunk, [window.anchor for window in windows])
     at = target.find_stated(hunk)
-    if at is None or not low <= at <= len(lines):
-        raise _build_missing_position_error(target, hunk)
-    return at
+    if at is not None and low <= at <= len(lines):
+        return at
+    if hunk.stated is not None:
+        message = f"it adds lines behind line {hunk.stated}, and {target.path} has {len(lines)}."
+    else:
+        message = "it only adds lines, and nothing says where."
+    advice = "Add a line before or after them, an @@ line that they go behind, or *** End of File."
+    raise target.build_error("INVALID_ARGUMENT", hunk, f"{message} {advice}", {})
+
+
+def _find_behind_anchor(target: PatchTarget, hunk: Hunk, places: Sequence[int]) -> int:
+    at, advice = places[0], "Add lines around what it adds."
+    if len(places) > 1:
+        numbers = ", ".join(str(place + 1) for place in places[:3]) + (", …" if len(places) > 3 else "")
+        message = f"its @@ line is there {len(places)} times: lines {numbers}. {advice}"
+        raise target.build_error("AMBIGUOUS_MATCH", hunk, message, {"count": len(places)})
+    if at < target.low:
+        message = f"its @@ line is line {at + 1}, before hunk {hunk.number - 1}, and hunks go in the order of the file."
+        raise target.build_error("NO_MATCH", hunk, f"{message} {advice}", {"anchor": at + 1})
+    return at + 1
 
 
 def _find_exactly(target: PatchTarget, hunk: Hunk, windows: Sequence[Window]) -> int | None:
@@ -197,30 +212,6 @@ def _build_unknown_anchor_error(target: PatchTarget, hunk: Hunk, anchor: str) ->
     message = f"there is no line {quote_text(wanted)}{inside}{behind}, which its @@ line names.{hint}"
     message = f"{message} Give a line of the file as it is."
     return target.build_error("NO_MATCH", hunk, message, {"anchor": anchor[:200]})
-
-
-def _build_ambiguous_anchor_error(target: PatchTarget, hunk: Hunk, places: Sequence[int]) -> ToolError:
-    numbers = ", ".join(str(at + 1) for at in places[:3]) + (", …" if len(places) > 3 else "")
-    message = f"its @@ line is there {len(places)} times: lines {numbers}. Add lines around what it adds."
-    return target.build_error("AMBIGUOUS_MATCH", hunk, message, {"count": len(places)})
-
-
-def _build_passed_anchor_error(target: PatchTarget, hunk: Hunk, anchor: int) -> ToolError:
-    message = f"its @@ line is line {anchor + 1}, before hunk {hunk.number - 1}, and hunks go in the order of the file."
-    return target.build_error("NO_MATCH", hunk, f"{message} Add lines around what it adds.", {"anchor": anchor + 1})
-
-
-def _build_missing_position_error(target: PatchTarget, hunk: Hunk) -> ToolError:
-    if hunk.stated is not None:
-        message = f"it adds lines behind line {hunk.stated}, and {target.path} has {len(target.lines)}."
-    else:
-        message = "it only adds lines, and nothing says where."
-    advice = "Add a line before or after them, an @@ line that they go behind, or *** End of File."
-    return target.build_error("INVALID_ARGUMENT", hunk, f"{message} {advice}", {})
-
-
-def _join(lines: Sequence[str]) -> str:
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _settle_last_newline(lines: TextLines, replacements: Sequence[Replacement], last: Hunk | None) -> list[Replacement]:

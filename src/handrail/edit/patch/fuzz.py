@@ -76,7 +76,7 @@ def _split_replacement(lines: TextLines, hunk: Hunk, start: int, end: int, new: 
 
 def _strip_blank_edges(lines: Sequence[PatchLine], count: int) -> Iterator[Sequence[Sign]]:
     """Yield the signs of a hunk for a place with `count` lines, without blank context lines at either end."""
-    signs = [line.sign for line in lines]
+    signs: list[Sign] = [line.sign for line in lines]
     missing = sum(sign != "+" for sign in signs) - count
     lead, trail = (
         next((n for n, line in enumerate(edge) if line.sign != " " or line.text.strip()), 0)

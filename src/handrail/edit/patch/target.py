@@ -149,13 +149,27 @@ def split_by_signs(
     return parts if (at - 1, new_at - 1) == (len(old), len(new)) else None
 
 
-class IndentBlock(NamedTuple):
-    """The lines that belong to a line: those that are indented more, up to the line that closes them."""
+class IndentBlock(msgspec.Struct):
+    """A line with the lines that belong to it: those that are indented more, up to the line that closes them.
 
-    end: int
-    """Behind its last line. If nothing belongs to the line: behind the block that the line is in."""
-    alone: bool
-    """Whether nothing belongs to the line."""
+    Lines at the same depth that continue the block, such as `} else {`, share it.
+    """
+
+    depth: int
+    last: int
+    """Behind the last line of the block."""
+    parent: "IndentBlock | None" = None
+    opens: bool = False
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing belongs to the line."""
+        return not self.opens and self.parent is not None
+
+    @property
+    def end(self) -> int:
+        """Behind the last line of the block, or of the block that a line alone is in."""
+        return self.last if self.opens or self.parent is None else self.parent.last
 
 
 class TextLines:
@@ -270,46 +284,32 @@ def _index(lines: Sequence[str]) -> dict[str, list[int]]:
     return numbers
 
 
-class _BlockGroup(msgspec.Struct):
-    """A line, with the lines at its depth that continue its block, such as `} else {`."""
-
-    depth: int
-    end: int
-    parent: "_BlockGroup | None" = None
-    opens: bool = False
-
-    def to_block(self) -> IndentBlock:
-        if self.opens or self.parent is None:
-            return IndentBlock(self.end, alone=False)
-        return IndentBlock(self.parent.end, alone=True)
-
-
 def _parse_blocks(lines: Sequence[str]) -> list[IndentBlock]:
     """Return the block of every line, in one pass."""
-    groups = [_BlockGroup(-1, len(lines))] * len(lines)
-    still_open = [_BlockGroup(-1, len(lines))]  # the outermost first
+    blocks = [IndentBlock(-1, len(lines))] * len(lines)
+    still_open = [IndentBlock(-1, len(lines))]  # the outermost first
     for number, line in enumerate(lines):
         words = line.strip()
         if words:
-            groups[number] = _group_line(still_open, number, words, len(extract_indent(line).expandtabs(8)))
-    for group in still_open:
-        group.end = len(lines)
-    return [group.to_block() for group in groups]
+            blocks[number] = _parse_block(still_open, number, words, len(extract_indent(line).expandtabs(8)))
+    for block in still_open:
+        block.last = len(lines)
+    return blocks
 
 
-def _group_line(still_open: list[_BlockGroup], number: int, words: str, depth: int) -> _BlockGroup:
-    """Return the group of the next line, and close the blocks that it ends."""
-    outer = bisect_left(still_open, depth, key=lambda group: group.depth)
+def _parse_block(still_open: list[IndentBlock], number: int, words: str, depth: int) -> IndentBlock:
+    """Return the block of the next line, and close the blocks that it ends."""
+    outer = bisect_left(still_open, depth, key=lambda block: block.depth)
     parent = still_open[outer - 1]
     if words.startswith("#"):  # a comment or a preprocessor line may stand anywhere and ends nothing
-        return _BlockGroup(depth, number + 1, parent)
-    beside = next((group for group in still_open[outer:] if group.depth == depth), None)
+        return IndentBlock(depth, number + 1, parent)
+    beside = next((block for block in still_open[outer:] if block.depth == depth), None)
     closes = words.startswith(_CLOSERS) or words == "{"
     for ended in still_open[outer:]:
-        ended.end = number + (closes and ended is beside)
+        ended.last = number + (closes and ended is beside)
     del still_open[outer:]
     if beside is None or not (closes and words.endswith(_OPENERS)):
-        beside = _BlockGroup(depth, number + 1, parent)
+        beside = IndentBlock(depth, number + 1, parent)
     else:
         beside.opens = True
     parent.opens = True
