@@ -7,7 +7,7 @@ words. Each hit votes for a start of the region, and only the best few regions a
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -25,6 +25,11 @@ _MAX_RARE_HITS = 24
 """A piece with more hits says little."""
 _MAX_SKIPPED_LINES = 8
 """Lines of both texts together that alignment may skip until they agree again."""
+_SKIPS = sorted(
+    ((a, b) for a in range(_MAX_SKIPPED_LINES + 1) for b in range(_MAX_SKIPPED_LINES + 1 - a) if a or b),
+    key=lambda skip: (sum(skip), abs(skip[0] - skip[1])),
+)
+"""Fewest lines first, and of as many the most balanced."""
 _CANDIDATE_REGIONS = 6
 """Regions that are compared. Short ones may be more."""
 _MAX_COMPARED_LINES = 600
@@ -74,9 +79,8 @@ def find_closest_region(text: str, old: str) -> Region | None:
     wanted = _trim_blank_lines(old)
     if not wanted or not text:
         return None
-    splitters: tuple[Callable[[Sequence[str]], Pieces], ...] = (_split_lines, _split_halves, _split_long_words)
     common: list[_Hit] = []
-    for split in splitters:
+    for split in (_split_lines, _split_halves, _split_long_words):
         rare, more = _find_hits(text, _select_longest(split(wanted), len(text)))
         region = _compare_regions(text, wanted, rare)
         if region is not None:
@@ -204,7 +208,6 @@ def _build_region(text: str, first: int, hit: _Hit, count: int, width: int, want
 
 
 def _score(region: Region) -> float:
-    """Return how much of the wanted lines the region has, from 0 to 1."""
     full = sum(1 for line in region.wanted if line.strip())
     pairs = ((region.wanted[i], region.lines[j]) for i, j in region.pairs if i is not None and j is not None)
     return sum(_measure_likeness(wanted, line) for wanted, line in pairs if wanted.strip()) / full
@@ -237,12 +240,3 @@ def _count_skipped(one: Sequence[str], other: Sequence[str], i: int, j: int) -> 
         if i + a < len(one) and j + b < len(other) and one[i + a] and one[i + a] == other[j + b]:
             return a, b
     return 1, 1
-
-
-def _list_skips() -> Iterator[tuple[int, int]]:
-    """Yield the fewest skipped lines first, and of as many the most balanced."""
-    for total in range(1, _MAX_SKIPPED_LINES + 1):
-        yield from sorted(((a, total - a) for a in range(total + 1)), key=lambda skip: abs(skip[0] - skip[1]))
-
-
-_SKIPS = tuple(_list_skips())

@@ -22,13 +22,11 @@ _CUT = "… "
 """Starts the last line of a truncated diff."""
 _NO_FILE = "/dev/null"
 _HUNK_HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
+_ESCAPES = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13}
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 
 
 class Diff(msgspec.Struct, frozen=True):
-    """A unified diff with its counts of lines."""
-
     text: str
     added: int
     removed: int
@@ -151,17 +149,18 @@ def parse_diff(diff: str) -> tuple[list[DiffHunk], bool]:
             counts = int(header[2] or 1), int(header[4] or 1)
             old, new, unchanged = _parse_sides(lines, *counts)
             complete = complete and (len(old), len(new)) == counts
-            hunk = DiffHunk(
-                file=file,
-                path=(source if target == _NO_FILE else target).partition("/")[2],
-                creates_file=source == _NO_FILE,
-                old_line=int(header[1]),
-                new_line=int(header[3]),
-                old=old,
-                new=new,
-                unchanged=unchanged,
+            hunks.append(
+                DiffHunk(
+                    file=file,
+                    path=(source if target == _NO_FILE else target).partition("/")[2],
+                    creates_file=source == _NO_FILE,
+                    old_line=int(header[1]),
+                    new_line=int(header[3]),
+                    old=old,
+                    new=new,
+                    unchanged=unchanged,
+                )
             )
-            hunks.append(hunk)
         elif line.startswith(_CUT):
             complete = False
     return hunks, complete
@@ -212,14 +211,14 @@ class _DiffBlock(msgspec.Struct):
     changes: list[LineChange] = []
 
     def keep(self, text: str) -> None:
-        lines = _mark_missing_newline(_split_lines(text))
+        lines = _split_marked(text)
         self.old += lines
         self.new += lines
 
     def replace(self, old: str, new: str) -> None:
         a, c = len(self.old), len(self.new)
-        self.old += _mark_missing_newline(_split_lines(old))
-        self.new += _mark_missing_newline(_split_lines(new))
+        self.old += _split_marked(old)
+        self.new += _split_marked(new)
         self.changes.append(LineChange(a, len(self.old), c, len(self.new)))
 
 
@@ -244,11 +243,8 @@ def _build_blocks(before: str, replacements: Sequence[Replacement], lines_before
 def _group_by_line(
     before: str, replacements: Sequence[Replacement], context: int = 0
 ) -> Iterator[tuple[int, int, Sequence[Replacement]]]:
-    """Group replacements that share a line, or whose context touches. Yield the span of their lines too.
-
-    The ends of a line are searched a few times, however many replacements it has: it can be the whole file.
-    """
-    first = 0
+    """Group replacements that share a line, or whose context touches. Yield the span of their lines too."""
+    first = 0  # a line can be the whole file: its ends are searched a few times, however many replacements it has
     while first < len(replacements):
         start = find_line_start(before, replacements[first].start, context)
         line_end = end = 0
@@ -274,7 +270,9 @@ def _split_lines(text: str) -> list[str]:
     return [*lines, last] if last else lines
 
 
-def _mark_missing_newline(lines: list[str]) -> list[str]:
+def _split_marked(text: str) -> list[str]:
+    """Split into lines, and mark a missing newline at the end."""
+    lines = _split_lines(text)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += f"\n{_NO_NEWLINE}"
     return lines
@@ -357,10 +355,8 @@ def _parse_name(header: str) -> str:
 
 
 def _unescape(found: re.Match[bytes]) -> bytes:
-    escaped = found[1].decode("latin-1")
-    if len(escaped) == 3:
-        return bytes((int(escaped, 8) & 255,))
-    return bytes((_ESCAPES.get(escaped, found[1][0]),))
+    code = found[1]
+    return bytes((int(code, 8) & 255 if len(code) == 3 else _ESCAPES.get(code, code[0]),))
 
 
 def _parse_sides(lines: deque[str], old_count: int, new_count: int) -> tuple[list[str], list[str], int]:
@@ -412,7 +408,6 @@ def _find_lines(text: str, lines: str, start: int) -> int | None:
 
 
 def _refine(old: Sequence[str], new: Sequence[str], part: LineChange) -> Iterator[LineChange]:
-    """Yield the changes within a part."""
     change = _trim_common(old, new, part)
     if change is None:
         return

@@ -79,15 +79,10 @@ def find_placeholder(old: str, new: str, path: str, *, certain: bool = False) ->
 
     With `certain` only placeholders in words count: in a whole file, dots alone may be meant.
     """
-    return next(list_placeholders(old, new, path, certain=certain), None) if old else None
-
-
-def list_placeholders(old: str, new: str, path: str, *, certain: bool) -> Iterator[Placeholder]:
-    """Yield all such placeholders."""
     before, after = old.split("\n"), new.split("\n")
-    marks = _find_new_marks(before, after, path, certain=certain)
+    marks = _find_new_marks(before, after, path, certain=certain) if old else {}
     if not marks:
-        return
+        return None
     gone = Counter(map(str.strip, before)) - Counter(map(str.strip, after))
     old_marks, new_marks = _parse_marks(before), _parse_marks(after)
     for part in _join_hunks(diff_lines(before, after), before):
@@ -100,7 +95,8 @@ def list_placeholders(old: str, new: str, path: str, *, certain: bool) -> Iterat
             mark = marks[number]
             meant = _MAX_TEXT_LINES if mark.bare and _may_be_text(number, after) else 0
             if lost > added + meant or (lost and _is_explicit(mark, path)):
-                yield Placeholder(number + 1, after[number].strip(), lost)
+                return Placeholder(number + 1, after[number].strip(), lost)
+    return None
 
 
 def _build_error(found: Placeholder, argument: str, advice: str) -> ToolError:
@@ -157,7 +153,8 @@ def _is_placeholder_here(mark: OmissionMark, number: int, after: Sequence[str], 
     """Whether a mark is a placeholder in this kind of file, among these lines."""
     kind = _find_kind(path)
     if kind in _PROSE:
-        return mark.certain and not _is_prose(mark, kind)
+        is_prose = mark.plain or kind not in _PROSE_OR_NOT if mark.bulleted else mark.plain and mark.bare
+        return mark.certain and not is_prose
     if mark.words:
         return not (mark.plain and mark.words.count(" ") < _MAX_FRAGMENT_WORDS and _explains(number, after))
     if not mark.bare:
@@ -186,28 +183,16 @@ def _find_kind(path: str) -> str:
     return name.rpartition(".")[2] if "." in name else ""
 
 
-def _is_prose(mark: OmissionMark, kind: str) -> bool:
-    if mark.bulleted:
-        return mark.plain or kind not in _PROSE_OR_NOT
-    return mark.plain and mark.bare
-
-
 def _are_dots_placeholder(number: int, after: Sequence[str], kind: str) -> bool:
-    """Whether dots outside a comment are a placeholder."""
     if kind in {"py", "pyi"}:
         return kind == "py" and _is_among_statements(number, after)
     sign = after[number].strip()[0]
     if sign not in {".", "…"}:
         return kind in _CODE or (sign == "[" and kind in {"yaml", "yml"})
-    if kind in {"html", "htm"}:
-        return _follows_element(number, after)
-    return kind in _CODE and not (kind in _VARIADIC and _above(number, after).rstrip().endswith((",", "(")))
-
-
-def _follows_element(number: int, after: Sequence[str]) -> bool:
-    """Whether dots follow an element, and not the text of one, such as an example in `<pre>`."""
     above = _above(number, after).rstrip()
-    return above.endswith(">") if above else _find_next(number, after).lstrip().startswith("<")
+    if kind in {"html", "htm"}:  # behind an element, and not behind the text of one, such as an example in <pre>
+        return above.endswith(">") if above else _find_next(number, after).lstrip().startswith("<")
+    return kind in _CODE and not (kind in _VARIADIC and above.endswith((",", "(")))
 
 
 def _is_among_statements(number: int, after: Sequence[str]) -> bool:

@@ -52,7 +52,9 @@ def match_or_refuse(
     if found is None:
         raise build_no_match_error(readable, old, new, path, None, wording)
     if every and not found.all_of_them:
-        raise _build_too_many_error(found.strategy, path, wording)
+        occurs = f"{_capitalize(wording.old)} occurs in {path} but for {FORGIVEN[found.strategy]}"
+        advice = "Copy it as read shows it, or write the whole file."
+        raise ToolError("LIMIT_EXCEEDED", f"{occurs}, and too often to be replaced everywhere at once. {advice}")
     if len(found.places) > 1 and not every:
         spans = [place.span for place in found.places]
         raise build_ambiguous_error(readable, found.strategy, spans, wording, all_of_them=found.all_of_them)
@@ -94,12 +96,6 @@ def build_no_match_error(
         _hint_closest(text, old, path, wording, details),
     )
     return ToolError("NO_MATCH", " ".join(filter(None, hints)), details=details or None)
-
-
-def _build_too_many_error(strategy: str, path: str, wording: Wording) -> ToolError:
-    occurs = f"{_capitalize(wording.old)} occurs in {path}"
-    message = f"{occurs} but for {FORGIVEN[strategy]}, and too often to be replaced everywhere at once."
-    return ToolError("LIMIT_EXCEEDED", f"{message} Copy it as read shows it, or write the whole file.")
 
 
 def _build_undecodable_error(text: str, old: str, path: str, wording: Wording) -> ToolError:
@@ -204,9 +200,6 @@ class LineDifference(msgspec.Struct, frozen=True):
             return not (self.file.strip() or (self.old or "").strip())
         return self.file.split() == self.old.split()
 
-    def __str__(self) -> str:
-        return self.describe()
-
     def describe(self, name: str = "oldText") -> str:
         old = escape_white_space(self.old or "")
         if self.line is None:
@@ -232,7 +225,6 @@ def _describe_differences(differences: list[LineDifference], wording: Wording) -
 
 
 def list_line_differences(region: Region) -> Iterator[LineDifference]:
-    """Yield the lines that differ, in order."""
     edge = len(region.wanted) - 1
     for i, j in region.pairs:
         if j is None:
@@ -247,13 +239,8 @@ def list_line_differences(region: Region) -> Iterator[LineDifference]:
 
 def escape_white_space(text: str, most: int = 80) -> str:
     """Make the white space of a short text visible."""
-    return truncate("".join(map(_make_visible, text[: most + 1])), most)
-
-
-def _make_visible(character: str) -> str:
-    if character in _VISIBLE:
-        return _VISIBLE[character]
-    return character if character.isprintable() else f"<U+{ord(character):04X}>"
+    visible = (_VISIBLE.get(sign, sign if sign.isprintable() else f"<U+{ord(sign):04X}>") for sign in text[: most + 1])
+    return truncate("".join(visible), most)
 
 
 def _format_code_points(text: str, other: str) -> str:

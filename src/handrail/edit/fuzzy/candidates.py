@@ -136,7 +136,6 @@ class IndexedText:
             at = self._joined.find(wanted, at + 1)
 
     def build_candidate(self, reading: EditReading, pairs: Sequence[Pair], tolerance: Tolerance) -> Candidate:
-        """Build the candidate of whole lines of this text."""
         numbers = [j for _, j in pairs if j is not None]
         first, last = numbers[0], numbers[-1]
         end = self.starts[last] + len(self.lines[last])
@@ -146,11 +145,7 @@ class IndexedText:
         return Candidate(reading, span, lines, own, max(tolerance, _measure_tolerance(reading.old, lines, own)))
 
     def find_inside(self, reading: EditReading, before: str, behind: str) -> Iterator[Candidate]:
-        """Yield all places that may start or end within a line. Very long lines are not searched.
-
-        `before` and `behind` are the white space around the old text. Indentation must start a line, and a newline
-        must end one.
-        """
+        """Yield places within lines. `before` and `behind` are the white space around the old text."""
         full, keys = list_full_lines(reading.old)
         wanted = "\n".join(keys)
         if not _MIN_PART_CHARS <= len(wanted) <= _MAX_PART_CHARS:
@@ -188,7 +183,6 @@ class IndexedText:
 
 
 def find_tolerance(wanted: str, line: str) -> Tolerance:
-    """Return what a line needs forgiven to be the wanted one."""
     if wanted == line:
         return Tolerance.NOTHING
     if wanted.rstrip() == line.rstrip():
@@ -200,11 +194,9 @@ def find_tolerance(wanted: str, line: str) -> Tolerance:
     return Tolerance.TYPOGRAPHY if split_plain_words(wanted) == split_plain_words(line) else Tolerance.TOKENS
 
 
-def list_full_lines(
-    lines: Sequence[str], normalize: Callable[[str], str] = squash_spaces
-) -> tuple[list[int], list[str]]:
+def list_full_lines(lines: Sequence[str], form: Callable[[str], str] = squash_spaces) -> tuple[list[int], list[str]]:
     """Return the numbers of the lines that are not blank, and their normal forms."""
-    keys = [normalize(line) for line in lines]
+    keys = [form(line) for line in lines]
     full = [number for number, key in enumerate(keys) if key]
     return full, [keys[number] for number in full]
 

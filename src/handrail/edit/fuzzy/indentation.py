@@ -69,10 +69,7 @@ def _find_rule(seen: Sequence[Seen], lines: Sequence[str]) -> Shift | None:
 
 
 def _combine(rules: Sequence[Shift], known: dict[str, str], lines: Sequence[str]) -> Shift:
-    """Combine rules. If they disagree, the indentations that the file uses decide.
-
-    A single level can be explained by a move, by tabs or by wider steps.
-    """
+    """Combine rules, such as a move, tabs and wider steps. If they disagree, the indentations of the file decide."""
 
     def shift(indent: str) -> str | None:
         if indent in known:
@@ -151,30 +148,22 @@ def _convert_to_spaces(width: int) -> Shift:
 
 
 def _convert_to_tabs(width: int, known: dict[str, str], lines: Sequence[str]) -> Shift:
-    """If the file mixes tabs and spaces, only known indentations are certain."""
+    """If the file mixes tabs with as many spaces as a tab stands for, only known indentations are certain."""
+    step = " " * width
 
     def convert(indent: str) -> str | None:
         if indent in known:
             return known[indent]
-        if _uses_spaces(lines, width):
+        if any(step in extract_indent(line) for line in lines if step in line):
             return None
-        length = len(indent.replace("\t", " " * width))
+        length = len(indent.replace("\t", step))
         return "\t" * (length // width) + " " * (length % width)
 
     return convert
 
 
-def _uses_spaces(lines: Sequence[str], width: int) -> bool:
-    """Whether some lines are indented with as many spaces as a tab stands for."""
-    step = " " * width
-    return any(step in extract_indent(line) for line in lines if step in line)
-
-
 def _except_edges(rule: Shift, rest: Sequence[Seen], *edges: Seen | None) -> Shift:
-    """Leave out the indentation of an edge line that breaks the rule: a new line may have it by the same mistake.
-
-    It counts if several other lines have it too.
-    """
+    """Leave out the indentation of an edge line that breaks the rule, unless several other lines have it too."""
     odd = {edge[0] for edge in edges if edge}
     if len(rest) > 1:
         odd -= {old for old, _ in rest}
@@ -189,8 +178,6 @@ def _repeat_seen(seen: Sequence[Seen]) -> Shift:
 
 
 class _Depths:
-    """The indentations of the two texts and of the file."""
-
     def __init__(self, old: Sequence[str], new: Sequence[str], seen: Mapping[int, Seen]) -> None:
         self._old, self._new, self._seen = old, new, seen
         self._moved = {i: pair for i, pair in seen.items() if pair[0] != pair[1]}

@@ -68,7 +68,6 @@ def find_near_candidate(text: IndexedText, reading: EditReading) -> Candidate | 
 
 
 def count_tolerated_lines(lines: int) -> int:
-    """Return how many of so many lines may differ."""
     return 1 + (lines - _MIN_WANTED_LINES) // 8 if lines >= _MIN_WANTED_LINES else 0
 
 
@@ -185,12 +184,10 @@ def _list_unchanged(reading: EditReading) -> set[int]:
 
 
 def _is_version(text: IndexedText, wanted: str, number: int, *, is_far: bool) -> bool:
-    """Whether a line is a newer version of the wanted one, which the text does not have.
-
-    Far from the change, the text may still have the older words elsewhere.
-    """
+    """Whether a line is a newer version of the wanted one, which the text does not have."""
     if squash_spaces(wanted) in text.key_set:
         return False
+    # Far from the change, the text may still have the older words elsewhere.
     return _is_line_variant(wanted, text.lines[number], lambda word: not is_far and text.has_word(word))
 
 
@@ -213,10 +210,7 @@ def _is_line_variant(one: str, other: str, is_in_use: Callable[[str], bool]) -> 
 
 
 def _is_name_variant(one: str, other: str) -> bool:
-    """Whether two words are forms of one name: other case, a longer end, or a word before an underscore.
-
-    Numbers are not, and neither are `unlock` and `lock`.
-    """
+    """Whether two words are forms of one name: other case, a longer end, or a prefix with an underscore."""
     short, long = sorted((one.casefold(), other.casefold()), key=len)
     if not (short[0].isalpha() or short[0] == "_") or len(short) < 2 or len(long) - len(short) > _MAX_EXTRA_CHARS:
         return False

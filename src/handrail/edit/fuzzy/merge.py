@@ -49,10 +49,7 @@ def settle_blank_lines(candidate: Candidate) -> Candidate:
 
 
 def merge_line(old: str, own: str, new: str) -> str | None:
-    """Apply the change from `old` to `new` to the file's `own` line. None if both changed the same words.
-
-    White space and typography are the file's wherever the edit leaves those of `old`.
-    """
+    """Apply the change from `old` to `new` to the file's `own` line. None if both changed the same words."""
     old_tokens, own_tokens, new_tokens = split_tokens(old), split_tokens(own), split_tokens(new)
     ours, theirs = _diff_tokens(old_tokens, new_tokens), _diff_tokens(old_tokens, own_tokens)
     if any(one.a <= other.b and other.a <= one.b for one in ours for other in theirs):
@@ -186,7 +183,10 @@ def _diff_tokens(one: Sequence[Token], other: Sequence[Token]) -> list[LineChang
 
 
 class _LineMerge:
-    """A three-way merge of one line, in tokens: `ours` are the changes of the edit, `theirs` those of the file."""
+    """A three-way merge of one line, in tokens: `ours` are the changes of the edit, `theirs` those of the file.
+
+    White space and typography are the file's wherever the edit leaves those of the old line.
+    """
 
     def __init__(
         self,

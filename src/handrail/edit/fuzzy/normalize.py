@@ -37,7 +37,6 @@ _ENTITY = re.compile("|".join(_ENTITIES))
 
 
 def fold_typography(text: str) -> str:
-    """Replace typographic characters with plain ones."""
     if text.isascii():
         return text
     for odd, plain in PLAIN_CHARACTERS.items():
@@ -109,7 +108,9 @@ def list_readings(old: str, new: str) -> Iterator[EditReading]:
             yield _build_reading("typography", normalize(form, old), normalize(form, new))
     bare = strip_line_numbers(old, new)
     if bare:
-        yield _build_reading("line-numbers", *bare)._replace(stated=_parse_stated_line(old))
+        number = _LINE_NUMBER.match(old)
+        stated = int(number[1]) if number and "→" not in number[0] else None
+        yield _build_reading("line-numbers", *bare)._replace(stated=stated)
     fenced = _FENCED.fullmatch(old), _FENCED.fullmatch(new)
     if fenced[0] and fenced[1] and not any(fence in match[2] for match in fenced if match for fence in FENCES):
         yield _build_reading("code-fences", fenced[0][2], fenced[1][2])
@@ -169,11 +170,6 @@ def _separator(match: re.Match[str]) -> str:
     return match[0].strip(" 0123456789").replace("-", ":")
 
 
-def _parse_stated_line(text: str) -> int | None:
-    match = _LINE_NUMBER.match(text)
-    return int(match[1]) if match and "→" not in match[0] else None
-
-
 def _unescape_old(old: str, new: str) -> Iterator[tuple[str, str]]:
     """Unescape the old text if only that one is escaped, in all places."""
     if "\\\\" in old and "\\\\" not in new and not _has_other_escapes(old, {"\\": "\\"}):
@@ -186,10 +182,8 @@ def _unescape_entities(old: str, new: str) -> Iterator[tuple[str, str]]:
     """Replace HTML entities, unless the texts also have their characters unescaped."""
     signs = {"<", ">", "&"}.union(_ENTITIES[entity] for entity in _ENTITY.findall(old + new))
     if _ENTITY.search(old) and signs.isdisjoint(_ENTITY.sub("", old + new)):
-        yield (
-            _ENTITY.sub(lambda match: _ENTITIES[match[0]], old),
-            _ENTITY.sub(lambda match: _ENTITIES[match[0]], new),
-        )
+        one, other = (_ENTITY.sub(lambda match: _ENTITIES[match[0]], text) for text in (old, new))
+        yield one, other
 
 
 def _unescape_both(old: str, new: str) -> Iterator[tuple[str, str]]:

@@ -118,7 +118,6 @@ class Rewrite:
         return _LinePart(first, end, new)
 
     def _adapt_lines(self, change: LineChange) -> Iterator[str]:
-        """Adapt the new lines of a change to the file."""
         a, b, c, d = change
         paired = b - a == d - c
         for i in range(a, b):
@@ -140,10 +139,7 @@ class Rewrite:
         return f"{self._adapt_indent(i, k, change)}{body}"
 
     def _adapt_body(self, i: int | None, new: str) -> str:
-        """Adapt a new line without its indentation. Words that the edit leaves stay as the file has them.
-
-        So does a line that moves.
-        """
+        """Adapt a new line without its indentation. Unchanged words and moved lines stay as the file has them."""
         body = new.lstrip()
         if i is None:
             return self._moved.get(body.rstrip()) or self._characters.to_file(body)
@@ -171,10 +167,7 @@ class Rewrite:
         return own
 
     def _shift_indent(self, indent: str, k: int, change: LineChange) -> str | None:
-        """Shift an indentation to the file's. If only the first or last old line is off, so is only the new one.
-
-        None if a line beside that one has the same indentation.
-        """
+        """Shift an indentation to the file's. If only an edge line is off, the lines beside it are uncertain."""
         first, last = self.indentation.first, self.indentation.last
         old, new = self._full_old, self._full_new
         if first and change.a <= old[0] < change.b and k == new[0]:
@@ -205,8 +198,10 @@ class Rewrite:
 
 def refuse_applied_edit(text: str, candidate: Candidate, replacements: Sequence[Replacement]) -> None:
     """Raise UnsafeError if the edit was probably made before."""
-    _check_order(candidate, replacements)
     span = candidate.span
+    apart = all(one.end <= other.start for one, other in pairwise(replacements))
+    if not apart or not all(span.start <= start <= end <= span.end for start, end, _ in replacements):
+        raise UnsafeError("what would change cannot be told apart")  # no other byte is touched, whatever went wrong
     if not replacements or apply_replacements(text, replacements, *span) == text[span.start : span.end]:
         raise UnsafeError("it is there already as {new} has it")
     old, new = "\n".join(candidate.reading.old), "\n".join(candidate.reading.new)
@@ -225,14 +220,6 @@ def refuse_applied_edit(text: str, candidate: Candidate, replacements: Sequence[
         before, after = text[max(0, start - around) : start], text[end : end + around]
         if _squash(after).startswith(added) or _squash(before).endswith(added):
             raise UnsafeError("the lines that {new} adds are there already")
-
-
-def _check_order(candidate: Candidate, replacements: Sequence[Replacement]) -> None:
-    """Make sure that no other byte is touched, whatever went wrong before."""
-    apart = all(one.end <= other.start for one, other in pairwise(replacements))
-    inside = all(candidate.span.start <= start <= end <= candidate.span.end for start, end, _ in replacements)
-    if not apart or not inside:
-        raise UnsafeError("what would change cannot be told apart")
 
 
 def _has_new_text(text: str, new: str, candidate: Candidate) -> bool:

@@ -5,7 +5,7 @@ forgive first white space, then how the text was sent, then words.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import msgspec
@@ -99,17 +99,12 @@ def find_match(text: str, old: str, new: str, *, every: bool = False) -> FuzzyMa
 
 
 def _may_match(text: str, reading: EditReading) -> bool:
-    """Rule out readings cheaply. Code fences may be the text's own."""
+    """Rule out readings cheaply: the text lacks too many words, or has code fences of its own."""
     if reading.name == "code-fences" and any(fence in text for fence in FENCES):
         return False
-    return _has_enough_words(text, reading.old)
-
-
-def _has_enough_words(text: str, old: Sequence[str]) -> bool:
-    """Whether the text has enough words of the lines for some strategy to find them."""
     if not text.isascii() and any(odd in text for odd in _INVISIBLE):
         return True  # invisible characters may cut words
-    full = [line for line in old if line.strip() and not is_mark(line)]
+    full = [line for line in reading.old if line.strip() and not is_mark(line)]
     words = (re.findall(r"\w+", line) for line in full)
     longest = sorted((max(found, key=len) for found in words if found), key=len, reverse=True)
     left = count_tolerated_lines(len(full))
@@ -246,15 +241,14 @@ def _match_elided(text: IndexedText, reading: EditReading) -> FuzzyMatch | None:
 def _match_loosely(text: IndexedText, reading: EditReading) -> FuzzyMatch | None:
     """Find the only place whose unchanged lines differ in quotes, or in a comma at their end."""
     candidates = list(islice(text.find_lines(reading, Tolerance.TOKENS), 2))
-    if len(candidates) != 1 or not any(map(_WORD.search, reading.old)) or not _has_loose_words(candidates[0]):
+    if len(candidates) != 1 or not any(map(_WORD.search, reading.old)):
         return None
-    rewrite, place = _rewrite(text, candidates[0])
+    [candidate] = candidates
+    pairs = ((reading.old[i], candidate.lines[j]) for i, j in candidate.own_lines.items())
+    if not all(_split_loosely(old) == _split_loosely(own) for old, own in pairs):
+        return None
+    rewrite, place = _rewrite(text, candidate)
     return FuzzyMatch("context-aware", [place]) if rewrite.keeps_other_words else None
-
-
-def _has_loose_words(candidate: Candidate) -> bool:
-    old, lines = candidate.reading.old, candidate.lines
-    return all(_split_loosely(old[i]) == _split_loosely(lines[j]) for i, j in candidate.own_lines.items())
 
 
 def _split_loosely(line: str) -> list[str]:

@@ -97,23 +97,20 @@ def _find_windows(target: PatchTarget, hunk: Hunk) -> list[Window]:
         if len(places) > _MAX_ANCHOR_PLACES:
             windows = [Window(max(places[0], low), len(lines), at) for at in places[:_MAX_ANCHOR_PLACES]]
             continue
-        windows = [Window(max(at, low), lines.block(at).end, at, lines.block(at).alone) for at in places]
+        windows = [Window(max(at, low), lines.blocks[at].end, at, lines.blocks[at].alone) for at in places]
     return windows
 
 
 def _find_anchor(lines: TextLines, anchor: str, window: Window, low: int) -> list[int]:
     """Return the lines in a window that an anchor names, and earlier ones whose block reaches into it."""
     behind = window.anchor + 1
-    before = ((at, lines.block(at)) for at in _find_named_lines(lines, anchor, behind, low))
+    before = ((at, lines.blocks[at]) for at in _find_named_lines(lines, anchor, behind, low))
     still_open = [at for at, block in before if block.end > low and not block.alone]
     return still_open + _find_named_lines(lines, anchor, max(behind, window.start), window.end)
 
 
 def _find_named_lines(lines: TextLines, anchor: str, low: int, high: int) -> list[int]:
-    """Return the lines that are the anchor: exactly, or else but for white space around them, or by their start.
-
-    At most one more than are searched one by one.
-    """
+    """Return the lines that are the anchor: exactly, or else but for white space around them, or by their start."""
     stripped = _select_between(lines.find_stripped(anchor), low, high)
     exact = [at for at in stripped if lines.lines[at].rstrip() == anchor.rstrip()]
     if exact and len(stripped) <= _MAX_ANCHOR_PLACES:
@@ -215,23 +212,19 @@ def _build_unknown_anchor_error(target: PatchTarget, hunk: Hunk, anchor: str) ->
 
 
 def _settle_last_newline(lines: TextLines, replacements: Sequence[Replacement], last: Hunk | None) -> list[Replacement]:
-    """Keep the newline at the end of the file as it is, unless the hunk at the end says otherwise.
-
-    The replacements are for a text whose last line is ended.
-    """
+    """Keep the newline at the end of the file as it is, unless the hunk at the end says otherwise."""
     ended = lines.ended
     if last is not None and last.old_open != last.new_open:
         ended = last.old_open
-    if lines.ended:
-        return list(replacements) if ended or not replacements else _remove_last_newline(lines, replacements)
-    return _adapt_to_open_text(len(lines.text) - 1, replacements, ended=ended)
-
-
-def _remove_last_newline(lines: TextLines, replacements: Sequence[Replacement]) -> list[Replacement]:
+    length = len(lines.text)
+    if not lines.ended:
+        return _adapt_to_open_text(length - 1, replacements, ended=ended)
+    if ended or not replacements:
+        return list(replacements)
     *others, (start, end, text) = replacements
-    if end == len(lines.text) and text.endswith("\n"):
+    if end == length and text.endswith("\n"):
         return [*others, Replacement(start, end, text[:-1])]
-    return [*replacements, Replacement(len(lines.text) - 1, len(lines.text), "")]
+    return [*replacements, Replacement(length - 1, length, "")]
 
 
 def _adapt_to_open_text(length: int, replacements: Sequence[Replacement], *, ended: bool) -> list[Replacement]:

@@ -53,7 +53,6 @@ class Hunk(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def endings(self, *signs: Sign) -> set[str]:
-        """Return the line endings of lines with these signs."""
         unended = self._unended
         ended = (line for at, line in enumerate(self.lines) if line.sign in signs and at not in unended)
         return {"CRLF" if line.text.endswith("\r") else "LF" for line in ended}
@@ -177,13 +176,14 @@ def build_hunk(head: HunkHead, body: Sequence[str], *, at_end: bool = False) -> 
     if all(line.sign == " " for line in lines):
         problem = f"hunk {head.number} of {head.path} has no line that begins with - or +, so it changes nothing."
         raise build_patch_error(head.line, problem)
-    is_shifted = start > 0 and end != find_counted_end(body, start, head.stated)
+    stated, has_old = head.stated, any(line.sign != "+" for line in lines)
+    is_shifted = start > 0 and end != find_counted_end(body, start, stated)
     return Hunk(
         number=head.number,
         line=head.line,
         lines=tuple(lines),
         anchors=head.anchors,
-        stated=None if is_shifted else _find_stated_line(head.stated, lines),
+        stated=stated.start if stated and not is_shifted and (has_old or stated.old == 0) else None,
         at_end=at_end,
         old_open=old_open,
         new_open=new_open,
@@ -231,8 +231,3 @@ def _find_edges(body: Sequence[str], stated: HunkRange | None) -> tuple[int, int
         if last is not None and last >= end:
             return first, last
     return start, end
-
-
-def _find_stated_line(stated: HunkRange | None, lines: Sequence[PatchLine]) -> int | None:
-    has_old = any(line.sign != "+" for line in lines)
-    return stated.start if stated is not None and (has_old or stated.old == 0) else None

@@ -71,7 +71,6 @@ class PatchTarget:
         return None if hunk.stated is None else _find_stated_start(hunk) + self._offset
 
     def is_taken(self, start: int, end: int) -> bool:
-        """Whether a placed hunk has some of these lines."""
         number = bisect_right(self.placed, start, key=lambda placed: placed.end)
         return number < bisect_left(self.placed, end, key=lambda placed: placed.start)
 
@@ -88,7 +87,6 @@ class PatchTarget:
         return ToolError(code, f"{prefix}: {message} {_NOTHING}", details={**details, **named})
 
     def build_displaced_error(self, hunk: Hunk, start: int, end: int) -> ToolError:
-        """Build the error for old lines that are not where the hunk says."""
         if hunk.at_end:
             reason = "not at the end of the file, as *** End of File says"
         elif hunk.anchors:
@@ -99,7 +97,6 @@ class PatchTarget:
         return self.build_error("NO_MATCH", hunk, message, {"elsewhere": {"first": start + 1, "last": end}})
 
     def build_repeated_error(self, hunk: Hunk, places: Sequence[int], *, all_of_them: bool) -> ToolError:
-        """Build the error for old lines that are there several times."""
         from handrail.edit.refusals import build_ambiguous_error  # noqa: PLC0415  most hunks are not refused
 
         starts, length = self.lines.starts, len(hunk.old)
@@ -227,9 +224,6 @@ class TextLines:
             message = "the lines of its hunks are in the file too often to look for all of them. Send fewer hunks."
             raise ToolError("LIMIT_EXCEEDED", message)
 
-    def block(self, at: int) -> IndentBlock:
-        return self._blocks[at]
-
     def find_stripped(self, wanted: str) -> list[int]:
         """Return the lines that differ at most in the white space around them."""
         return self._stripped.get(wanted.strip(), [])
@@ -257,7 +251,8 @@ class TextLines:
         return spaced, sorted(range(len(spaced)), key=spaced.__getitem__)
 
     @cached_property
-    def _blocks(self) -> list[IndentBlock]:
+    def blocks(self) -> list[IndentBlock]:
+        """The block of every line."""
         return _parse_blocks(self.lines)
 
     @cached_property
@@ -285,7 +280,6 @@ def _index(lines: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _parse_blocks(lines: Sequence[str]) -> list[IndentBlock]:
-    """Return the block of every line, in one pass."""
     blocks = [IndentBlock(-1, len(lines))] * len(lines)
     still_open = [IndentBlock(-1, len(lines))]  # the outermost first
     for number, line in enumerate(lines):

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
 from handrail.edit.diff import unquote_name
 from handrail.edit.patch.hunks import (
-    Action,
     FilePatch,
     Hunk,
     HunkHead,
@@ -45,15 +45,11 @@ _MAX_NAME_CHARS = 20_000
 
 
 def is_diff_start(lines: Sequence[str], at: int) -> bool:
-    """Whether a file of a diff starts at a line."""
     return lines[at].startswith(_GIT) or _is_file_header(lines, at)
 
 
 def parse_unified_diff(lines: Sequence[str], first: int) -> tuple[FilePatch, ...]:
-    """Parse the files of a diff whose first line has the number `first` in the patch.
-
-    Other text before and between them is ignored, unless it could be a part of a hunk.
-    """
+    """Parse the files of a diff that starts at line `first` of the patch. Text between them is ignored."""
     files: list[FilePatch] = []
     at, is_behind_file = 0, False
     while at < len(lines):
@@ -134,21 +130,22 @@ def _refuse_stray_line(lines: Sequence[str], at: int, first: int, *, is_behind_f
 
 def _build_file(head: _DiffHead, hunks: list[Hunk]) -> FilePatch:
     _refuse_special_file(head)
+    build = partial(FilePatch, line=head.line, hunks=tuple(hunks), executable=_is_executable(head))
     source, target = head.get("rename from", "copy from"), head.get("rename to", "copy to")
     if source and target:
         _refuse_other_names(head, source, target)
-        return _build_change(head, "move" if "rename from" in head.extended else "copy", source, hunks, target)
+        return build(action="move" if "rename from" in head.extended else "copy", path=source, target=target)
     old, new = _find_names(head)
     if old is None or "new file mode" in head.extended:
         return _build_added(head, new or old, hunks)
     if new is None or "deleted file mode" in head.extended:
-        return _build_change(head, "delete", old, hunks)
+        return build(action="delete", path=old)
     if old != new and not any(old == new + suffix for suffix in _BACKUP_SUFFIXES):
         problem = f"{quote_text(old)} and {quote_text(new)} are two names. To rename, say rename from and rename to."
         raise build_patch_error(head.line, problem)
     if not hunks and "new mode" not in head.extended:
         raise build_patch_error(head.line, f"nothing is said of {new}: no hunk and no mode.")
-    return _build_change(head, "update", new, hunks)
+    return build(action="update", path=new)
 
 
 def _refuse_special_file(head: _DiffHead) -> None:
@@ -164,14 +161,11 @@ def _refuse_other_names(head: _DiffHead, source: str, target: str) -> None:
     names = [head.git_names] if head.git_names is not None else []
     names += [(head.old, head.new)] if head.has_names else []
     for old, new in names:
-        if not (_is_same_name(old, source) and _is_same_name(new, target)):
+        pairs = ((old, source), (new, target))
+        if not all(name is not None and bare in {name, name.partition("/")[2]} for name, bare in pairs):
             stated = f"{quote_text(source)} to {quote_text(target)}"
             problem = f"{quote_text(old or _NO_FILE)} and {quote_text(new or _NO_FILE)} are other names than {stated}."
             raise build_patch_error(head.line, f"{problem} Name the same files in every line.")
-
-
-def _is_same_name(name: str | None, bare: str) -> bool:
-    return name is not None and bare in {name, name.partition("/")[2]}
 
 
 def _build_added(head: _DiffHead, path: str | None, hunks: list[Hunk]) -> FilePatch:
@@ -181,13 +175,6 @@ def _build_added(head: _DiffHead, path: str | None, hunks: list[Hunk]) -> FilePa
     if hunks and hunks[-1].new_open:
         content = content.removesuffix("\n")
     return FilePatch(action="add", path=path or "", line=head.line, content=content, executable=_is_executable(head))
-
-
-def _build_change(
-    head: _DiffHead, action: Action, path: str, hunks: list[Hunk], target: str | None = None
-) -> FilePatch:
-    executable = _is_executable(head)
-    return FilePatch(action=action, path=path, line=head.line, target=target, hunks=tuple(hunks), executable=executable)
 
 
 def _is_executable(head: _DiffHead) -> bool | None:
