@@ -1,6 +1,7 @@
 """Lines on their way from one text to another."""
 
-from handrail.edit.diff import diff_lines, parse_diff
+from handrail.edit.diff import parse_diff
+from handrail.edit.sequences import diff_lines
 from handrail.workspace.text import decode_text
 
 

@@ -1,19 +1,16 @@
-"""Line diffs in bounded time, whatever the two texts are."""
+"""Unified diffs: written, parsed, reversed."""
 
 import re
-from bisect import bisect_left
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import msgspec
 
 from handrail.edit.lines import Replacement, apply_replacements, find_line_end, find_line_start
+from handrail.edit.sequences import LineChange, refine_change, split_keeping_newlines
 
 CONTEXT_LINES = 3
-_MAX_MATCHER_STEPS = 50_000_000
-"""More steps take seconds, in the worst case minutes."""
 _MAX_DIFF_CHARS = 60_000
 _MAX_DIFFED_LINES = 1_000_000
 """Lines of both texts together. Each costs memory."""
@@ -56,61 +53,6 @@ def build_edit_diff(before: str, replacements: Sequence[Replacement], path: str,
         added = sum(text.count("\n") + 1 for _, _, text in replacements)
         return _refuse_large(added, sum(before.count("\n", start, end) + 1 for start, end, _ in replacements))
     return _write_diff(_build_blocks(before, replacements, lines_before), f"a/{path}", f"b/{path}")
-
-
-class LineChange(NamedTuple):
-    """Items `a` to before `b` of the old sequence become items `c` to before `d` of the new one."""
-
-    a: int
-    b: int
-    c: int
-    d: int
-
-
-def diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
-    """Compare two lists of lines. Very long ones are compared between lines that both have once."""
-    return _refine(old, new, LineChange(0, len(old), 0, len(new)))
-
-
-def diff_sequences(one: Sequence[str], other: Sequence[str], max_steps: int = 1_000_000) -> list[LineChange]:
-    """Compare two sequences. Above `max_steps`, everything between their common ends counts as changed."""
-    change = _trim_common(one, other, LineChange(0, len(one), 0, len(other)))
-    if change is None:
-        return []
-    a, b, c, d = change
-    if a == b or c == d or _count_steps(one[a:b], other[c:d], autojunk=False) > max_steps:
-        return [change]
-    return list(_match(one, other, change, autojunk=False))
-
-
-def pair_equal_items(one: Sequence[str], other: Sequence[str], max_steps: int = 1_000_000) -> list[tuple[int, int]]:
-    """Return the pairs of items that `diff_sequences` leaves unchanged."""
-    return list(pair_unchanged(len(one), len(other), diff_sequences(one, other, max_steps)))
-
-
-def pair_unchanged(old_count: int, new_count: int, changes: Iterable[LineChange]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of items between changes."""
-    i = k = 0
-    for a, b, c, d in (*changes, LineChange(old_count, old_count, new_count, new_count)):
-        yield from zip(range(i, a), range(k, c), strict=True)
-        i, k = b, d
-
-
-def narrow_replacements(text: str, replacements: Iterable[Replacement]) -> Iterator[Replacement]:
-    """Cut the lines out of replacements that they leave unchanged, so that these keep their own line endings."""
-    for start, end, new in replacements:
-        old_lines, new_lines = _split_lines(text[start:end]), _split_lines(new)
-        starts = list(accumulate(map(len, old_lines), initial=start))
-        for a, b, c, d in diff_lines(old_lines, new_lines):
-            yield Replacement(starts[a], starts[b], "".join(new_lines[c:d]))
-
-
-def split_at_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
-    """Yield the parts between lines that each list has once, in the same order."""
-    pairs = _longest_increasing(list(_pair_unique_lines(old, new)))
-    for (a, c), (b, d) in pairwise(((-1, -1), *pairs, (len(old), len(new)))):
-        if (a + 1, c + 1) != (b, d):
-            yield LineChange(a + 1, b, c + 1, d)
 
 
 class DiffHunk(msgspec.Struct, frozen=True, kw_only=True):
@@ -263,16 +205,9 @@ def _group_by_line(
         first = last
 
 
-def _split_lines(text: str) -> list[str]:
-    """Split at newlines and keep them."""
-    *lines, last = text.split("\n")
-    lines = [f"{line}\n" for line in lines]
-    return [*lines, last] if last else lines
-
-
 def _split_marked(text: str) -> list[str]:
     """Split into lines, and mark a missing newline at the end."""
-    lines = _split_lines(text)
+    lines = split_keeping_newlines(text)
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += f"\n{_NO_NEWLINE}"
     return lines
@@ -302,7 +237,7 @@ def _write_diff(blocks: Iterable[_DiffBlock], source: str | None, target: str | 
 
 def _render_hunks(block: _DiffBlock) -> Iterator[str]:
     old, new = block.old, block.new
-    for group in _group_by_context(exact for part in block.changes for exact in _refine(old, new, part)):
+    for group in _group_by_context(exact for part in block.changes for exact in refine_change(old, new, part)):
         low = max(0, group[0].a - CONTEXT_LINES)
         high = min(len(old), group[-1].b + CONTEXT_LINES)
         lines = group[-1].d - group[0].c + (group[0].a - low) + (high - group[-1].b)
@@ -379,7 +314,7 @@ def _parse_sides(lines: deque[str], old_count: int, new_count: int) -> tuple[lis
 
 def _apply_hunks(hunks: Sequence[DiffHunk], before: str) -> str | None:
     """Apply hunks where they say. None if the text does not have their old lines there."""
-    lines = _split_lines(before)
+    lines = split_keeping_newlines(before)
     result: list[str] = []
     at = 0
     for hunk in hunks:
@@ -405,80 +340,3 @@ def _find_lines(text: str, lines: str, start: int) -> int | None:
             return at
         start = at + 1
     return None
-
-
-def _refine(old: Sequence[str], new: Sequence[str], part: LineChange) -> Iterator[LineChange]:
-    change = _trim_common(old, new, part)
-    if change is None:
-        return
-    a, b, c, d = change
-    left = _MAX_MATCHER_STEPS
-    if _count_steps(old[a:b], new[c:d]) <= left:
-        yield from _match(old, new, change)
-        return
-    for low, high, start, end in split_at_anchors(old[a:b], new[c:d]):
-        inner = LineChange(a + low, a + high, c + start, c + end)
-        left -= _count_steps(old[inner.a : inner.b], new[inner.c : inner.d])
-        yield from _match(old, new, inner) if left >= 0 else (inner,)
-
-
-def _trim_common(old: Sequence[str], new: Sequence[str], part: LineChange) -> LineChange | None:
-    """Cut off the items that both start and end with. None if nothing is left."""
-    a, b, c, d = part
-    head = _count_equal(old[a:b], new[c:d])
-    tail = _count_equal(old[a + head : b][::-1], new[c + head : d][::-1])
-    change = LineChange(a + head, b - tail, c + head, d - tail)
-    return None if change.a == change.b and change.c == change.d else change
-
-
-def _count_equal(one: Sequence[str], other: Sequence[str]) -> int:
-    return next(
-        (count for count, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
-    )
-
-
-def _match(old: Sequence[str], new: Sequence[str], part: LineChange, *, autojunk: bool = True) -> Iterator[LineChange]:
-    a, b, c, d = part
-    if min(b - a, d - c) <= 1 and set(old[a:b]).isdisjoint(new[c:d]):
-        yield part
-        return
-    from difflib import SequenceMatcher  # noqa: PLC0415  costs start-up time, and most edits change one line
-
-    for tag, i, j, k, m in SequenceMatcher(None, old[a:b], new[c:d], autojunk=autojunk).get_opcodes():
-        if tag != "equal":
-            yield LineChange(a + i, a + j, c + k, c + m)
-
-
-def _count_steps(old: Sequence[str], new: Sequence[str], *, autojunk: bool = True) -> int:
-    """Return the steps of the matcher at worst: it sees every equal pair once for each run of equal items.
-
-    With `autojunk` no run starts with an item that makes up over 1 % of 200 or more, such as a blank line.
-    """
-    counts = Counter(new)
-    most = len(new) // 100 + 1 if autojunk and len(new) >= 200 else len(new)
-    pairs = sum(count for item in old if (count := counts[item]) <= most)
-    return (len(old) + pairs) * min(len(old), len(new), pairs + 1)
-
-
-def _pair_unique_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
-    counts, new_counts = Counter(old), Counter(new)
-    places = {line: number for number, line in enumerate(new) if new_counts[line] == 1}
-    return ((number, places[line]) for number, line in enumerate(old) if counts[line] == 1 and line in places)
-
-
-def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest selection of pairs, ordered by their first number, whose second number increases too."""
-    ends: list[int] = []
-    last: list[int] = []
-    before: list[int] = []
-    for number, (_, place) in enumerate(pairs):
-        length = bisect_left(ends, place)
-        ends[length : length + 1] = [place]
-        last[length : length + 1] = [number]
-        before.append(last[length - 1] if length else -1)
-    chain: list[tuple[int, int]] = []
-    number = last[-1] if last else -1
-    while number >= 0:
-        chain.append(pairs[number])
-        number = before[number]
-    return chain[::-1]

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from handrail.edit.diff import LineChange, diff_lines
 from handrail.edit.fuzzy.normalize import extract_indent
 from handrail.edit.omission_grammar import OmissionMark, may_be_mark, parse_mark
+from handrail.edit.sequences import LineChange, diff_lines
 from handrail.protocol.errors import ToolError
 
 _MAX_GAP_LINES = 3

@@ -3,14 +3,16 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 
-from handrail.edit.fuzzy.candidates import MAX_COUNTED_PLACES
-from handrail.edit.lines import Replacement
+from handrail.edit.fuzzy.candidates import MAX_COUNTED_PLACES, RefusedError, Wording
+from handrail.edit.lines import Replacement, apply_replacements
 from handrail.edit.omission import find_placeholder
-from handrail.edit.patch.hunks import Hunk
-from handrail.edit.patch.target import PatchTarget, PlacedHunk, TextLines, Window, split_by_signs
+from handrail.edit.patch.hunks import Hunk, PatchLine, Sign
+from handrail.edit.patch.target import PatchTarget, PlacedHunk, TextLines
+from handrail.edit.sequences import narrow_replacements
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import quote_text
 
@@ -22,6 +24,10 @@ _MAX_COMPARED_LINES = 2_000_000
 """Lines that counting may compare. Each place costs the lines of the hunk."""
 _MAX_BLANK_LINES = 20
 """Blank lines behind a hunk that claims the end of the file."""
+_OF_HUNK = Wording(old="its old text", new="its new text", every="name its function in an @@ line")
+
+_LinesPart = tuple[int, int, list[str]]
+"""A range of old lines with the new lines that replace them."""
 
 
 class AppliedHunks(msgspec.Struct, frozen=True):
@@ -52,6 +58,17 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], path: str, readable: str | Non
     return AppliedHunks(settled, tuple(placed.strategy for placed in target.placed))
 
 
+class _Window(NamedTuple):
+    """Lines where a hunk may start."""
+
+    start: int
+    end: int
+    anchor: int = -1
+    """The line that they belong to. It may come before them, if its block is still open."""
+    alone: bool = False
+    """Whether nothing belongs to the anchor, so that they are the lines behind it."""
+
+
 def _refuse_placeholder(target: PatchTarget, hunk: Hunk) -> None:
     found = find_placeholder(hunk.old_text, hunk.new_text, target.path)
     if found is not None:
@@ -75,33 +92,27 @@ def _place_hunk(target: PatchTarget, hunk: Hunk) -> PlacedHunk:
     windows = _find_windows(target, hunk)
     at = _find_exactly(target, hunk, windows) if hunk.old else _find_insertion(target, hunk, windows)
     if at is None:
-        from handrail.edit.patch.fuzz import place_inexactly  # noqa: PLC0415  most hunks are exact
-
-        return place_inexactly(target, hunk, windows)
-    starts = target.lines.starts
-    parts = split_by_signs([line.sign for line in hunk.lines], hunk.old, hunk.new) or []
-    replacements = (
-        Replacement(starts[at + a], starts[at + b], "".join(f"{line}\n" for line in new)) for a, b, new in parts
-    )
-    return PlacedHunk(at, at + len(hunk.old), "exact", tuple(replacements))
+        return _place_inexactly(target, hunk, windows)
+    parts = _split_by_signs([line.sign for line in hunk.lines], hunk.old, hunk.new) or []
+    return PlacedHunk(at, at + len(hunk.old), "exact", _replace_parts(target.lines, at, parts))
 
 
-def _find_windows(target: PatchTarget, hunk: Hunk) -> list[Window]:
+def _find_windows(target: PatchTarget, hunk: Hunk) -> list[_Window]:
     """Find the lines that belong to the anchors of a hunk, each inside the one before."""
     lines, low = target.lines, target.low
-    windows = [Window(low, len(lines))]
+    windows = [_Window(low, len(lines))]
     for anchor in hunk.anchors:
         places = sorted({at for window in windows for at in _find_anchor(lines, anchor, window, low)})
         if not places:
             raise _build_unknown_anchor_error(target, hunk, anchor)
         if len(places) > _MAX_ANCHOR_PLACES:
-            windows = [Window(max(places[0], low), len(lines), at) for at in places[:_MAX_ANCHOR_PLACES]]
+            windows = [_Window(max(places[0], low), len(lines), at) for at in places[:_MAX_ANCHOR_PLACES]]
             continue
-        windows = [Window(max(at, low), lines.blocks[at].end, at, lines.blocks[at].alone) for at in places]
+        windows = [_Window(max(at, low), lines.blocks[at].end, at, lines.blocks[at].alone) for at in places]
     return windows
 
 
-def _find_anchor(lines: TextLines, anchor: str, window: Window, low: int) -> list[int]:
+def _find_anchor(lines: TextLines, anchor: str, window: _Window, low: int) -> list[int]:
     """Return the lines in a window that an anchor names, and earlier ones whose block reaches into it."""
     behind = window.anchor + 1
     before = ((at, lines.blocks[at]) for at in _find_named_lines(lines, anchor, behind, low))
@@ -123,7 +134,7 @@ def _select_between(numbers: Sequence[int], low: int, high: int) -> list[int]:
     return list(numbers[start : min(end, start + _MAX_ANCHOR_PLACES + 1)])
 
 
-def _find_insertion(target: PatchTarget, hunk: Hunk, windows: Sequence[Window]) -> int:
+def _find_insertion(target: PatchTarget, hunk: Hunk, windows: Sequence[_Window]) -> int:
     """Return where new lines without old ones go."""
     lines, low = target.lines, target.low
     if hunk.at_end or not lines:
@@ -153,7 +164,7 @@ def _find_behind_anchor(target: PatchTarget, hunk: Hunk, places: Sequence[int]) 
     return at + 1
 
 
-def _find_exactly(target: PatchTarget, hunk: Hunk, windows: Sequence[Window]) -> int | None:
+def _find_exactly(target: PatchTarget, hunk: Hunk, windows: Sequence[_Window]) -> int | None:
     """Return the line, from 0, where the old lines are as stated, or nowhere else. None if they do not match."""
     if hunk.at_end:
         return _find_at_end(target, hunk)
@@ -181,7 +192,7 @@ def _find_at_end(target: PatchTarget, hunk: Hunk) -> int | None:
     return None
 
 
-def _find_where_stated(target: PatchTarget, hunk: Hunk, windows: Sequence[Window]) -> int | None:
+def _find_where_stated(target: PatchTarget, hunk: Hunk, windows: Sequence[_Window]) -> int | None:
     """Look at the line that a diff states, or behind an anchor without a block."""
     at = target.find_stated(hunk)
     if hunk.anchors:
@@ -189,7 +200,7 @@ def _find_where_stated(target: PatchTarget, hunk: Hunk, windows: Sequence[Window
     return at if at is not None and at >= target.low and target.lines.are_at(at, hunk.old) else None
 
 
-def _find_places(target: PatchTarget, hunk: Hunk, windows: Sequence[Window]) -> Iterator[int]:
+def _find_places(target: PatchTarget, hunk: Hunk, windows: Sequence[_Window]) -> Iterator[int]:
     """Yield all places: inside the anchors, behind the hunk before, or in the whole file if nothing is stated."""
     lines, old = target.lines, hunk.old
     if hunk.anchors:
@@ -209,6 +220,120 @@ def _build_unknown_anchor_error(target: PatchTarget, hunk: Hunk, anchor: str) ->
     message = f"there is no line {quote_text(wanted)}{inside}{behind}, which its @@ line names.{hint}"
     message = f"{message} Give a line of the file as it is."
     return target.build_error("NO_MATCH", hunk, message, {"anchor": anchor[:200]})
+
+
+def _place_inexactly(target: PatchTarget, hunk: Hunk, windows: Sequence[_Window]) -> PlacedHunk:
+    """Find the only place inside the anchors, or behind the hunk before. ToolError if there is none."""
+    end = min(windows[-1].end + len(hunk.old), len(target.lines))
+    try:
+        placed = _match_text(target, hunk, windows[0].start, end)
+    except ToolError as error:
+        raise _build_refusal(target, hunk, error) from None
+    is_inside = any(window.start <= placed.start < window.end for window in windows)
+    if not is_inside or (hunk.at_end and target.lines.cut(placed.end, len(target.lines)).strip()):
+        raise target.build_displaced_error(hunk, placed.start, placed.end)
+    if not hunk.anchors and hunk.stated is None:
+        _refuse_twin(target, hunk, placed)
+    return placed
+
+
+def _build_refusal(target: PatchTarget, hunk: Hunk, error: ToolError) -> ToolError:
+    """Build the error for a hunk that did not match where it was searched. It may match elsewhere."""
+    if error.code != "NO_MATCH":
+        return target.build_match_error(hunk, error)
+    at = next(target.lines.find_lines(hunk.old, 0, len(target.lines)), None)
+    if at is not None:
+        return target.build_displaced_error(hunk, at, at + len(hunk.old))
+    try:
+        placed = _match_text(target, hunk, 0, len(target.lines))
+    except ToolError as anywhere:
+        return target.build_match_error(hunk, anywhere)
+    return target.build_displaced_error(hunk, placed.start, placed.end)
+
+
+def _match_text(target: PatchTarget, hunk: Hunk, start: int, end: int) -> PlacedHunk:
+    """Match a hunk as an edit of these lines, and widen it to whole lines."""
+    from handrail.edit.refusals import match_or_refuse  # noqa: PLC0415  most hunks are exact
+
+    text, readable = target.cut(start, end)
+    old, new = hunk.old_text, hunk.new_text
+    found = match_or_refuse(text, old, new, target.path, every=False, readable=readable, wording=_OF_HUNK)
+    [place] = found.places
+    lines, shift = target.lines, target.lines.starts[start]
+    low, high = place.span.start + shift, place.span.end + shift
+    start, end = lines.line_at(low), lines.line_at(high)
+    if lines.starts[start] != low or lines.starts[end] - high > 1:
+        raise ToolError("NO_MATCH", "its old lines are only a part of lines there. A patch replaces whole lines.")
+    shifted = [Replacement(low + shift, high + shift, text) for low, high, text in place.replacements]
+    new_text = apply_replacements(lines.text, shifted, lines.starts[start], lines.starts[end])
+    return PlacedHunk(start, end, found.strategy, _split_replacement(lines, hunk, start, end, new_text))
+
+
+def _split_replacement(lines: TextLines, hunk: Hunk, start: int, end: int, new: str) -> tuple[Replacement, ...]:
+    """Cut unchanged lines out of a replacement: by the signs of the hunk if they apply, or else by a diff."""
+    old, new_lines = lines.lines[start:end], new.split("\n")[:-1]
+    for signs in _strip_blank_edges(hunk.lines, len(old)):
+        parts = _split_by_signs(signs, old, new_lines)
+        if parts is not None:
+            return _replace_parts(lines, start, parts)
+    return tuple(narrow_replacements(lines.text, [Replacement(lines.starts[start], lines.starts[end], new)]))
+
+
+def _split_by_signs(signs: Sequence[Sign], old: Sequence[str], new: Sequence[str]) -> list[_LinesPart] | None:
+    """Return the parts that a hunk replaces. None if the lines disagree with its signs."""
+    parts: list[_LinesPart] = []
+    start = at = new_at = 0
+    added: list[str] = []
+    for sign in (*signs, " "):
+        if sign == " ":
+            if added or start < at:
+                parts.append((start, at, added))
+            start, added = at + 1, []
+            if at < len(old) and old[at : at + 1] != new[new_at : new_at + 1]:
+                return None
+        elif sign == "+":
+            added += new[new_at : new_at + 1]
+        at += sign != "+"
+        new_at += sign != "-"
+    return parts if (at - 1, new_at - 1) == (len(old), len(new)) else None
+
+
+def _replace_parts(lines: TextLines, start: int, parts: Sequence[_LinesPart]) -> tuple[Replacement, ...]:
+    starts = lines.starts
+    return tuple(
+        Replacement(starts[start + a], starts[start + b], "".join(f"{line}\n" for line in new)) for a, b, new in parts
+    )
+
+
+def _strip_blank_edges(lines: Sequence[PatchLine], count: int) -> Iterator[Sequence[Sign]]:
+    """Yield the signs of a hunk for a place with `count` lines, without blank context lines at either end."""
+    signs: list[Sign] = [line.sign for line in lines]
+    missing = sum(sign != "+" for sign in signs) - count
+    lead, trail = (
+        next((n for n, line in enumerate(edge) if line.sign != " " or line.text.strip()), 0)
+        for edge in (lines, lines[::-1])
+    )
+    for first in range(max(0, missing - trail), min(lead, missing) + 1):
+        yield signs[first : len(signs) - (missing - first)]
+
+
+def _refuse_twin(target: PatchTarget, hunk: Hunk, placed: PlacedHunk) -> None:
+    """Raise AMBIGUOUS_MATCH if an earlier place is as similar: the hunks may be out of order."""
+    if not target.low:
+        return
+    from handrail.edit.fuzzy.strategies import find_match  # noqa: PLC0415  most hunks are exact
+
+    try:
+        found = find_match(target.lines.cut(0, target.low), hunk.old_text, hunk.new_text)
+    except RefusedError:
+        return
+    if found is None or found.strategy != placed.strategy:
+        return
+    at = target.lines.line_at
+    before = [(at(place.span.start), at(place.span.end)) for place in found.places]
+    twins = [start for start, end in before if not target.is_taken(start, end)]
+    if twins:
+        raise target.build_repeated_error(hunk, [*twins, placed.start], all_of_them=found.all_of_them)
 
 
 def _settle_last_newline(lines: TextLines, replacements: Sequence[Replacement], last: Hunk | None) -> list[Replacement]:

@@ -5,13 +5,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from handrail.edit.fuzzy.normalize import extract_indent
 from handrail.edit.lines import Replacement, Span, format_line_range
-from handrail.edit.patch.hunks import Hunk, Sign
+from handrail.edit.patch.hunks import Hunk
 from handrail.protocol.errors import ErrorCode, ToolError
 
 _MAX_TRIED_PLACES = 50
@@ -23,17 +23,6 @@ _CLOSERS = ("}", ")", "]", "end")
 _OPENERS = ("{", "(", "[", ":", "=>", "do", "then")
 _NOTHING = "Nothing was changed."
 _MORE_CONTEXT = "Add lines around it, or an @@ line that names the function or class it is in."
-
-
-class Window(NamedTuple):
-    """Lines where a hunk may start."""
-
-    start: int
-    end: int
-    anchor: int = -1
-    """The line that they belong to. It may come before them, if its block is still open."""
-    alone: bool = False
-    """Whether nothing belongs to the anchor, so that they are the lines behind it."""
 
 
 class PlacedHunk(msgspec.Struct, frozen=True):
@@ -123,27 +112,6 @@ def _describe_places(details: Mapping[str, Any]) -> str:
     where = ", ".join(dict.fromkeys(str(place["line"]) for place in places))
     more = ", …" if details.get("count", 0) > len(places) else ""
     return f"its old lines are there {count} (lines {where}{more}). {_MORE_CONTEXT}"
-
-
-def split_by_signs(
-    signs: Sequence[Sign], old: Sequence[str], new: Sequence[str]
-) -> list[tuple[int, int, list[str]]] | None:
-    """Return ranges of old lines with the new lines that replace them. None if the lines disagree with the signs."""
-    parts: list[tuple[int, int, list[str]]] = []
-    start = at = new_at = 0
-    added: list[str] = []
-    for sign in (*signs, " "):
-        if sign == " ":
-            if added or start < at:
-                parts.append((start, at, added))
-            start, added = at + 1, []
-            if at < len(old) and old[at : at + 1] != new[new_at : new_at + 1]:
-                return None
-        elif sign == "+":
-            added += new[new_at : new_at + 1]
-        at += sign != "+"
-        new_at += sign != "-"
-    return parts if (at - 1, new_at - 1) == (len(old), len(new)) else None
 
 
 class IndentBlock(msgspec.Struct):
