@@ -15,8 +15,6 @@ _MAX_GAP_LINES = 3
 """Lines without words between two hunks that are judged as one."""
 _MAX_PARSED_LINES = 5_000
 """Lines of each text that are parsed."""
-_MAX_TEXT_LINES = 1
-"""Lines that dots may replace if they can be meant as text."""
 _MAX_DOCTEST_LINES = 50
 """Lines that are searched for the start of a doctest."""
 _LOOK_AHEAD_LINES = 4
@@ -93,8 +91,8 @@ def find_placeholder(old: str, new: str, path: str, *, certain: bool = False) ->
         added = sum(1 for _ in _list_real(after, new_marks, part.c, part.d))
         for number in inside:
             mark = marks[number]
-            meant = _MAX_TEXT_LINES if mark.bare and _may_be_text(number, after) else 0
-            if lost > added + meant or (lost and _is_explicit(mark, path)):
+            may_be_text = mark.bare and _may_be_text(number, after)  # one line of text may become dots
+            if lost > added + may_be_text or (lost and _is_explicit(mark, path)):
                 return Placeholder(number + 1, after[number].strip(), lost)
     return None
 

@@ -1,4 +1,4 @@
-"""What holds for every edit that the ladder makes, whatever the texts are."""
+"""What holds for every edit that a fuzzy strategy makes, whatever the texts are."""
 
 from difflib import SequenceMatcher
 from itertools import pairwise

@@ -299,10 +299,8 @@ def _split_by_signs(signs: Sequence[Sign], old: Sequence[str], new: Sequence[str
 
 
 def _replace_parts(lines: TextLines, start: int, parts: Sequence[_LinesPart]) -> tuple[Replacement, ...]:
-    starts = lines.starts
-    return tuple(
-        Replacement(starts[start + a], starts[start + b], "".join(f"{line}\n" for line in new)) for a, b, new in parts
-    )
+    texts = ((start + a, start + b, "".join(f"{line}\n" for line in new)) for a, b, new in parts)
+    return tuple(Replacement(lines.starts[low], lines.starts[high], text) for low, high, text in texts)
 
 
 def _strip_blank_edges(lines: Sequence[PatchLine], count: int) -> Iterator[Sequence[Sign]]:
