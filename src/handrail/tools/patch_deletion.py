@@ -3,8 +3,8 @@
 import os
 from collections.abc import Sequence
 
-from handrail.edit.patch.model import FilePatch, Hunk, strip_byte_order_mark
-from handrail.edit.patch.placement import TextLines
+from handrail.edit.patch.hunks import FilePatch, Hunk, strip_byte_order_mark
+from handrail.edit.patch.target import TextLines
 from handrail.protocol.errors import ToolError
 from handrail.tools.patch_tree import PatchFileState
 from handrail.tools.text_file import TextFile, decode_text_file

@@ -7,7 +7,7 @@ import msgspec
 
 from handrail.edit.diff import Diff, build_edit_diff, build_unified_diff
 from handrail.edit.patch.apply import apply_hunks
-from handrail.edit.patch.model import FilePatch, Hunk
+from handrail.edit.patch.hunks import FilePatch, Hunk
 from handrail.protocol.errors import ToolError
 from handrail.tools.deleting import NO_DIFF, build_removal
 from handrail.tools.looking import build_too_large_error

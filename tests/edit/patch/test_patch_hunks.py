@@ -4,7 +4,7 @@ import pytest
 from patches import by_diff, made, refusal
 
 from handrail.edit.patch.envelope import parse_patch
-from handrail.edit.patch.model import Hunk
+from handrail.edit.patch.hunks import Hunk
 from handrail.protocol.errors import ToolError
 
 LONG = "h\n\na\nb\nc\nd\n" + "x\n" * 8 + "e\n"

@@ -1,4 +1,4 @@
-"""What holds for every edit that the ladder makes, whatever the texts are."""
+"""What holds for every edit that a fuzzy strategy makes, whatever the texts are."""
 
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -138,13 +138,13 @@ def test_a_strategy_is_used_only_where_those_before_it_find_nothing(edit: tuple[
     order = list(FORGIVEN)
     page = IndexedText(text)
     literal, *others = list_readings(old, new)
-    rungs = sorted(fit.tolerance for fit in page.fits(literal))
+    rungs = sorted(fit.tolerance for fit in page.find_lines(literal))
     if order.index(placed.strategy) > order.index("typography"):
         assert not rungs
     elif rungs:
         assert rungs.count(rungs[0]) == 1
     if placed.strategy in {"context-aware", "block-anchor"}:
-        assert not any(fit.tolerance < Tolerance.TOKENS for reading in others for fit in page.fits(reading))
+        assert not any(fit.tolerance < Tolerance.TOKENS for reading in others for fit in page.find_lines(reading))
 
 
 SPACE_ONLY = ("line-trimmed", "indentation-flexible", "trimmed-boundary", "whitespace-normalised", "typography")

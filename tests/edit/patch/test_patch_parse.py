@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.edit.patch.envelope import parse_patch
-from handrail.edit.patch.model import FilePatch, Hunk
+from handrail.edit.patch.hunks import FilePatch, Hunk
 from handrail.protocol.errors import ToolError
 
 DIFF = "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
