@@ -3,13 +3,16 @@
 import random
 import shlex
 import statistics
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 
 from bench.measure import Row, measure
-from handrail.policy.decide import PolicyConfig, decide
-from handrail.policy.parse import parse_steps
-from handrail.protocol.decisions import Facts
+from handrail.policy.config import PolicyConfig
+from handrail.policy.decide import decide
+from handrail.policy.parse import parse_command
+from handrail.protocol.decisions import CommandFact, Facts, PathFact
 from handrail.runtime.command_facts import collect_command_facts
 from handrail.tools.exec import EXEC
 from handrail.workspace.workspace import Workspace
@@ -19,10 +22,16 @@ SIMPLE = (
     "find . -name '*.py' -not -path './build/*'", "head -20 src/a.py", "wc -l src/a.py", "rm build/a.o",
     "pytest -q tests", "python3 x.py", "mkdir -p build/x", "git diff HEAD~1 -- src", "sed -n 1,20p a.py",
 )  # fmt: skip
+FIRST = (
+    "git status", "git diff", "ls -la", "cat README.md", "grep -rn TODO src", "find . -name '*.py'",
+    "head -20 src/a.py", "wc -l src/a.py", "rm build/a.o", "pytest -q tests",
+)  # fmt: skip
 LARGEST = 8192
 ROUNDS = 300
 SIMPLE_MICROSECONDS = 50.0
 LARGE_MICROSECONDS = 1_000.0
+FIRST_MICROSECONDS = 1_500.0
+FIRST_ROUNDS = 5
 
 
 def rows() -> Iterator[Row]:
@@ -33,6 +42,8 @@ def rows() -> Iterator[Row]:
     words = [measure(lambda text=text: shlex.split(text), 1) for _ in range(ROUNDS) for text in SIMPLE]
     yield Row("a simple command, median", statistics.median(times) * 1e6, "µs", SIMPLE_MICROSECONDS)
     yield Row("a simple command / shlex.split", statistics.median(times) / statistics.median(words), "x")
+    first = statistics.median(_measure_fresh_process() for _ in range(FIRST_ROUNDS))
+    yield Row("the first ten commands of a process", first * 1e6, "µs", FIRST_MICROSECONDS)
     for name, facts in large.items():
         taken = statistics.median(_decided(facts) for _ in range(ROUNDS // 5))
         yield Row(f"8 KB of {name}, median", taken * 1e6, "µs", LARGE_MICROSECONDS)
@@ -52,6 +63,24 @@ def large_commands() -> Iterator[tuple[str, str]]:
     yield "quotes", "echo " + "''\"\"" * 2040
 
 
+def decide_first_commands() -> None:
+    """Parse and decide ten commands, each with its facts."""
+    for text in FIRST:
+        uses = parse_command(text, ".", ()).path_uses()
+        paths = tuple(PathFact(path=use.path, access=use.access, kind="file", real=use.path) for use in uses)
+        decide(EXEC, None, Facts(paths=paths, command=CommandFact(text=text, tier=2)), PolicyConfig("ask"))
+
+
+def _measure_fresh_process() -> float:
+    """Seconds for the first commands of a process that has imported the tables."""
+    program = (
+        "from bench import measure, policy; from handrail.policy.programs.registry import build_registry\n"
+        "import handrail.policy.commands; build_registry()\n"
+        "print(measure.measure(policy.decide_first_commands, 1))"
+    )
+    return float(subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout)
+
+
 def _decided(facts: Facts) -> float:
-    parse_steps.cache_clear()  # a second look at the same text would cost nothing
+    parse_command.cache_clear()  # a second look at the same text would cost nothing
     return measure(lambda: decide(EXEC, None, facts, PolicyConfig("ask")), 1)

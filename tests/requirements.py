@@ -165,7 +165,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "T-7": (
         clause(
             "exact match first",
-            "edit/test_ladder.py::test_a_text_that_is_there_as_it_is_is_taken_first",
+            "edit/fuzzy/test_fuzzy_strategies.py::test_a_text_that_is_there_as_it_is_is_taken_first",
             "tools/test_edit.py::test_a_text_is_replaced_and_the_result_says_what_and_where",
         ),
         clause(
@@ -183,28 +183,28 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "the ladder: each strategy guarded, safest first",
-            "edit/test_ladder.py::test_what_is_meant_is_changed_and_nothing_else",
-            "edit/test_ladder.py::test_what_could_be_a_wrong_guess_is_refused",
-            "edit/test_ladder.py::test_the_strategies_are_in_the_order_they_are_tried",
-            "edit/test_ladder_property.py::test_a_strategy_is_used_only_where_those_before_it_find_nothing",
-            "edit/test_ladder_property.py::test_a_text_that_could_mean_two_places_is_never_applied",
-            "edit/test_ladder_property.py::test_lines_that_the_edit_keeps_stay_as_the_file_has_them",
-            "edit/test_ladder_property.py::test_where_only_space_and_looks_differ_the_place_then_says_what_new_text_says",
-            "edit/test_ladder.py::test_the_most_literal_reading_comes_first",
+            "edit/fuzzy/test_fuzzy_strategies.py::test_what_is_meant_is_changed_and_nothing_else",
+            "edit/fuzzy/test_fuzzy_strategies.py::test_what_could_be_a_wrong_guess_is_refused",
+            "edit/fuzzy/test_fuzzy_strategies.py::test_the_strategies_are_in_the_order_they_are_tried",
+            "edit/fuzzy/test_fuzzy_strategies_property.py::test_a_strategy_is_used_only_where_those_before_it_find_nothing",
+            "edit/fuzzy/test_fuzzy_strategies_property.py::test_a_text_that_could_mean_two_places_is_never_applied",
+            "edit/fuzzy/test_fuzzy_strategies_property.py::test_lines_that_the_edit_keeps_stay_as_the_file_has_them",
+            "edit/fuzzy/test_fuzzy_strategies_property.py::test_where_only_space_and_looks_differ_the_place_then_says_what_new_text_says",
+            "edit/fuzzy/test_fuzzy_strategies.py::test_the_most_literal_reading_comes_first",
         ),
         clause(
             "multi-occurrence: replaceAll with the first strategy that matches",
-            "edit/test_ladder.py::test_all_places_are_changed_each_in_its_own_way",
-            "edit/test_ladder.py::test_all_places_of_the_safest_strategy_alone_are_changed",
-            "edit/test_ladder.py::test_words_are_never_forgiven_where_all_places_are_meant",
+            "edit/fuzzy/test_fuzzy_strategies.py::test_all_places_are_changed_each_in_its_own_way",
+            "edit/fuzzy/test_fuzzy_strategies.py::test_all_places_of_the_safest_strategy_alone_are_changed",
+            "edit/fuzzy/test_fuzzy_strategies.py::test_words_are_never_forgiven_where_all_places_are_meant",
         ),
         clause(
             "only the matched span changes",
-            "edit/test_ladder_property.py::test_nothing_outside_the_places_changes",
-            "edit/test_ladder_property.py::test_what_was_replaced_can_be_put_back",
+            "edit/fuzzy/test_fuzzy_strategies_property.py::test_nothing_outside_the_places_changes",
+            "edit/fuzzy/test_fuzzy_strategies_property.py::test_what_was_replaced_can_be_put_back",
             "tools/test_edit_property.py::test_a_unique_text_is_replaced_as_str_replace_does",
             "tools/test_edit_property.py::test_mixed_endings_and_damaged_bytes_stay_around_the_place",
-            "workspace/test_lossless.py::test_a_part_is_exchanged_and_all_other_bytes_stay",
+            "workspace/test_text_lossless.py::test_a_part_is_exchanged_and_all_other_bytes_stay",
         ),
         clause(
             "line endings, BOM, encoding and mode survive",
@@ -251,7 +251,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "the check is repeated at the moment of commit",
-            "workspace/test_replace.py::test_what_somebody_did_since_the_look_stays",
+            "workspace/test_atomic.py::test_what_somebody_did_since_the_look_stays",
             "tools/test_staleness.py::test_the_check_is_repeated_after_an_approval_however_late",
         ),
         clause(
@@ -292,10 +292,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "at most 1 s or 100,000 hits, and the limit is said",
-            "workspace/test_search_limits.py::test_more_hits_than_are_counted_end_the_search_which_says_so",
-            "workspace/test_search_limits.py::test_more_text_than_is_held_ends_the_search_which_says_so",
-            "workspace/test_search_program.py::test_a_program_that_never_ends_is_ended",
-            "workspace/test_search_deadline.py::test_a_search_that_never_ends_takes_no_more_than_its_time",
+            "workspace/search/test_limits.py::test_more_hits_than_are_counted_end_the_search_which_says_so",
+            "workspace/search/test_limits.py::test_more_text_than_is_held_ends_the_search_which_says_so",
+            "workspace/search/test_ripgrep_program.py::test_a_program_that_never_ends_is_ended",
+            "workspace/search/test_deadline.py::test_a_search_that_never_ends_takes_no_more_than_its_time",
         ),
         clause(
             "meta says returned, total, files, truncated; the whole list is kept for read, and what to narrow is said",
@@ -306,8 +306,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "dotfiles are searched, ignored folders are not unless path names one; one list for all tools",
             "tools/test_find.py::test_dotfiles_are_found_and_built_in_folders_are_not",
-            "workspace/test_search_ignore.py::test_gitignore_holds_without_a_repository_and_nested_ones_add_to_it",
-            "workspace/test_search_ignore.py::test_an_ignored_folder_that_is_named_is_searched_by_what_is_inside_it",
+            "workspace/search/test_ignore.py::test_gitignore_holds_without_a_repository_and_nested_ones_add_to_it",
+            "workspace/search/test_ignore.py::test_an_ignored_folder_that_is_named_is_searched_by_what_is_inside_it",
         ),
         clause(
             "protected names are skipped and counted, whatever is in them",
@@ -319,23 +319,23 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "T-11": (
         clause(
             "without ripgrep both fall back to Python and say so",
-            "search/test_search_python.py::test_without_ripgrep_both_fall_back_to_python",
-            "search/test_search_python.py::test_the_answer_says_that_python_searched",
+            "workspace/search/test_python_engine.py::test_without_ripgrep_both_fall_back_to_python",
+            "workspace/search/test_python_engine.py::test_the_answer_says_that_python_searched",
         ),
         clause(
             "the same results on the same tree",
-            "search/test_search_parity.py::test_the_lines_of_real_trees_are_the_same",
-            "search/test_search_parity.py::test_the_lines_of_an_odd_tree_are_the_same",
-            "search/test_search_parity.py::test_the_files_of_real_trees_are_the_same",
-            "search/test_search_parity.py::test_the_files_of_an_odd_tree_are_the_same",
-            "search/test_search_parity.py::test_the_tools_say_the_same_with_either_engine",
-            "search/test_search_globs.py::test_ignore_files_pass_over_what_ripgrep_passes_over",
-            "search/test_search_expressions.py::test_expressions_find_what_ripgrep_finds_or_are_left_to_it",
+            "workspace/search/test_parity.py::test_the_lines_of_real_trees_are_the_same",
+            "workspace/search/test_parity.py::test_the_lines_of_an_odd_tree_are_the_same",
+            "workspace/search/test_parity.py::test_the_files_of_real_trees_are_the_same",
+            "workspace/search/test_parity.py::test_the_files_of_an_odd_tree_are_the_same",
+            "workspace/search/test_parity.py::test_the_tools_say_the_same_with_either_engine",
+            "workspace/search/test_globs.py::test_ignore_files_pass_over_what_ripgrep_passes_over",
+            "workspace/search/test_regex.py::test_expressions_find_what_ripgrep_finds_or_are_left_to_it",
         ),
         clause(
             "a pattern outside the common subset answers UNAVAILABLE naming ripgrep",
-            "search/test_search_python.py::test_a_pattern_that_only_ripgrep_knows_is_unavailable_and_says_why_there_is_none",
-            "search/test_search_expressions.py::test_what_only_ripgrep_knows_is_refused_and_says_so",
+            "workspace/search/test_python_engine.py::test_a_pattern_that_only_ripgrep_knows_is_unavailable_and_says_why_there_is_none",
+            "workspace/search/test_regex.py::test_what_only_ripgrep_knows_is_refused_and_says_so",
         ),
     ),
     "T-12": (
@@ -475,7 +475,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "writing to a shell or interpreter is execution",
-            "policy/judging/test_process_calls.py::test_writing_to_a_program_is_running_something",
+            "policy/test_decide_processes.py::test_writing_to_a_program_is_running_something",
             "tools/test_process.py::test_writing_asks_with_the_program_and_what_it_is_sent",
             "tools/test_process.py::test_a_yes_to_one_process_session_is_none_to_another",
         ),
@@ -543,16 +543,16 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "X-4": (
         clause(
             "apply_patch takes the *** Begin Patch envelope and unified diffs",
-            "edit/test_patch_parsing.py::test_a_patch_says_what_is_done_to_which_file",
-            "edit/test_patch_parsing.py::test_what_models_get_wrong_is_passed_over_where_that_is_safe",
-            "edit/test_patch_parsing.py::test_a_patch_that_cannot_be_read_is_refused_with_its_line",
+            "edit/patch/test_patch_parse.py::test_a_patch_says_what_is_done_to_which_file",
+            "edit/patch/test_patch_parse.py::test_what_models_get_wrong_is_passed_over_where_that_is_safe",
+            "edit/patch/test_patch_parse.py::test_a_patch_that_cannot_be_read_is_refused_with_its_line",
             "tools/test_patch_property.py::test_a_git_diff_makes_the_second_tree_and_undo_the_first",
         ),
         clause(
             "a hunk is put where it says or where edit finds it, and nowhere else",
-            "edit/test_patch_fitting.py::test_an_anchor_says_which_of_them",
-            "edit/test_patch_fitting.py::test_lines_that_are_there_twice_are_refused_with_their_lines",
-            "edit/test_patch_fitting.py::test_a_diff_is_taken_at_its_word_where_the_lines_are_there_several_times",
+            "edit/patch/test_patch_apply.py::test_an_anchor_says_which_of_them",
+            "edit/patch/test_patch_apply.py::test_lines_that_are_there_twice_are_refused_with_their_lines",
+            "edit/patch/test_patch_apply.py::test_a_diff_is_taken_at_its_word_where_the_lines_are_there_several_times",
             "tools/test_patch_property.py::test_lines_that_a_patch_does_not_name_are_not_touched",
             "tools/test_apply_patch.py::test_bytes_outside_the_hunks_stay",
         ),
@@ -639,7 +639,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "one spec drives schema, validation, policy and docs",
             "runtime/test_custom_tools.py::test_a_function_is_a_tool_its_signature_the_schema",
             "runtime/test_custom_tools.py::test_arguments_of_a_custom_tool_are_checked_like_all_others",
-            "policy/test_verdict.py::test_a_tool_without_paths_is_judged_by_its_permissions",
+            "policy/test_decide.py::test_a_tool_without_paths_is_judged_by_its_permissions",
             "protocol/test_protocol_contract.py::test_a_fresh_run_gives_what_is_stored",
         ),
         clause(
@@ -808,8 +808,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "P-1": (
         clause(
             "policy is a pure function that names the deciding rule",
-            "policy/test_verdict.py::test_deciding_touches_no_file_no_clock_no_network_and_no_chance",
-            "policy/test_verdict.py::test_the_same_input_gives_the_same_answer_also_from_the_record",
+            "policy/test_decide.py::test_deciding_touches_no_file_no_clock_no_network_and_no_chance",
+            "policy/test_decide.py::test_the_same_input_gives_the_same_answer_also_from_the_record",
         ),
         clause(
             "calls of the journal are judged again under the rules of today, by what was known then",
@@ -822,39 +822,40 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "P-2": (
         clause(
             "permissions and the coarse permissionType",
-            "protocol/test_protocol_permission.py::test_the_coarse_kind_follows_from_the_permissions",
+            "protocol/test_protocol_permissions.py::test_the_coarse_kind_follows_from_the_permissions",
         ),
         clause(
             "outside a root a request is external_directory, and names the folder",
             "runtime/test_outside.py::test_the_question_names_the_folder_and_what_it_is_opened_for",
-            "protocol/test_protocol_permission.py::test_a_request_says_on_the_wire_which_folder_a_yes_opens",
+            "protocol/test_protocol_permissions.py::test_a_request_says_on_the_wire_which_folder_a_yes_opens",
         ),
         clause("bash and edit for S4: no event adapter uses the names yet", *planned),
     ),
     "P-3": (
         clause(
             "built-in denies first: no rule, no grant, no mode lifts them",
-            "policy/judging/test_commands.py::test_no_rule_and_no_grant_lifts_what_is_built_in",
-            "policy/test_verdict.py::test_no_mode_lifts_a_built_in_refusal",
+            "policy/test_commands.py::test_no_rule_and_no_grant_lifts_what_is_built_in",
+            "policy/test_decide.py::test_no_mode_lifts_a_built_in_refusal",
         ),
         clause(
             "then the strictest of all rules of all layers: deny, ask, allow",
-            "policy/judging/test_commands.py::test_a_rule_outranks_the_mode_and_the_strictest_rule_wins",
-            "policy/rules/test_book_commands.py::test_the_strictest_decides_whatever_the_order_and_the_layer",
-            "policy/rules/test_book_paths.py::test_the_strictest_decides_over_all_names_and_layers",
+            "policy/test_commands.py::test_a_rule_outranks_the_mode_and_the_strictest_rule_wins",
+            "policy/test_decide.py::test_no_mode_lifts_a_built_in_refusal",
+            "policy/rules/test_rulebook_commands.py::test_the_strictest_decides_whatever_the_order_and_the_layer",
+            "policy/rules/test_rulebook_paths.py::test_the_strictest_decides_over_all_names_and_layers",
             "settings/test_settings_rules.py::test_rules_of_all_layers_count_the_managed_ones_first",
         ),
         clause(
             "then grants, for a default question that may be granted, never for one that a rule asks; then the mode",
-            "policy/judging/test_commands.py::test_a_grant_replaces_only_a_default_confirm_of_its_class",
-            "policy/rules/test_grant.py::test_nothing_else_is_granted",
+            "policy/test_commands.py::test_a_grant_replaces_only_a_default_confirm_of_its_class",
         ),
         clause(
             "an allow rule is about its words, then plain options and paths inside the roots; any_args lifts that",
-            "policy/judging/test_commands.py::test_an_allow_rule_is_about_plain_words_inside_the_roots_only",
-            "policy/rules/test_book_commands.py::test_an_allow_rule_is_not_about",
-            "policy/rules/test_book_commands.py::test_any_args_lifts_what_may_follow_and_nothing_else",
-            "policy/rules/test_book_commands.py::test_of_what_runs_other_code_just_the_command_itself_is_allowed",
+            "policy/test_commands.py::test_an_allow_rule_is_about_plain_words_inside_the_roots_only",
+            "policy/test_policy_config.py::test_nothing_else_is_granted",
+            "policy/rules/test_rulebook_commands.py::test_an_allow_rule_is_not_about",
+            "policy/rules/test_rulebook_commands.py::test_any_args_lifts_what_may_follow_and_nothing_else",
+            "policy/rules/test_rulebook_commands.py::test_of_what_runs_other_code_just_the_command_itself_is_allowed",
         ),
         clause(
             "nothing in the workspace loosens policy: an untrusted project only tightens, trust ends with one byte",
@@ -872,14 +873,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "rules that never match, or are shadowed, are reported",
-            "policy/rules/test_review.py::test_a_covered_rule_is_reported_and_the_covering_one_is_not",
-            "policy/rules/test_review.py::test_a_rule_about_what_is_never_done_is_reported",
-            "settings/test_settings_review.py::test_a_rule_that_another_one_shadows_is_told",
+            "settings/test_settings_rule_review.py::test_a_rule_that_another_one_shadows_is_told",
         ),
         clause(
             "the examples of rules are checked at load",
-            "policy/rules/test_review.py::test_a_rule_that_cannot_be_used_is_an_error",
-            "settings/test_settings_review.py::test_rules_that_cannot_be_used_stop_everything_with_file_and_line",
+            "settings/test_settings_rule_review.py::test_rules_that_cannot_be_used_stop_everything_with_file_and_line",
+            "policy/rules/test_rule_lint.py::test_a_covered_rule_is_reported_and_the_covering_one_is_not",
+            "policy/rules/test_rule_lint.py::test_a_rule_about_what_is_never_done_is_reported",
+            "policy/rules/test_rule_lint.py::test_a_rule_that_cannot_be_used_is_an_error",
         ),
     ),
     "P-4": (
@@ -888,47 +889,47 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "policy/shell/test_shell_bash.py::"
             "test_bash_does_with_the_text_and_with_what_is_written_for_it_what_the_lexer_read",
             "policy/shell/test_shell_bash.py::test_so_it_is_with_every_short_text",
-            "policy/shell/test_shell_rewrite.py::test_what_is_written_reads_as_what_it_was_written_from",
+            "policy/shell/test_shell_syntax.py::test_what_is_written_reads_as_what_it_was_written_from",
             "policy/shell/test_shell_globs.py::test_only_names_that_match_get_through_and_none_is_an_option_or_hidden",
             "policy/shell/test_shell_lexer.py::test_all_else_is_refused_with_the_reason_and_the_place",
         ),
         clause(
             "every simple command is judged by program and by option; the strictest decides",
-            "policy/judging/test_commands.py::test_a_command_gets_the_verdict_of_what_it_does",
-            "policy/judging/test_commands.py::test_the_strictest_part_of_a_chain_decides_and_every_part_is_shown",
-            "policy/tables/test_table_examples.py::test_a_table_has_examples_and_they_come_out",
-            "policy/tables/test_table_examples.py::test_an_unknown_option_makes_a_proven_command_unproven",
-            "policy/tables/test_table_traps.py::test_a_trap_is_never_proven",
-            "policy/tables/test_git_reads.py::test_what_may_write_or_run_a_program_asks",
+            "policy/test_commands.py::test_a_command_gets_the_verdict_of_what_it_does",
+            "policy/test_commands.py::test_the_strictest_part_of_a_chain_decides_and_every_part_is_shown",
+            "policy/programs/test_program_examples.py::test_a_table_has_examples_and_they_come_out",
+            "policy/programs/test_program_examples.py::test_an_unknown_option_makes_a_proven_command_unproven",
+            "policy/programs/test_program_traps.py::test_a_trap_is_never_proven",
+            "policy/programs/test_program_git.py::test_what_may_write_or_run_a_program_asks",
         ),
         clause(
             "what is proven changes nothing, tried with the real programs; everyday commands are proven",
             "policy/corpus/test_proven_is_harmless.py::test_nothing_that_is_proven_has_an_effect",
             "policy/corpus/test_attacks.py::test_no_attack_is_proven_but_in_a_form_that_does_nothing",
             "policy/corpus/test_everyday.py::test_at_least_95_of_100_everyday_commands_are_proven",
-            "policy/tables/test_real_programs.py::test_no_proven_example_changes_anything",
-            "policy/tables/test_git_against_git.py::test_what_a_table_accepts_changes_nothing",
+            "policy/programs/test_real_programs.py::test_no_proven_example_changes_anything",
+            "policy/programs/test_git_against_git.py::test_what_a_table_accepts_changes_nothing",
         ),
         clause(
             "cd is followed, redirections are writes",
-            "policy/judging/test_commands.py::test_cd_is_followed_into_every_folder_that_it_may_lead_to",
+            "policy/test_commands.py::test_cd_is_followed_into_every_folder_that_it_may_lead_to",
             "runtime/test_command_facts.py::test_paths_are_those_of_the_folder_that_the_command_is_in",
             "policy/shell/test_shell_lexer.py::test_redirections_are_read_in_their_order",
         ),
         clause(
             "wrappers, interpreters and what is outside the subset are unproven; what is seen inside is only stricter",
-            "policy/tables/test_groups.py::test_what_runs_any_code_or_reaches_the_network_is_never_granted_for_good",
-            "policy/commands/test_wrapped.py::test_no_wrapping_hides_a_command",
-            "policy/judging/test_commands.py::test_what_a_wrapper_starts_is_refused_as_if_it_stood_alone",
-            "policy/judging/test_commands.py::test_no_length_turns_a_no_into_a_question",
+            "policy/programs/test_program_classes.py::test_what_runs_any_code_or_reaches_the_network_is_never_granted_for_good",
+            "policy/test_wrappers.py::test_no_wrapping_hides_a_command",
+            "policy/test_commands.py::test_what_a_wrapper_starts_is_refused_as_if_it_stood_alone",
+            "policy/test_commands.py::test_no_length_turns_a_no_into_a_question",
             "code/test_shell_commands.py::test_no_disguise_hides_a_command",
             "runtime/test_command_facts.py::test_the_display_parser_looks_only_where_ours_cannot",
         ),
         clause(
             "programs that write have tables: outside is refused, inside is a write or a deletion by mode",
-            "policy/tables/test_writing_tables.py::test_what_is_read_written_and_deleted",
-            "policy/tables/test_writing_tables.py::test_what_the_words_do_not_tell_asks",
-            "policy/judging/test_commands.py::test_a_command_gets_the_verdict_of_what_it_does",
+            "policy/programs/test_program_write.py::test_what_is_read_written_and_deleted",
+            "policy/programs/test_program_write.py::test_what_the_words_do_not_tell_asks",
+            "policy/test_commands.py::test_a_command_gets_the_verdict_of_what_it_does",
         ),
         clause(
             "a proven command runs as it was written anew",
@@ -937,7 +938,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "an unproven one in auto runs in a layer, unasked, and what it changed can be taken back",
-            "policy/judging/test_commands.py::test_in_auto_what_a_layer_can_take_back_runs_unasked",
+            "policy/test_commands.py::test_in_auto_what_a_layer_can_take_back_runs_unasked",
             "tools/test_exec_layered.py::test_a_result_says_what_was_changed_and_how_to_take_it_back",
             "sandbox/test_layer.py::test_what_a_command_changes_lies_in_the_layer_and_the_workspace_is_as_it_was",
             "sandbox/test_layer.py::test_a_layer_is_not_left_out_where_the_sandbox_has_none",
@@ -948,11 +949,11 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "containment is race-free: links, .., hard links, /proc, prefix siblings do not escape",
             "workspace/test_race.py::test_a_swap_by_another_process_leaks_nothing",
             "workspace/test_race.py::test_the_race_is_real_since_a_reader_that_checks_first_loses_it",
-            "workspace/test_search_race.py::test_a_swap_by_another_process_leaks_nothing",
-            "workspace/test_search_race.py::test_the_race_is_real_since_bare_ripgrep_loses_it",
-            "workspace/test_search_verify.py::test_a_line_that_changed_is_dropped_and_the_others_stay",
-            "workspace/test_search_verify.py::test_a_file_replaced_by_a_link_is_dropped_though_the_same_is_in_it",
-            "workspace/test_search_verify.py::test_a_folder_replaced_by_a_link_is_dropped_with_all_that_is_in_it",
+            "workspace/search/test_race.py::test_a_swap_by_another_process_leaks_nothing",
+            "workspace/search/test_race.py::test_the_race_is_real_since_bare_ripgrep_loses_it",
+            "workspace/search/test_verify.py::test_a_line_that_changed_is_dropped_and_the_others_stay",
+            "workspace/search/test_verify.py::test_a_file_replaced_by_a_link_is_dropped_though_the_same_is_in_it",
+            "workspace/search/test_verify.py::test_a_folder_replaced_by_a_link_is_dropped_with_all_that_is_in_it",
             "workspace/test_containment.py::test_a_spelling_that_leaves_the_workspace_is_refused",
             "workspace/test_containment.py::test_an_absolute_path_counts_by_whole_names_never_by_its_beginning",
             "workspace/test_containment.py::test_a_magic_link_of_an_open_descriptor_leads_nowhere",
@@ -975,9 +976,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "a new .git with only sample hooks and core keys is an ordinary change",
-            "policy/test_changes.py::test_a_new_repository_that_steers_nothing_is_an_ordinary_change",
-            "policy/test_new_repository.py::test_what_git_makes_is_ordinary_and_what_it_makes_with_more_is_not",
-            "workspace/test_repository.py::test_the_write_that_makes_a_folder_a_repository",
+            "policy/test_changeset.py::test_a_new_repository_that_steers_nothing_is_an_ordinary_change",
+            "policy/test_changeset_new_repository.py::test_what_git_makes_is_ordinary_and_what_it_makes_with_more_is_not",
+            "workspace/test_facts_repository.py::test_the_write_that_makes_a_folder_a_repository",
         ),
         clause(
             "one boundary for file tools and shell: the paths of a command are judged as those of a file tool",
@@ -1016,8 +1017,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "never for interpreters or wrappers as a whole",
-            "policy/judging/test_granting.py::test_no_interpreter_wrapper_or_client_is_of_a_class",
-            "policy/judging/test_granting.py::test_no_grant_of_any_name_lets_one_run",
+            "policy/test_commands_grants.py::test_no_interpreter_wrapper_or_client_is_of_a_class",
+            "policy/test_commands_grants.py::test_no_grant_of_any_name_lets_one_run",
         ),
         clause(
             "persisted, listed, revocable, in every process and while a request waits",
@@ -1079,7 +1080,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "plan, ask, auto, full for file tools",
             "runtime/test_runtime_latch.py::test_what_a_write_comes_to_in_each_mode",
-            "policy/test_verdict.py::test_each_cell_of_the_table",
+            "policy/test_decide.py::test_each_cell_of_the_table",
         ),
         clause(
             "unattended denies instead of waiting; call parks without a terminal",
@@ -1093,11 +1094,11 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "modes for commands, network, deletions; without a sandbox commands ask in every mode",
-            "policy/judging/test_commands.py::test_a_command_gets_the_verdict_of_what_it_does",
-            "policy/judging/test_commands.py::test_in_auto_what_a_layer_can_take_back_runs_unasked",
-            "policy/judging/test_commands.py::test_without_a_sandbox_nothing_runs_unasked",
-            "policy/judging/test_commands.py::test_what_goes_on_after_the_call_asks",
-            "policy/judging/test_commands.py::test_nobody_to_ask_means_no",
+            "policy/test_commands.py::test_a_command_gets_the_verdict_of_what_it_does",
+            "policy/test_commands.py::test_in_auto_what_a_layer_can_take_back_runs_unasked",
+            "policy/test_commands.py::test_without_a_sandbox_nothing_runs_unasked",
+            "policy/test_commands.py::test_what_goes_on_after_the_call_asks",
+            "policy/test_commands.py::test_nobody_to_ask_means_no",
         ),
         clause(
             "full comes from a flag or the user file, never from project or environment",
@@ -1148,25 +1149,25 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "P-10": (
         clause(
             "/, a home folder, a root as a whole and what is outside are neither deleted, overwritten nor given away",
-            "policy/commands/test_denies.py::test_the_root_is_neither_deleted_nor_given_away",
-            "policy/commands/test_denies.py::test_a_home_folder_is_neither_deleted_nor_given_away",
-            "policy/commands/test_denies.py::test_what_is_below_a_home_folder_is_outside",
-            "policy/commands/test_denies.py::test_the_workspace_as_a_whole_is_neither_deleted_nor_given_away",
+            "policy/test_builtin_denies.py::test_the_root_is_neither_deleted_nor_given_away",
+            "policy/test_builtin_denies.py::test_a_home_folder_is_neither_deleted_nor_given_away",
+            "policy/test_builtin_denies.py::test_what_is_below_a_home_folder_is_outside",
+            "policy/test_builtin_denies.py::test_the_workspace_as_a_whole_is_neither_deleted_nor_given_away",
         ),
         clause(
             "devices, mkfs, shutdown, fork bombs, PowerShell downloads",
-            "policy/commands/test_denies.py::test_devices_are_not_written_to",
-            "policy/commands/test_denies.py::test_only_null_stdout_and_stderr_are_written_to",
-            "policy/commands/test_denies.py::test_no_file_system_is_made",
-            "policy/commands/test_denies.py::test_the_machine_is_not_stopped",
-            "policy/commands/test_denies.py::test_fork_bombs_are_not_started",
-            "policy/commands/test_denies.py::test_powershell_downloads_nothing",
+            "policy/test_builtin_denies.py::test_devices_are_not_written_to",
+            "policy/test_builtin_denies.py::test_only_null_stdout_and_stderr_are_written_to",
+            "policy/test_builtin_denies.py::test_no_file_system_is_made",
+            "policy/test_builtin_denies.py::test_the_machine_is_not_stopped",
+            "policy/test_builtin_denies.py::test_fork_bombs_are_not_started",
+            "policy/test_builtin_denies.py::test_powershell_downloads_nothing",
         ),
         clause(
             "exact by parsed words; no mode, rule or grant lifts them, no wrapper hides them",
-            "policy/commands/test_denies.py::test_what_only_looks_like_it_is_left_to_the_rest",
-            "policy/judging/test_commands.py::test_no_rule_and_no_grant_lifts_what_is_built_in",
-            "policy/judging/test_commands.py::test_what_a_wrapper_starts_is_refused_as_if_it_stood_alone",
+            "policy/test_builtin_denies.py::test_what_only_looks_like_it_is_left_to_the_rest",
+            "policy/test_commands.py::test_no_rule_and_no_grant_lifts_what_is_built_in",
+            "policy/test_commands.py::test_what_a_wrapper_starts_is_refused_as_if_it_stood_alone",
         ),
         clause(
             "each is a result with its rule id and a warning event",
@@ -1182,16 +1183,16 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "bulk changes are a class of their own too, their limits settings",
             "tools/test_apply_patch.py::test_very_many_deletions_at_once_ask_though_each_could_be_undone",
-            "policy/judging/test_commands.py::test_many_deletions_in_one_command_are_bulk",
-            "policy/test_changes.py::test_how_many_are_very_many_is_a_setting",
+            "policy/test_commands.py::test_many_deletions_in_one_command_are_bulk",
+            "policy/test_changeset.py::test_how_many_are_very_many_is_a_setting",
         ),
         clause(
             "the change set is judged again, by mode and by rules; in auto what undo does not cover asks",
-            "policy/test_changes.py::test_by_mode",
-            "policy/test_changes.py::test_very_many_at_once_ask_in_auto",
-            "policy/test_changes.py::test_what_undo_does_not_cover_asks_in_auto",
-            "policy/test_changes.py::test_a_call_that_was_allowed_still_asks_for_what_nobody_spoke_of",
-            "policy/test_changes.py::test_stricter_rules_about_paths_hold_for_what_came_of_a_command",
+            "policy/test_changeset.py::test_by_mode",
+            "policy/test_changeset.py::test_very_many_at_once_ask_in_auto",
+            "policy/test_changeset.py::test_what_undo_does_not_cover_asks_in_auto",
+            "policy/test_changeset.py::test_a_call_that_was_allowed_still_asks_for_what_nobody_spoke_of",
+            "policy/test_changeset.py::test_stricter_rules_about_paths_hold_for_what_came_of_a_command",
         ),
         clause(
             "what a command changed is judged before it is kept, whether it lies in a layer or is told by a snapshot",
@@ -1217,7 +1218,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_outside.py::test_the_question_names_the_folder_and_what_it_is_opened_for",
             "runtime/test_outside.py::test_where_nobody_is_there_it_is_refused",
             "settings/test_settings_layers.py::test_some_values_are_nobodys_but_the_persons",
-            "policy/judging/test_commands.py::test_a_command_opens_no_folder_outside_though_file_tools_may_ask_for_one",
+            "policy/test_commands.py::test_a_command_opens_no_folder_outside_though_file_tools_may_ask_for_one",
         ),
         clause(
             "the answer opens that folder for once, for the session or for the workspace",
@@ -1294,7 +1295,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "private ranges only when listed as addresses",
-            "policy/network/test_network_listed.py::test_a_listed_name_leads_to_no_private_or_special_address",
+            "policy/network/test_network_allowlist.py::test_a_listed_name_leads_to_no_private_or_special_address",
             "sandbox/test_proxy.py::test_a_listed_name_that_leads_to_a_private_address_is_refused_as_such",
             "must_hold/test_hold_network.py::"
             "test_a_name_that_comes_to_lead_to_a_private_address_is_refused_from_then_on",
@@ -1312,7 +1313,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "a request says which hosts its command needs",
             "policy/network/test_network_needs.py::"
             "test_the_hosts_of_a_command_are_those_that_it_names_or_is_known_to_reach",
-            "policy/network/test_network_told.py::test_who_is_asked_is_told_what_a_yes_opens",
+            "policy/network/test_network_request.py::test_who_is_asked_is_told_what_a_yes_opens",
             "runtime/test_network_facts.py::test_a_remote_is_looked_up_in_the_repository_around",
         ),
         clause(
@@ -1471,8 +1472,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "B-7": (
         clause(
             "only the listed commands, nothing asks",
-            "policy/judging/test_commands.py::test_the_restricted_profile_runs_its_list_and_asks_nobody",
-            "settings/test_settings_rail.py::test_what_policy_gets_is_what_the_settings_say",
+            "settings/test_settings_policy_config.py::test_what_policy_gets_is_what_the_settings_say",
+            "policy/test_commands.py::test_the_restricted_profile_runs_its_list_and_asks_nobody",
         ),
         clause(
             "content that should parse and does not is not written",
@@ -1519,7 +1520,6 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "samples of what is emitted come from a real run",
             "protocol/test_protocol_contract.py::test_a_fresh_run_gives_what_is_stored",
-            "protocol/test_protocol_samples.py::test_no_sample_is_made_by_hand",
         ),
         clause(
             "docs/protocol.md is generated and checked",
@@ -1534,7 +1534,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "golden/test_golden_sessions.py::test_what_waited_for_a_yes_can_still_be_answered",
             "golden/test_golden_sessions.py::test_what_waited_for_a_reply_gets_it",
             "protocol/test_protocol_events.py::test_a_recorded_event_loads_and_loses_nothing",
-            "store/test_store_migrations.py::test_a_session_of_the_first_version_goes_on",
+            "store/test_store_database.py::test_a_session_of_the_first_version_goes_on",
         ),
     ),
     "E-3": (
@@ -1579,13 +1579,13 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "exactly one audit record per call, refusals included, with redacted arguments",
             "store/test_store_audit.py::test_one_record_a_call_refusals_included",
-            "store/test_store_folder.py::test_the_audit_keeps_what_a_tool_calls_plain_and_hides_other_texts",
+            "store/test_store_audit.py::test_the_audit_keeps_what_a_tool_calls_plain_and_hides_other_texts",
         ),
         clause(
             "the record of a refused or failed call has its code, its rule and a redacted command",
             "store/test_store_audit.py::test_the_record_of_a_refused_command_says_which_command_and_why",
             "store/test_store_audit.py::test_the_record_of_a_failed_call_says_what_failed_without_contents",
-            "policy/test_confinement.py::test_an_outline_has_programs_sub_commands_and_option_names_alone",
+            "policy/test_outline.py::test_an_outline_has_programs_sub_commands_and_option_names_alone",
             "cli/test_cli_audit.py::test_audit_shows_what_a_refused_and_a_failed_command_was",
         ),
         clause(
@@ -1802,8 +1802,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "Bash(git:*) become policy rules, which only narrow",
-            "policy/judging/test_narrowing.py::test_a_command_outside_the_patterns_is_refused_whatever_the_mode",
-            "policy/judging/test_narrowing.py::test_no_skill_makes_a_decision_about_a_command_any_looser",
+            "policy/test_policy_skills.py::test_a_command_outside_the_patterns_is_refused_whatever_the_mode",
+            "policy/test_policy_skills.py::test_no_skill_makes_a_decision_about_a_command_any_looser",
         ),
         clause(
             "enforced while active",
@@ -2089,9 +2089,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "client: the same policy",
-            "policy/judging/test_foreign_calls.py::test_the_mode_decides_whatever_the_server_says_of_itself",
-            "policy/judging/test_foreign_calls.py::test_what_the_settings_vouch_for_only_looks",
-            "policy/judging/test_foreign_calls.py::test_of_all_rules_the_strictest_decides",
+            "policy/test_decide_mcp.py::test_the_mode_decides_whatever_the_server_says_of_itself",
+            "policy/test_decide_mcp.py::test_what_the_settings_vouch_for_only_looks",
+            "policy/test_decide_mcp.py::test_of_all_rules_the_strictest_decides",
             "runtime/test_foreign_calls_run.py::test_it_is_refused_in_plan_and_where_nobody_is_there",
         ),
         clause(
@@ -2113,7 +2113,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_foreign_changes.py::test_a_no_keeps_it_as_it_was_approved",
             "runtime/test_foreign_changes.py::test_it_is_remembered_for_every_session_of_the_workspace",
             "runtime/test_foreign_changes.py::test_a_tool_that_changes_while_its_batch_runs_is_not_called",
-            "policy/judging/test_foreign_calls.py::test_a_tool_that_became_another_asks_whatever_allows_it",
+            "policy/test_decide_mcp.py::test_a_tool_that_became_another_asks_whatever_allows_it",
         ),
         clause(
             "client: a server that hangs, floods, dies or lies about its schema does not take the session down",

@@ -8,22 +8,15 @@ from typing import Any
 
 from handrail.protocol.schema import WIRE_TYPES
 
-from .layout import as_python
+from .layout import as_json
 from .listing import listed
 from .page import page
 from .stable import Placeholders
 from .story import Story, play
 
-_RECORDED = "src/handrail/protocol/samples/recorded.py"
+_SAMPLES = "src/handrail/protocol/samples.json"
 _PAGE = "docs/protocol.md"
 _LISTED = "src/handrail/mcp/listed.py"
-_HEADER = '''\
-"""Samples from a run. Generated: `scripts/protocol --write` plays a session and writes this file. Do not edit."""
-# ruff: noqa: E501  the texts are the runtime's
-
-from typing import Any
-
-RECORDED: dict[str, Any] = '''
 _SHOWN = 60
 
 
@@ -48,10 +41,10 @@ def main(root: Path, description: str) -> int:
 def generated() -> dict[str, str]:
     """The text of each generated file by its path, after a fresh run."""
     story = _placed(play())
-    recorded = _recorded(story)
+    samples = _list_samples(story)
     return {
-        _RECORDED: f"{_HEADER}{as_python(recorded)}\n",
-        _PAGE: page(story, recorded),
+        _SAMPLES: f"{as_json(samples)}\n",
+        _PAGE: page(story, samples),
         _LISTED: listed(),
     }
 
@@ -63,7 +56,7 @@ def _placed(story: Story) -> Story:
     return story._replace(events=events, messages=messages, uses=uses, talk=talk)
 
 
-def _recorded(story: Story) -> dict[str, Any]:
+def _list_samples(story: Story) -> dict[str, Any]:
     """A sample of everything that was seen: of events, the first of each kind."""
     seen = dict(story.messages)
     for event in (*story.events, *story.talk):

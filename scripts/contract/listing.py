@@ -2,7 +2,7 @@
 
 import msgspec
 
-from handrail.protocol.tool_spec import to_mcp_tool
+from handrail.protocol.schema import to_mcp_tool
 from handrail.runtime.offering import build_tool_set
 from handrail.settings import Settings
 

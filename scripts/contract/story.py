@@ -13,7 +13,8 @@ import msgspec
 from handrail import Context, Done, Handrail, Parked, Tool, ToolCall, tool
 from handrail.process import updates
 from handrail.protocol.decisions import Mode
-from handrail.protocol.tool_spec import ToolSpec, describe
+from handrail.protocol.schema import describe
+from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
 from handrail.settings.model import Tools

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 from handrail.asking import bind_answer
 from handrail.entering import CallGate
-from handrail.protocol.arguments import render_value
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import Notice
 from handrail.protocol.permissions import Answer, AnswerKind, OpenedFolder, PermissionRequest, StandingGrant
+from handrail.protocol.text import render_value
 from handrail.runtime import latch
 from handrail.runtime.batch import answer_request, resume_batches
 from handrail.runtime.steps import digest_environment

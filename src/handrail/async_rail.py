@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
     from handrail.runtime.conversation import Conversation
-    from handrail.store.deferred_calls import DeferredCalls
+    from handrail.store.approvals import DeferredCalls
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from handrail.entering import CallGate
-from handrail.protocol.tool_spec import ToolSpec, to_anthropic_tool, to_mcp_tool, to_openai_tool
+from handrail.protocol.tool_spec import ToolSpec
 
 if TYPE_CHECKING:
     from handrail.protocol.records import SkillEntry
@@ -59,12 +59,18 @@ class OfferMethods(CallGate):
 
     def openai_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an OpenAI tool list."""
+        from handrail.protocol.schema import to_openai_tool  # noqa: PLC0415  few want the schemas
+
         return [to_openai_tool(spec) for spec in self.specs()]
 
     def anthropic_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an Anthropic tool list."""
+        from handrail.protocol.schema import to_anthropic_tool  # noqa: PLC0415  few want the schemas
+
         return [to_anthropic_tool(spec) for spec in self.specs()]
 
     def mcp_tools(self) -> list[dict[str, Any]]:
         """The offered tools as an MCP tool list; `structuredContent` of a call is then a whole ToolResult."""
+        from handrail.protocol.schema import to_mcp_tool  # noqa: PLC0415  few want the schemas
+
         return to_builtins([to_mcp_tool(spec) for spec in self.specs()])  # a copy: the schemas are made once

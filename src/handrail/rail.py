@@ -15,7 +15,6 @@ from handrail.asking import ApprovalDriver, OnPermission
 from handrail.history_methods import HistoryMethods
 from handrail.named_tools import NamedTools
 from handrail.offer_methods import OfferMethods
-from handrail.protocol.arguments import render_value
 from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
 from handrail.protocol.decisions import MODES, Mode
 from handrail.protocol.errors import UsageError
@@ -27,12 +26,14 @@ from handrail.protocol.permissions import (
     Permission,
 )
 from handrail.protocol.results import ToolResult
+from handrail.protocol.text import render_value
 from handrail.runtime.closing import build_pending_result
 from handrail.runtime.furnishing import Resolver, SessionOptions
 from handrail.runtime.opening import close_on_failure, load_project_tools, open_session
 from handrail.runtime.recovery import end_work, recover, settle_others
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
 from handrail.settings.rules import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
+from handrail.store.approvals import DeferredCalls
 from handrail.store.journal import BrokenEvent
 from handrail.store.state_dir import StateFolder, make_id
 from handrail.tools.contract import Tool
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from handrail.protocol.records import Memory, ProcessRecord, TodoItem
     from handrail.runtime.conversation import Conversation
     from handrail.runtime.sources import ToolSource
-    from handrail.store.deferred_calls import DeferredCalls
 
 _NOTHING_GIVEN = (None,) * 5
 _MAX_NAME_CHARS = 80
@@ -263,10 +263,8 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         return Conversation(self._session, self._enter)
 
     @property
-    def left_calls(self) -> "DeferredCalls":
+    def left_calls(self) -> DeferredCalls:
         """The calls of this session that were left waiting, for faces whose callers know no ids of ours."""
-        from handrail.store.deferred_calls import DeferredCalls  # noqa: PLC0415  who knows ids needs none of it
-
         self._check_open()
         return DeferredCalls(self._session.journal, self._session.folder)
 

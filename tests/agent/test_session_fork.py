@@ -99,7 +99,7 @@ def test_a_fork_that_was_cut_off_is_no_session(stage: Any) -> None:
     stage.run(rail, [ScriptedReply(calls=(READ,)), ScriptedReply(text="First.")])
 
     def interrupt(frame: Any, event: str, _: object) -> None:
-        if (event, frame.f_code.co_name) == ("call", "_open_calls"):
+        if (event, frame.f_code.co_name) == ("call", "_close_calls"):
             sys.setprofile(None)
             raise KeyboardInterrupt
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from tool_sets import every_tool
 
 from handrail.agent.prompt.guide import render_guide
-from handrail.protocol.tool_spec import BASE_NAMES, describe
+from handrail.protocol.schema import describe
+from handrail.protocol.tool_spec import BASE_NAMES
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EVERY = every_tool()

@@ -17,12 +17,13 @@ from handrail.settings.model import Undo
 Rail = Callable[..., Handrail]
 
 
-def kept(tmp_path: Path) -> list[Path]:
-    return list((tmp_path / "state").rglob(".changes/blobs/*"))
+def kept(tmp_path: Path) -> int:
+    """How many small contents are stored."""
+    return database_of(tmp_path, "small.db").execute("SELECT count(*) FROM content").fetchone()[0]
 
 
-def log_of(tmp_path: Path) -> sqlite3.Connection:
-    [path] = (tmp_path / "state").rglob("changes.db")
+def database_of(tmp_path: Path, name: str) -> sqlite3.Connection:
+    [path] = (tmp_path / "state").rglob(name)
     return sqlite3.connect(path, isolation_level=None)
 
 
@@ -33,7 +34,7 @@ def test_equal_contents_are_kept_once_and_packed(rail: Rail, workspace: Path, tm
         (workspace / name).write_text(text)
         one.write(name, f"new {name}")
     one.close()
-    [blob] = kept(tmp_path)
+    [blob] = (tmp_path / "state").rglob(".changes/blobs/*")
     assert blob.stat().st_size < len(text) / 10
     assert blob.stat().st_mode & 0o077 == 0
     again = rail()
@@ -43,8 +44,10 @@ def test_equal_contents_are_kept_once_and_packed(rail: Rail, workspace: Path, tm
 
 def make_old(tmp_path: Path, days: int) -> None:
     """Lets time pass, as far as the change log and its contents can tell."""
-    with log_of(tmp_path) as log:
+    with database_of(tmp_path, "changes.db") as log:
         log.execute("UPDATE change_set SET time = strftime('%Y-%m-%dT%H:%M:%f+00:00', 'now', ?)", (f"-{days} days",))
+    with database_of(tmp_path, "small.db") as contents:
+        contents.execute("UPDATE content SET used = used - ?", (days * 86_400,))
     for path in (tmp_path / "state").rglob(".changes/**/*"):
         if path.is_file():
             status = path.stat()
@@ -58,15 +61,15 @@ def test_changes_are_kept_for_a_time_and_listed_for_ever(rail: Rail, workspace: 
     make_old(tmp_path, 9)
     with rail(settings=Settings(undo=Undo(days=10))) as one:
         one.changes()
-    assert len(kept(tmp_path)) == 1
+    assert kept(tmp_path) == 1
     make_old(tmp_path, 11)
     for _ in range(2):  # one look may be by a clock that is wrong
-        assert len(kept(tmp_path)) == 1
+        assert kept(tmp_path) == 1
         with rail(settings=Settings(undo=Undo(days=10))) as one:
             one.changes()
         [swept] = (tmp_path / "state").rglob(".changes/swept")
         os.utime(swept, (0, swept.stat().st_mtime - 2 * 86_400))
-    assert kept(tmp_path) == []
+    assert kept(tmp_path) == 0
     one = rail()
     [record] = one.changes()
     assert (record.number, record.undoable, record.in_effect) == (1, False, True)
@@ -86,7 +89,7 @@ def test_what_a_change_that_is_kept_needs_stays(rail: Rail, workspace: Path, tmp
     make_old(tmp_path, 40)
     with rail() as one:
         one.write("b.txt", "2")
-    assert len(kept(tmp_path)) == 1
+    assert kept(tmp_path) == 1
     one = rail()
     assert one.undo(2).ok
     assert (workspace / "b.txt").read_text() == "shared"
@@ -169,7 +172,7 @@ def test_a_file_that_was_half_written_in_place_is_mended(rail: Rail, workspace: 
     os.link(workspace / "a", workspace / "b")
     with rail(mode="full", session="s") as one:
         one.write("a", new)
-    with log_of(tmp_path) as log:  # as if it had been killed on the way
+    with database_of(tmp_path, "changes.db") as log:  # as if it had been killed on the way
         log.execute("UPDATE change_set SET state = 'begun', runner = 'gone'")
     (workspace / "a").write_text(new[:3_000] + old[3_000:])
     again = rail(session="other")
@@ -184,7 +187,7 @@ def test_a_file_that_others_wrote_in_place_is_not_mended(rail: Rail, workspace: 
     os.link(workspace / "a", workspace / "b")
     with rail(mode="full", session="s") as one:
         one.write("a", new)
-    with log_of(tmp_path) as log:
+    with database_of(tmp_path, "changes.db") as log:
         log.execute("UPDATE change_set SET state = 'begun', runner = 'gone'")
     theirs = new[:3_000] + "THEIRS" + old[3_006:]
     (workspace / "a").write_text(theirs)

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,8 +136,7 @@ def test_one_that_was_damaged_says_so(world: World, history: History) -> None:
 
 def test_one_whose_contents_are_missing_says_so(world: World, history: History) -> None:
     name = save_preview(world.workspace(), history, *tried(world, "echo a >a"))
-    for _, path in list(history.previews.blobs(name).every()):
-        os.unlink(path)
+    shutil.rmtree(os.path.join(history.folder, "trials", name, "contents"))
     assert refused(history, name).startswith("What was tried is not whole: ")
 
 
@@ -202,25 +202,25 @@ def test_a_sweep_keeps_what_those_who_wait_need_and_forgets_them_in_time(world: 
     name = save_preview(world.workspace(), history, *tried(world, "echo a >a"))
     history.blobs.put(b"a\n")  # where older versions put what a trial needs
     history.blobs.put(b"nobody's")
-    for _, path in list(history.blobs.every()):
+    for _, path in list(history.blobs.files()):
         make_old(Path(path), 2)
     history.close()
-    assert len(list(history.blobs.every())) == 1
+    assert len(list(history.blobs.files())) == 1
     assert load_preview(history, name).examined.steps
     make_old(Path(history.folder) / "trials" / name, 31)
     with contextlib.suppress(FileNotFoundError):
         make_old(Path(history.folder) / "swept", 1.5)
     history.close()
     assert history.previews.names() == []
-    assert list(history.blobs.every()) == []
+    assert list(history.blobs.files()) == []
 
 
 def test_what_rejected_trials_left_is_swept_where_nothing_was_ever_changed(history: History) -> None:
     history.blobs.put(b"of a trial that an older version dropped")
-    for _, path in list(history.blobs.every()):
+    for _, path in list(history.blobs.files()):
         make_old(Path(path), 2)
     history.close()
-    assert list(history.blobs.every()) == []
+    assert list(history.blobs.files()) == []
 
 
 def test_a_history_of_which_nothing_is_kept_leaves_no_trace(history: History) -> None:

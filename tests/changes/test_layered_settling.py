@@ -61,7 +61,7 @@ POINTS = [
     ("handrail.workspace.atomic", "exchange", 0),
     ("handrail.workspace.atomic", "exchange", 0),
     ("handrail.workspace.atomic", "rename_new", 1),
-    ("handrail.workspace.in_place", "_reserve", 0),
+    ("handrail.workspace.in_place", "_reserve_space", 0),
     ("handrail.workspace.in_place", "_overwrite", 0),
     ("handrail.changes.opened", "FolderModes.later", 0),
     ("handrail.changes.opened", "FolderModes.later", 1),

@@ -145,6 +145,6 @@ def test_a_line_of_a_file_that_was_changed_often_is_found_by_reading_each_change
     one.write("a.txt", "first\n")
     for number in range(150):
         one.write("a.txt", f"first\n{number}\n")
-    change_log._body.cache_clear()
+    change_log._read_record.cache_clear()
     assert made(one, "a.txt", 1) == ("made", 1, 1)
-    assert change_log._body.cache_info().misses <= 151
+    assert change_log._read_record.cache_info().misses <= 151

@@ -302,7 +302,7 @@ def test_a_folder_of_kept_contents_is_swept_without_losing_one_that_is_asked_for
 
     blobs = Blobs(str(tmp_path))
     digest = blobs.put(b"content")
-    [(_, path)] = blobs.every()
+    [(_, path)] = blobs.files()
     blobs.remove_old(path, 3_600)
     assert blobs.has(digest)
     os.utime(path, (0, time.time() - 4_000))

@@ -249,7 +249,7 @@ from handrail.settings import Settings
 rail = Handrail(sys.argv[1], mode=sys.argv[3], session="killed", state_dir=sys.argv[2], settings=Settings(),
                 on_permission=lambda _: None)
 def die(frame, event, _):
-    if event == "return" and frame.f_code.co_name == sys.argv[4] and frame.f_code.co_filename.endswith("journal.py"):
+    if event == "return" and frame.f_code.co_name == sys.argv[4] and frame.f_code.co_filename.endswith("approvals.py"):
         os.kill(os.getpid(), signal.SIGKILL)
 sys.setprofile(die)
 rail.call("exec", {"command": sys.argv[5]})
@@ -258,7 +258,7 @@ rail.call("exec", {"command": sys.argv[5]})
 
 @pytest.mark.parametrize(
     ("mode", "place", "command"),
-    [("ask", "park", "touch made"), ("auto", "park_late", "bash gen.sh")],
+    [("ask", "save_parked_batch", "touch made"), ("auto", "save_parked_call", "bash gen.sh")],
 )
 def test_a_request_can_be_answered_though_its_process_was_killed_as_soon_as_it_waited(
     run, environment, state: Path, workspace: Path, tmp_path: Path, mode: str, place: str, command: str

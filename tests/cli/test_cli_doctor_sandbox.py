@@ -73,10 +73,10 @@ def network_row(done) -> tuple[str, str]:
 def test_what_of_the_network_is_open_is_a_row(here, config) -> None:
     nothing = "nothing is open to commands; a yes opens the hosts that its request names"
     assert network_row(here("doctor", "--json")) == ("ok", nothing)
-    config('network.allow = ["pypi.org:443", "files.pythonhosted.org:443"]\n')
+    config('network.allow = ["example.net:443", "files.example.net:443"]\n')
     listed = "what network.allow lists is open to commands that may write: 2 entries"
     assert network_row(here("doctor", "--json")) == ("ok", listed)
-    config('network.allow = ["pypi.org:443"]\ntools.deny = ["net.connect"]\n')
+    config('network.allow = ["example.net:443"]\ntools.deny = ["net.connect"]\n')
     closed = "closed to commands and servers: [tools] deny lists net.connect"
     assert network_row(here("doctor", "--json")) == ("ok", closed)
 
@@ -85,7 +85,7 @@ def test_the_network_of_a_weaker_sandbox_is_told(here, config) -> None:
     config("sandbox.tier = 0\n")
     status, text = network_row(here("doctor", "--json"))
     assert (status, "reach every host" in text) == ("warning", True)
-    config('sandbox.tier = 1\nnetwork.allow = ["pypi.org:443"]\n')
+    config('sandbox.tier = 1\nnetwork.allow = ["example.net:443"]\n')
     status, text = network_row(here("doctor", "--json"))
     if "sandbox tier 2" not in text:
         pytest.skip("Landlock does not work here")

@@ -88,8 +88,8 @@ def test_the_mode_that_is_named_works(here) -> None:
 
 
 def test_what_needs_hosts_is_told_that_a_looser_mode_opens_none(here) -> None:
-    step = "list registry.npmjs.org:443 in network.allow, since modes open no host, and add --mode full."
-    done = here("call", "exec", '{"command": "npm install left-pad"}')
+    step = "list registry.example.com:443 in network.allow, since modes open no host, and add --mode full."
+    done = here("call", "exec", '{"command": "npm install left-pad --registry https://registry.example.com"}')
     assert (done.code, done.err.splitlines()[-3]) == (3, f"Nothing was run. To let it run without being asked, {step}")
     refused = here("call", "exec", '{"command": "curl https://example.org/"}', "--unattended").err.splitlines()[-1]
     assert refused.endswith(

@@ -14,7 +14,7 @@ from handrail.agent.loop import Agent
 from handrail.dialects.events import ADAPTERS
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.events import End, Event, User, decode_event
-from handrail.protocol.samples import build_wire_samples
+from handrail.protocol.schema import read_wire_samples
 from handrail.protocol.wire import encode
 
 SCRIPT = (
@@ -45,7 +45,7 @@ def told(name: str, events: list[Event]) -> Iterator[dict[str, Any]]:
 
 
 def samples() -> list[Event]:
-    kinds = (sample for name, sample in build_wire_samples().items() if name.startswith("event."))
+    kinds = (sample for name, sample in read_wire_samples().items() if name.startswith("event."))
     return [decode_event(encode(sample)) for sample in kinds]
 
 

@@ -38,7 +38,7 @@ def test_the_region_and_its_first_difference(old: str, first: int, last: int, to
     region = find_closest_region("\n".join(CODE), old)
     assert region is not None
     assert (region.first, region.last) == (first, last)
-    assert told in str(next(list_line_differences(region)))
+    assert told in next(list_line_differences(region)).describe()
 
 
 def test_every_line_may_differ_a_little() -> None:
@@ -102,7 +102,7 @@ def test_in_a_line_that_is_the_whole_file_the_part_around_the_hit_is_compared(si
     text = "var a=1;" * size + "function foo(bar){return bar+baz(1)}" + "var b=2;" * size
     region = find_closest_region(text, "function foo(bar){return bar+bazz(1)}")
     assert region is not None
-    assert str(next(list_line_differences(region))) == "line 1 has baz, oldText has bazz"
+    assert next(list_line_differences(region)).describe() == "line 1 has baz, oldText has bazz"
 
 
 @pytest.mark.parametrize("before", [1, 100_000])
@@ -110,7 +110,7 @@ def test_in_a_line_that_is_the_whole_file_the_closest_part_is_told(before: int) 
     text = "function aa(x){return 1};" * before + "function foo(bar){return bar+baz(1)}" + "function foo(){};" * 9
     region = find_closest_region(text, "function foo(bar){return bar+bazz(1)}")
     assert region is not None
-    assert str(next(list_line_differences(region))) == "line 1 has baz, oldText has bazz"
+    assert next(list_line_differences(region)).describe() == "line 1 has baz, oldText has bazz"
 
 
 @pytest.mark.parametrize(

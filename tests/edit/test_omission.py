@@ -7,7 +7,6 @@ from time import process_time
 import pytest
 
 from handrail.edit.omission import (
-    find_certain_placeholder,
     find_placeholder,
     refuse_omission,
     refuse_omission_in_file,
@@ -135,7 +134,7 @@ def test_an_edit_that_leaves_lines_out_is_found(path: str, old: str, new: str, l
 @pytest.mark.parametrize(("path", "old", "new"), LEGITIMATE)
 def test_an_honest_edit_passes(path: str, old: str, new: str) -> None:
     assert find_placeholder(old, new, path) is None
-    assert find_certain_placeholder(old, new, path) is None
+    assert find_placeholder(old, new, path, certain=True) is None
 
 
 @pytest.mark.parametrize(("path", "line"), HONEST)
@@ -143,7 +142,7 @@ def test_an_honest_line_may_take_the_place_of_others(path: str, line: str) -> No
     old = "a = 1\nb = 2\nc = 3\nd = 4\n"
     new = f"a = 1\n{line}\nd = 4\n"
     assert find_placeholder(old, new, path) is None
-    assert find_certain_placeholder(old, new, path) is None
+    assert find_placeholder(old, new, path, certain=True) is None
 
 
 def test_a_whole_file_is_refused_for_words_and_not_for_dots() -> None:
@@ -151,9 +150,9 @@ def test_a_whole_file_is_refused_for_words_and_not_for_dots() -> None:
         OLD.replace("second = compute(2)", "# ... existing code ..."),
         OLD.replace("second = compute(2)", "# ..."),
     )
-    assert find_certain_placeholder(OLD, said, "a.py") == (3, "# ... existing code ...", 1)
+    assert find_placeholder(OLD, said, "a.py", certain=True) == (3, "# ... existing code ...", 1)
     assert find_placeholder(OLD, dots, "a.py") == (3, "# ...", 1)
-    assert find_certain_placeholder(OLD, dots, "a.py") is None
+    assert find_placeholder(OLD, dots, "a.py", certain=True) is None
 
 
 def test_lines_that_moved_are_not_lost() -> None:
@@ -232,7 +231,7 @@ MANY = 100_000
 def test_any_text_is_looked_at_in_bounded_time(old: str, new: str) -> None:
     """Without its limits each of these takes minutes or more than the time that a test run has."""
     started = process_time()
-    for find in (find_placeholder, find_certain_placeholder):
-        found = find(old, new, "a.js")
+    for certain in (False, True):
+        found = find_placeholder(old, new, "a.js", certain=certain)
         assert (found.line if found else None) == (1 if old.startswith("real line") else None)
     assert process_time() - started < 30

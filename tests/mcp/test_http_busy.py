@@ -18,7 +18,7 @@ from handrail.mcp.caller import Caller
 from handrail.mcp.http.handlers import HttpHandlers
 from handrail.mcp.http.rails import SessionPool
 from handrail.mcp.http.threads import CallThreads
-from handrail.protocol.tool_spec import to_mcp_tool
+from handrail.protocol.schema import to_mcp_tool
 
 _HANGING = '''
 import os, threading, time

@@ -4,9 +4,11 @@ import posixpath
 from typing import Any
 
 from handrail.code.shell_commands import find_shell_commands
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import PolicyConfig
+from handrail.policy.decide import decide
 from handrail.policy.network.needs import find_network_needs
-from handrail.policy.parse import list_command_uses, needs_display
+from handrail.policy.parse import parse_command
+from handrail.protocol.changes import Action, Change, Kind
 from handrail.protocol.decisions import CommandFact, Decision, Facts, PathFact
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 
@@ -28,12 +30,12 @@ def decided(command: str, mode: str = "ask", *, tier: int = 2, cwd: str = ".", *
 
 def facts_of(command: str, *, tier: int = 2, cwd: str = ".", background: bool = False) -> Facts:
     """The facts about a command and the paths it names."""
-    seen = find_shell_commands(command) if needs_display(command) else None
+    parsed = parse_command(command, cwd)
+    seen = find_shell_commands(command) if parsed.needs_display else None
     paths = tuple(
-        PathFact(path=use.path, access=use.access, kind="file", real=real(use.path))
-        for use in list_command_uses(command, cwd, seen)
+        PathFact(path=use.path, access=use.access, kind="file", real=real(use.path)) for use in parsed.path_uses(seen)
     )
-    needs = find_network_needs(command, cwd, (), seen)
+    needs = find_network_needs(parsed, seen)
     fact = CommandFact(
         text=command,
         cwd=cwd,
@@ -62,3 +64,8 @@ def real(path: str) -> str | None:
             names = target.split("/") if target not in {None, "."} else names if target is None else []
     inside = not path.startswith("/") or path == ROOT or path.startswith(ROOT + "/")
     return (posixpath.join(*names) if names else ".") if inside else None
+
+
+def change(path: str, action: Action = "modified", kind: Kind = "file", **more: Any) -> Change:
+    """A change of a file."""
+    return Change(path=path, action=action, kind=kind, **more)

@@ -1,4 +1,4 @@
-"""Protected names: every spelling of them, and nothing that only looks like one."""
+"""Protected names in every spelling, and ordinary names that look like them."""
 
 import unicodedata
 

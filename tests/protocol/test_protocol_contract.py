@@ -52,7 +52,7 @@ def test_what_is_out_of_date_is_named_with_the_difference_and_written_anew(tmp_p
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     page = tmp_path / "docs" / "protocol.md"
     page.write_text(PAGE.replace("# The handrail protocol", "# A protocol"), encoding="utf-8")
-    samples = tmp_path / "src" / "handrail" / "protocol" / "samples" / "recorded.py"
+    samples = tmp_path / "src" / "handrail" / "protocol" / "samples.json"
     recorded = samples.read_text(encoding="utf-8")
     samples.write_text(recorded.replace("keep the title", "keep it"), encoding="utf-8")
 
@@ -60,7 +60,7 @@ def test_what_is_out_of_date_is_named_with_the_difference_and_written_anew(tmp_p
     assert stale.returncode == 1
     assert "docs/protocol.md is out of date; scripts/protocol --write brings it up to date." in stale.stderr
     assert "-# A protocol\n+# The handrail protocol" in stale.stderr
-    assert "samples/recorded.py is out of date" in stale.stderr
+    assert "samples.json is out of date" in stale.stderr
 
     assert run(tmp_path, "--write").returncode == 0
     assert page.read_text(encoding="utf-8") == PAGE

@@ -10,9 +10,15 @@ from jsonschema import Draft202012Validator
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.events import KINDS, AnyEvent, PermissionEvent, ToolEvent, get_event_kind
 from handrail.protocol.messages import Message
-from handrail.protocol.samples import build_wire_samples
-from handrail.protocol.schema import DIALECT, WIRE_TYPES, build_flat_schema, build_wire_schemas
-from handrail.protocol.tool_spec import BASE_NAMES, describe
+from handrail.protocol.schema import (
+    DIALECT,
+    WIRE_TYPES,
+    build_flat_schema,
+    build_wire_schemas,
+    describe,
+    read_wire_samples,
+)
+from handrail.protocol.tool_spec import BASE_NAMES
 from handrail.tools.ls import LS
 from handrail.tools.read import READ
 from handrail.tools.write import WRITE
@@ -85,7 +91,7 @@ def test_the_schemas_of_a_tool_allow_no_field_they_do_not_name(spec: Any) -> Non
 @every_type
 def test_schema_and_decoder_refuse_the_same_values(name: str) -> None:
     """Each field of the sample is left out and replaced in turn, and one is added."""
-    sample, validator = build_wire_samples()[name], Draft202012Validator(SCHEMAS[name])
+    sample, validator = read_wire_samples()[name], Draft202012Validator(SCHEMAS[name])
     altered = [{**sample, "surprise": 1}, [sample], None]
     for key in sample:
         altered.append({other: item for other, item in sample.items() if other != key})

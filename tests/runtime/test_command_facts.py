@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from handrail.changes.snapshots.git import find_git
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import PolicyConfig
+from handrail.policy.decide import decide
 from handrail.protocol.decisions import PathFact
 from handrail.protocol.errors import ToolError
 from handrail.runtime.command_facts import collect_command_facts

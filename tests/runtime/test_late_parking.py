@@ -17,7 +17,7 @@ from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
-from handrail.settings.load import LoadedSettings
+from handrail.settings.merge import LoadedSettings
 from meeting import Meeting, meeting
 
 Make = Callable[..., Handrail]

@@ -31,6 +31,7 @@ from handrail.settings import Settings
 from handrail.settings.model import Paths, Tools
 from handrail.store.state_dir import StateFolder
 from handrail.tools.contract import Touches
+from handrail.workspace.facts import build_command_fact
 from handrail.workspace.roots import open_root
 from handrail.workspace.workspace import Workspace
 
@@ -520,13 +521,13 @@ def test_a_command_never_opens_a_folder_and_may_read_what_is_open(asks: Make, ot
     house = asks(session="one")
     answered(house, house.read(str(other / "a.txt")), "workspace")
     with Workspace(str(workspace)) as roots:
-        before = roots.fact_for_command(str(other / "a.txt"), "read")
+        before = build_command_fact(roots, str(other / "a.txt"), "read")
         assert (before.real, before.folder) == (None, None)
         opened = open_root(str(other), writable=False)
         assert opened is not None
-        roots.root_sets.set_opened_roots([opened])
-        assert roots.fact_for_command(str(other / "a.txt"), "read").real == str(other / "a.txt")
-        assert not roots.fact_for_command(str(other / "a.txt"), "write").writable
+        roots.root_sets.replace("person", [opened])
+        assert build_command_fact(roots, str(other / "a.txt"), "read").real == str(other / "a.txt")
+        assert not build_command_fact(roots, str(other / "a.txt"), "write").writable
 
 
 # Closing

@@ -414,7 +414,7 @@ def test_the_same_in_a_loop_of_asyncio(tmp_path: Path, workspace: Path) -> None:
 # Cut off
 
 
-@pytest.mark.parametrize("place", ["to_permission_preview", "build_request", "renew"])
+@pytest.mark.parametrize("place", ["to_permission_preview", "build_request", "replace_request"])
 def test_a_trial_that_an_interrupt_kept_from_being_shown_is_dropped(rail: Make, tmp_path: Path, place: str) -> None:
     def interrupt(frame: FrameType, event: str, _: object) -> None:
         if (event, frame.f_code.co_name) == ("call", place):

@@ -16,7 +16,7 @@ from handrail.protocol.permissions import Preview, PreviewRun
 from handrail.protocol.results import ToolResult
 from handrail.runtime.trials import find_preview_obstacle
 from handrail.settings import Settings
-from handrail.settings.load import LoadedSettings
+from handrail.settings.merge import LoadedSettings
 from handrail.settings.model import Sandbox
 from in_time import cut_short
 

@@ -4,7 +4,6 @@ from functools import cache
 from itertools import product
 
 from bpf_interpreter import answered
-
 from handrail.kernel.seccomp import build_filter_program
 from handrail.kernel.syscall_numbers import AARCH64, X86_64, Machine
 from handrail.sandbox.confinement import CommandOrigin

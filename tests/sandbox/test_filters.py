@@ -5,9 +5,9 @@ import random
 from itertools import product
 
 import pytest
-from bpf_interpreter import ALLOWED, Arguments, answered, decided, described, told_apart
 from filter_answers import BESIDE, EVERY, OWNER, PROVEN, WITHOUT_NETWORK, becomes, program
 
+from bpf_interpreter import ALLOWED, Arguments, answered, decided, described, told_apart
 from handrail.kernel.seccomp import EVERY_BIT, Outcome, build_filter_program
 from handrail.kernel.syscall_numbers import AARCH64, NUMBERS, X86_64, Machine, detect_machine
 from handrail.sandbox.confinement import CommandOrigin

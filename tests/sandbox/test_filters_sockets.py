@@ -4,9 +4,9 @@ import errno
 from itertools import product
 
 import pytest
-from bpf_interpreter import ALLOWED
 from filter_answers import BESIDE, CONFINED_BY_NAMESPACES, WITHOUT_NETWORK, becomes
 
+from bpf_interpreter import ALLOWED
 from handrail.kernel.seccomp import EVERY_BIT
 from handrail.sandbox.confinement import CommandOrigin
 

@@ -135,8 +135,8 @@ def test_no_head_takes_longer_the_more_ways_there_are_to_read_it(text: str) -> N
 
 
 def test_a_host_that_cannot_be_listed_is_told_with_its_reason() -> None:
-    request = parse_request(b"CONNECT pypi.org.:443 HTTP/1.1")
-    assert request.target == InvalidHost("pypi.org.", "pypi.org. ends with a dot", 443)
+    request = parse_request(b"CONNECT example.net.:443 HTTP/1.1")
+    assert request.target == InvalidHost("example.net.", "example.net. ends with a dot", 443)
     dotless = parse_request(b"GET http:///x HTTP/1.1\r\nHost: x").target
     assert isinstance(dotless, InvalidHost)
     assert dotless.reason == "no host is named"

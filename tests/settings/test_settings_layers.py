@@ -6,16 +6,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from layer_files import load_layers
 
 from handrail.settings import LoadedSettings, SettingsError, flatten_settings, load
-from handrail.settings.model import (
-    ALL_SOURCES,
-    FILE_SOURCES,
-    STRICTNESS,
-    TRUSTED_SOURCES,
-    USER_SOURCES,
-    may_loosen,
-)
+from handrail.settings.declaration import ALL_SOURCES, FILE_SOURCES, TRUSTED_SOURCES, USER_SOURCES
+from handrail.settings.model import REFERENCE, may_loosen
 
 NOBODY: Mapping[str, object] = {}
 
@@ -29,34 +24,8 @@ class Place(NamedTuple):
     def workspace(self) -> Path:
         return self.tmp / "shop"
 
-    def load(
-        self,
-        *,
-        managed: str | None = None,
-        user: str | None = None,
-        project: str | None = None,
-        session: Mapping[str, object] = NOBODY,
-        environ: Mapping[str, str] = {},
-        flags: Mapping[str, object] = NOBODY,
-        trusted: bool | None = None,
-    ) -> LoadedSettings:
-        self.workspace.mkdir(exist_ok=True)
-        for path, text in (
-            (self.tmp / "managed.toml", managed),
-            (self.tmp / "home/.config/handrail/config.toml", user),
-            (self.workspace / "handrail.toml", project),
-        ):
-            if text is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
-        return load(
-            {"HOME": str(self.tmp / "home"), **environ},
-            flags,
-            str(self.workspace),
-            str(self.tmp / "managed.toml"),
-            session,
-            trusted=trusted,
-        )
+    def load(self, **layers: Any) -> LoadedSettings:
+        return load_layers(self.tmp, **layers)
 
 
 @pytest.fixture
@@ -277,8 +246,9 @@ def test_some_values_are_nobodys_but_the_persons(
 
 
 def test_every_setting_says_what_is_stricter_and_who_may_loosen_it() -> None:
-    assert list(STRICTNESS) == list(flatten_settings(load({"HOME": "/nowhere"}, {}).settings))
-    for key, rule in STRICTNESS.items():
-        assert rule.why
-        assert rule.loosened_by in ((ALL_SOURCES,) if key == "model" else (TRUSTED_SOURCES, USER_SOURCES, FILE_SOURCES))
+    assert list(REFERENCE) == list(flatten_settings(load({"HOME": "/nowhere"}, {}).settings))
+    for key, setting in REFERENCE.items():
+        assert setting.loosened_by in (
+            (ALL_SOURCES,) if key == "model" else (TRUSTED_SOURCES, USER_SOURCES, FILE_SOURCES)
+        )
         assert may_loosen("environment", key, None) is (key == "model")

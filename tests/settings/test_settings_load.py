@@ -68,7 +68,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
     toolchains = ["~/.sdk", "/opt/sdk"]
     environment = ["NODE_ENV", "rack_env"]
     [network]
-    allow = ["pypi.org:443", "*.example.org", "127.0.0.1:8080", "10.0.0.0/8:5432"]
+    allow = ["example.net:443", "*.example.org", "127.0.0.1:8080", "10.0.0.0/8:5432"]
     [mcp]
     wait = "20s"
     [limits]
@@ -135,7 +135,7 @@ def test_every_setting_can_be_set_in_the_user_file(tmp_path: Path) -> None:
         "sandbox.least": 1,
         "sandbox.toolchains": (f"{tmp_path}/.sdk", "/opt/sdk"),
         "sandbox.environment": ("NODE_ENV", "rack_env"),
-        "network.allow": ("pypi.org:443", "*.example.org", "127.0.0.1:8080", "10.0.0.0/8:5432"),
+        "network.allow": ("example.net:443", "*.example.org", "127.0.0.1:8080", "10.0.0.0/8:5432"),
         "mcp.wait": "20s",
         "limits.exec": "5 min",
         "limits.output": "1.5 MB",

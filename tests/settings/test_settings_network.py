@@ -3,37 +3,24 @@
 from pathlib import Path
 
 import pytest
+from layer_files import find_problem, load_layers
 
-from handrail.settings import LoadedSettings, SettingsError, load
+from handrail.settings import LoadedSettings, SettingsError
 
-LISTED = 'network.allow = ["pypi.org:443", "*.example.org", "10.0.0.0/8:5432"]'
+LISTED = 'network.allow = ["example.net:443", "*.example.org", "10.0.0.0/8:5432"]'
 
 
 def load_with(
     tmp_path: Path, user: str, project: str = "", *, trusted: bool = True, managed: str = ""
 ) -> LoadedSettings:
-    file = tmp_path / "home" / ".config" / "handrail" / "config.toml"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(user)
-    (tmp_path / "managed.toml").write_text(managed)
-    (tmp_path / "shop").mkdir(exist_ok=True)
-    (tmp_path / "shop" / "handrail.toml").write_text(project)
-    home = {"HOME": str(tmp_path / "home")}
-    return load(home, {}, str(tmp_path / "shop"), str(tmp_path / "managed.toml"), trusted=trusted)
-
-
-def problem(tmp_path: Path, user: str) -> str:
-    with pytest.raises(SettingsError) as caught:
-        load_with(tmp_path, user)
-    (only,) = caught.value.problems
-    return only
+    return load_layers(tmp_path, user=user, project=project, managed=managed, trusted=trusted)
 
 
 @pytest.mark.parametrize("trusted", [True, False])
 def test_a_project_can_narrow_the_list_and_never_widen_it(tmp_path: Path, trusted: bool) -> None:
-    said = 'network.allow = ["api.example.org:443", "pypi.org:443", "pypi.org", "evil.org"]'
+    said = 'network.allow = ["api.example.org:443", "example.net:443", "example.net", "evil.org"]'
     loaded = load_with(tmp_path, LISTED, said, trusted=trusted)
-    assert loaded.settings.network.allow == ("api.example.org:443", "pypi.org:443")
+    assert loaded.settings.network.allow == ("api.example.org:443", "example.net:443")
     assert "counts only where it is stricter" in loaded.notes[0]
     assert load_with(tmp_path, LISTED, "network.allow = []", trusted=trusted).settings.network.allow == ()
 
@@ -42,14 +29,16 @@ def test_of_the_persons_list_and_the_managed_one_what_both_have_counts(tmp_path:
     managed = 'network.allow = ["*.org:443", "10.1.0.0/16:5432"]'
     with pytest.raises(SettingsError, match="very many owners"):
         load_with(tmp_path, LISTED, managed=managed)
-    loaded = load_with(tmp_path, LISTED, managed='network.allow = ["pypi.org", "10.1.0.0/16:5432", "a.example.org:80"]')
-    assert set(loaded.settings.network.allow) == {"pypi.org:443", "10.1.0.0/16:5432", "a.example.org:80"}
+    loaded = load_with(
+        tmp_path, LISTED, managed='network.allow = ["example.net", "10.1.0.0/16:5432", "a.example.org:80"]'
+    )
+    assert set(loaded.settings.network.allow) == {"example.net:443", "10.1.0.0/16:5432", "a.example.org:80"}
 
 
 @pytest.mark.parametrize(
     ("entry", "why"),
     [
-        ("https://pypi.org/simple", "it is a URL, and only its host and port count"),
+        ("https://example.net/simple", "it is a URL, and only its host and port count"),
         ("localhost:8080", "it is the sandbox's own; this machine is listed by its address, such as 127.0.0.1:8080"),
         ("*", "a star stands for the names below one, as in *.example.org"),
         ("*.org", "it would list the names of very many owners"),
@@ -60,12 +49,12 @@ def test_of_the_persons_list_and_the_managed_one_what_both_have_counts(tmp_path:
     ],
 )
 def test_a_wrong_entry_is_told_with_its_line_its_key_and_what_is_right(tmp_path: Path, entry: str, why: str) -> None:
-    said = problem(tmp_path, f'# hosts\nnetwork.allow = ["pypi.org:443", "{entry}"]')
+    said = find_problem(tmp_path, f'# hosts\nnetwork.allow = ["example.net:443", "{entry}"]')
     assert said.startswith("line 2: network.allow is ")
-    assert '; allowed: a list such as "pypi.org:443"' in said
+    assert '; allowed: a list such as "index.example.org:443"' in said
     assert said.endswith(f"; {entry} cannot be listed: {why}")
 
 
 def test_what_is_no_list_of_texts_is_refused_without_looking_into_it(tmp_path: Path) -> None:
-    assert "; allowed: a list such as" in problem(tmp_path, "network.allow = [443]")
-    assert "; allowed: a list such as" in problem(tmp_path, 'network.allow = "pypi.org"')
+    assert "; allowed: a list such as" in find_problem(tmp_path, "network.allow = [443]")
+    assert "; allowed: a list such as" in find_problem(tmp_path, 'network.allow = "example.net"')

@@ -5,26 +5,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from layer_files import find_problem, load_layers
 
-from handrail.settings import LoadedSettings, SettingsError, load
+from handrail.settings import LoadedSettings, load
 from handrail.settings.units import BYTES, SECONDS, parse_seconds, parse_size, suggest_size, suggest_time
 
 
 def load_with(tmp_path: Path, text: str, project: str | None = None) -> LoadedSettings:
-    file = tmp_path / "home" / ".config" / "handrail" / "config.toml"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text)
-    (tmp_path / "shop").mkdir(exist_ok=True)
-    if project is not None:
-        (tmp_path / "shop" / "handrail.toml").write_text(project)
-    return load({"HOME": str(tmp_path / "home")}, {}, str(tmp_path / "shop"), trusted=project is not None)
-
-
-def problem(tmp_path: Path, text: str) -> str:
-    with pytest.raises(SettingsError) as caught:
-        load_with(tmp_path, text)
-    (only,) = caught.value.problems
-    return only
+    return load_layers(tmp_path, user=text, project=project, trusted=project is not None)
 
 
 def test_limits_may_stand_on_one_line(tmp_path: Path) -> None:
@@ -114,7 +102,7 @@ def test_a_size_in_another_form_is_told_in_the_right_one(written: str, meant: st
     ],
 )
 def test_a_limit_that_cannot_be_is_refused(tmp_path: Path, line: str, said: str) -> None:
-    assert problem(tmp_path, f"[limits]\n{line}").startswith(f"line 2: {said}")
+    assert find_problem(tmp_path, f"[limits]\n{line}").startswith(f"line 2: {said}")
 
 
 @pytest.mark.parametrize(
@@ -129,39 +117,39 @@ def test_the_ends_of_a_range_are_in_it(tmp_path: Path, line: str) -> None:
 
 
 def test_a_limit_in_another_form_is_told_in_the_right_one_where_that_is_allowed(tmp_path: Path) -> None:
-    assert problem(tmp_path, 'limits.exec = "2m"').endswith('; did you mean "2 min"?')
-    assert problem(tmp_path, 'limits.memory = "2 gib"').endswith('; did you mean "2 GB"?')
-    assert problem(tmp_path, 'limits.exec = "20m"').endswith("a whole number of seconds")
+    assert find_problem(tmp_path, 'limits.exec = "2m"').endswith('; did you mean "2 min"?')
+    assert find_problem(tmp_path, 'limits.memory = "2 gib"').endswith('; did you mean "2 GB"?')
+    assert find_problem(tmp_path, 'limits.exec = "20m"').endswith("a whole number of seconds")
 
 
 @pytest.mark.parametrize("name", ["BASH_ENV", "LD_PRELOAD", "GIT_DIR", "NODE_OPTIONS", "PYTHONPATH", "ld_library_path"])
 def test_a_variable_that_steers_programs_is_refused_by_name(tmp_path: Path, name: str) -> None:
-    said = problem(tmp_path, f'sandbox.environment = ["NODE_ENV", "{name}"]')
+    said = find_problem(tmp_path, f'sandbox.environment = ["NODE_ENV", "{name}"]')
     assert said.endswith(f"; '{name}' steers how programs start and what they load")
 
 
 @pytest.mark.parametrize("name", ["GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "db_password", "SSH_AUTH_SOCK", "GH_PAT"])
 def test_a_variable_with_the_name_of_a_secret_is_refused(tmp_path: Path, name: str) -> None:
-    assert problem(tmp_path, f'sandbox.environment = ["{name}"]').endswith(f"; '{name}' has the name of a secret")
+    assert find_problem(tmp_path, f'sandbox.environment = ["{name}"]').endswith(f"; '{name}' has the name of a secret")
 
 
 def test_a_variable_that_is_made_here_is_refused(tmp_path: Path) -> None:
-    assert problem(tmp_path, 'sandbox.environment = ["PATH"]').endswith("; 'PATH' is made anew for every command")
+    assert find_problem(tmp_path, 'sandbox.environment = ["PATH"]').endswith("; 'PATH' is made anew for every command")
 
 
 @pytest.mark.parametrize("name", ["A=B", "", "1A", "BASH_FUNC_x%%", "Ä", "A\\u0000"])
 def test_what_is_no_name_of_a_variable_is_refused(tmp_path: Path, name: str) -> None:
-    assert "; allowed: a list of names of variables" in problem(tmp_path, f'sandbox.environment = ["{name}"]')
+    assert "; allowed: a list of names of variables" in find_problem(tmp_path, f'sandbox.environment = ["{name}"]')
 
 
 @pytest.mark.parametrize("tier", ["-1", "4", '"2"', "2.0", "true"])
 def test_there_are_four_tiers(tmp_path: Path, tier: str) -> None:
-    assert problem(tmp_path, f"sandbox.tier = {tier}").endswith("; allowed: 0, 1, 2 or 3")
+    assert find_problem(tmp_path, f"sandbox.tier = {tier}").endswith("; allowed: 0, 1, 2 or 3")
 
 
 @pytest.mark.parametrize("path", ["/", "//", "~", "~/", "opt/sdk", "../sdk"])
 def test_a_toolchain_is_a_place_and_not_everything(tmp_path: Path, path: str) -> None:
-    assert "; allowed: a list of folders and files" in problem(tmp_path, f'sandbox.toolchains = ["{path}"]')
+    assert "; allowed: a list of folders and files" in find_problem(tmp_path, f'sandbox.toolchains = ["{path}"]')
 
 
 @pytest.mark.parametrize(
@@ -181,7 +169,7 @@ def test_a_toolchain_is_a_place_and_not_everything(tmp_path: Path, path: str) ->
 def test_a_toolchain_that_would_bare_too_much_is_refused(tmp_path: Path, path: str, why: str) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "link").symlink_to(".ssh")
-    assert problem(tmp_path, f'sandbox.toolchains = ["/opt/sdk", "{path}"]').endswith(why)
+    assert find_problem(tmp_path, f'sandbox.toolchains = ["/opt/sdk", "{path}"]').endswith(why)
 
 
 @pytest.mark.parametrize("path", ["~/.cargo", "~/.m2", "~/.local/bin", "/opt", "~/.config/yarn"])

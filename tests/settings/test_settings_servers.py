@@ -85,12 +85,12 @@ def names(servers: ConfiguredServers) -> list[str]:
 def test_a_server_of_the_user_file_is_started_as_it_is_written(files: Files) -> None:
     files.user(
         '[mcp.servers.files]\ncommand = "npx"\nargs = ["-y", "a-server", "${HOME}"]\nenv = { KEY = "${TOKEN}" }\n'
-        'cwd = "sub"\nnetwork = ["registry.npmjs.org:443"]\nwritable = true\ntimeout = "2 min"\n'
+        'cwd = "sub"\nnetwork = ["registry.example.com:443"]\nwritable = true\ntimeout = "2 min"\n'
     )
     (server,) = files.servers().usable
     assert server.words == ("npx", "-y", "a-server", str(files.folder))
     assert server.variables == (("KEY", SECRET),)
-    assert (server.cwd, server.network, server.writable) == ("sub", ("registry.npmjs.org:443",), True)
+    assert (server.cwd, server.network, server.writable) == ("sub", ("registry.example.com:443",), True)
     assert server.seconds == 120
 
 

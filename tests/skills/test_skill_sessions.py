@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from handrail import Done, Handrail, ToolCall, tool
-from handrail.policy.decide import PolicyConfig, decide
+from handrail.policy.config import PolicyConfig
+from handrail.policy.decide import decide
 from handrail.protocol.tool_spec import BASE_NAMES
 from handrail.settings import Settings
 from handrail.settings.model import Tools

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail, StoreError, ToolCall
-from handrail.store.audit import FIRST_HASH, AuditChain, AuditRecord, decode_record, seal_record
+from handrail.store.audit import FIRST_HASH, AuditChain, AuditRecord, decode_record, redact_arguments, seal_record
 from handrail.store.state_dir import StateFolder
 from handrail.store.verify import Verification, verify
 
@@ -434,3 +434,33 @@ def test_a_chain_that_was_sealed_anew_is_found_by_the_journals(
     assert verify(StateFolder(str(tmp_path / "state"))).intact  # sealing alone changes nothing
     audit.write_bytes(resealed(forge(lines)))
     assert not verify(StateFolder(str(tmp_path / "state"))).intact
+
+
+@pytest.mark.parametrize(
+    ("arguments", "plain", "expected"),
+    [
+        ({"path": "a.txt", "content": "secret"}, ("path",), {"path": "a.txt", "content": "<6 characters>"}),
+        ({"path": "a" * 201}, ("path",), {"path": "<201 characters>"}),
+        (
+            {"limit": 5, "deep": True, "none": None, "part": 0.5},
+            (),
+            {"limit": 5, "deep": True, "none": None, "part": 0.5},
+        ),
+        ({"edits": [{"oldText": "secret"}], "map": {"a": "secret"}}, ("edits",), {"edits": "<list>", "map": "<dict>"}),
+        ("secret", (), "<6 characters>"),
+        (["secret"], (), "<list>"),
+        (None, (), "<NoneType>"),
+        (5, (), "<int>"),
+    ],
+)
+def test_the_audit_keeps_what_a_tool_calls_plain_and_hides_other_texts(
+    arguments: object, plain: tuple[str, ...], expected: object
+) -> None:
+    assert redact_arguments(arguments, plain) == expected
+
+
+def test_the_name_of_an_argument_cannot_carry_a_text_into_the_audit() -> None:
+    shown = redact_arguments({"a secret text as a name": 1, "x" * 500: 2, "fine_name": 3}, ())
+    assert shown["fine_name"] == 3
+    assert "secret" not in str(shown)
+    assert len(str(shown)) < 200

@@ -19,10 +19,11 @@ def files(folder: Path) -> list[Path]:
 
 
 def test_equal_contents_are_stored_once_packed(tmp_path: Path) -> None:
-    blobs = Blobs(str(tmp_path))
-    assert blobs.put(TEXT, pack=True) == blobs.put(TEXT, pack=True) == blobs.put(TEXT)
+    blobs, text = Blobs(str(tmp_path)), TEXT * 100
+    assert blobs.put(text, pack=True) == blobs.put(text, pack=True) == blobs.put(text)
+    blobs.pack()
     [file] = files(tmp_path)
-    assert file.stat().st_size < len(TEXT) / 10
+    assert file.stat().st_size < len(text) / 10
     assert file.stat().st_mode & 0o077 == 0
 
 
@@ -44,7 +45,7 @@ def test_large_contents_are_packed_when_there_is_time(tmp_path: Path) -> None:
 def test_whatever_is_stored_comes_back(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, pack: bool, later: bool
 ) -> None:
-    blobs = Blobs(str(tmp_path_factory.mktemp("blobs")), durable=False)
+    blobs = Blobs(str(tmp_path_factory.mktemp("blobs")), "crash")
     digest = blobs.put(data, pack=pack)
     if later:
         blobs.pack()
@@ -68,7 +69,9 @@ def test_a_file_is_stored_piece_by_piece_and_only_as_what_it_is(tmp_path: Path) 
 @pytest.mark.parametrize("pack", [True, False])
 def test_what_was_damaged_is_noticed(tmp_path: Path, pack: bool) -> None:
     blobs = Blobs(str(tmp_path))
-    digest = blobs.put(TEXT, pack=pack)
+    text = TEXT * 10
+    digest = blobs.put(text, pack=pack)
+    blobs.pack()
     [file] = files(tmp_path)
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
@@ -80,5 +83,19 @@ def test_what_was_damaged_is_noticed(tmp_path: Path, pack: bool) -> None:
 def test_a_blob_that_is_gone_is_not_found(tmp_path: Path) -> None:
     blobs = Blobs(str(tmp_path))
     assert not blobs.has("0" * 64)
+    with pytest.raises(FileNotFoundError):
+        blobs.open("0" * 64)
+
+
+def test_a_blob_is_stored_once_and_found_by_its_hash(tmp_path: Path) -> None:
+    blobs = Blobs(str(tmp_path / "blobs"))
+    digest = blobs.put(b"text" * 100_000)
+    assert blobs.put(b"text" * 100_000) == digest
+    [path] = [path for path in (tmp_path / "blobs").rglob("*") if path.is_file()]
+    assert path.name == digest
+    assert path.stat().st_mode & 0o777 == 0o600
+    descriptor = blobs.open(digest)
+    assert os.read(descriptor, 8) == b"texttext"
+    os.close(descriptor)
     with pytest.raises(FileNotFoundError):
         blobs.open("0" * 64)

@@ -87,11 +87,11 @@ def test_what_a_yes_means_is_said() -> None:
     assert "Not tried. Nothing has run. Yes runs it for real; its result says what undo covers." in plain
     assert "    asks: it may change files    rule exec.unproven\n" in plain
     assert "folder" not in plain
-    shown = text_of(cwd="src", tier=0, hosts=("example.org:443", "pypi.org:443"), background=True)
+    shown = text_of(cwd="src", tier=0, hosts=("example.org:443", "example.net:443"), background=True)
     assert "\nRuns in the folder src\n" in shown
     assert "\n! No sandbox here: it could read and change whatever you can (handrail doctor).\n" in shown
-    assert "\nWould open example.org:443, pypi.org:443 as long as it goes on.\n" in shown
-    assert "\nWould open pypi.org:443 for this call." in text_of(hosts=("pypi.org:443",))
+    assert "\nWould open example.org:443, example.net:443 as long as it goes on.\n" in shown
+    assert "\nWould open example.net:443 for this call." in text_of(hosts=("example.net:443",))
     assert shown.endswith("\n! Goes on after the call; not covered by undo.")
 
 

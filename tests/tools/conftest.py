@@ -21,6 +21,7 @@ import difflib, json, os, sys
 import handrail.tools.editing, handrail.tools.finding, handrail.tools.grepping, handrail.tools.saving
 import handrail.tools.listing, handrail.tools.writing, traceback
 import handrail.changes.settling, handrail.store.change_log, handrail.workspace.search.ripgrep
+import handrail.workspace.sensitive_paths
 from handrail import Handrail
 from handrail.settings import Settings
 folder, who = sys.argv[1], int(sys.argv[2])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.edit.lines import MAX_PLACES
+from handrail.edit.match import MAX_PLACES
 from handrail.tools.edit import MAX_TEXT_BYTES
 
 Rail = Callable[..., Handrail]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from handrail.protocol.errors import ToolError
+from handrail.workspace.facts import build_path_fact
 from handrail.workspace.workspace import Workspace
 
 House = Callable[..., Workspace]
@@ -47,8 +48,8 @@ def refused_everywhere(house: Workspace, path: str) -> None:
     assert refusal(lambda: house.open_file(path)) == "OUTSIDE_WORKSPACE"
     assert refusal(lambda: house.open_folder(path)) == "OUTSIDE_WORKSPACE"
     assert refusal(lambda: house.resolve_for_write(path)) == "OUTSIDE_WORKSPACE"
-    assert house.fact(path, "read").real is None
-    assert house.fact(path, "write").real is None
+    assert build_path_fact(house, path, "read").real is None
+    assert build_path_fact(house, path, "write").real is None
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_inside_every_spelling_of_a_file_is_the_same_file(
     with house().open_file(spelled) as opened:
         assert opened.real == real
         assert os.read(opened.descriptor, 100) == (workspace / real).read_bytes()
-    assert house().fact(spelled, "read").real == real
+    assert build_path_fact(house(), spelled, "read").real == real
 
 
 LINKS_OUT = {
@@ -229,7 +230,7 @@ def test_a_dangling_link_inside_is_missing_and_lands_on_its_target(house: House,
     (workspace / "link").symlink_to("later/file.txt")
     one = house()
     assert refusal(lambda: one.open_file("link")) == "NOT_FOUND"
-    fact = one.fact("link", "write")
+    fact = build_path_fact(one, "link", "write")
     assert (fact.kind, fact.real) == ("missing", "later/file.txt")
     landing, real = one.resolve_for_write("link")
     with landing:
@@ -261,7 +262,7 @@ def test_a_file_is_no_folder(house: House, workspace: Path, outside: Path) -> No
     assert refusal(lambda: one.open_file("plain.txt/x")) == "NOT_A_DIRECTORY"
     assert refusal(lambda: one.resolve_for_write("plain.txt/x")) == "NOT_A_DIRECTORY"
     assert refusal(lambda: one.open_folder("plain.txt")) == "NOT_A_DIRECTORY"
-    assert refusal(lambda: one.fact("plain.txt/x", "write")) == "NOT_A_DIRECTORY"
+    assert refusal(lambda: build_path_fact(one, "plain.txt/x", "write")) == "NOT_A_DIRECTORY"
 
 
 def test_no_descriptor_is_left_open(house: House, workspace: Path, outside: Path) -> None:
@@ -278,6 +279,6 @@ def test_no_descriptor_is_left_open(house: House, workspace: Path, outside: Path
                 pass
         for access in ("read", "write"):
             with contextlib.suppress(ToolError):
-                one.fact(path, access)
+                build_path_fact(one, path, access)
     one.drop_cached()
     assert set(os.listdir("/proc/self/fd")) == before

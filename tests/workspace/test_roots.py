@@ -203,7 +203,7 @@ def test_a_deleted_file_keeps_its_name_while_it_is_open(house: House, workspace:
     landing, _ = one.resolve_for_write("link/x")
     with landing:
         (workspace / "folder").rmdir()
-        assert one._root_of(landing.folder, "link")[1] == "folder"
+        assert one._find_root_of(landing.folder, "link")[1] == "folder"
 
 
 def test_closing_twice_is_harmless(workspace: Path) -> None:

@@ -11,9 +11,8 @@ from handrail.acp.errors import build_refusal
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import Event
 from handrail.settings import resolve_state_folder
-from handrail.store.sessions import open_journal
+from handrail.store.sessions import open_messages
 from handrail.store.state_dir import StateFolder, read_workspace_path, save_workspace_path
-from handrail.store.transcript import Messages
 
 _MAX_PAGE_SESSIONS = 50
 
@@ -48,12 +47,11 @@ def _talks(workspace: str) -> Iterator[SessionInfo]:
 
 def _info(folder: str, workspace: str) -> SessionInfo | None:
     """A session, called by what the person said first; None where nobody said anything."""
-    with open_journal(folder) as journal:
-        messages = Messages(journal)
+    with open_messages(folder) as messages:
         if not messages.any():
             return None
         title = build_session_title(messages.first_prompt() or "")
-        last = journal.event(journal.last_seq())
+        last = messages.journal.event(messages.journal.last_seq())
     at = last.time.isoformat() if isinstance(last, Event) else None
     return SessionInfo(session_id=os.path.basename(folder), cwd=workspace, title=title or None, updated_at=at)
 

@@ -24,7 +24,7 @@ from handrail.models.model import (
 )
 from handrail.protocol.events import Usage
 from handrail.protocol.messages import AssistantMessage, CallPart, Part, TextPart
-from handrail.protocol.tool_spec import get_input_schema
+from handrail.protocol.schema import get_input_schema
 from handrail.store.state_dir import make_id
 
 OnPiece = Callable[[StreamPiece], None]

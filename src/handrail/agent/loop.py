@@ -16,11 +16,11 @@ from handrail.agent.talk import Transcript, build_calls
 from handrail.agent.turn import Reason, Turn
 from handrail.async_rail import AsyncHandrail
 from handrail.models.model import Model, ModelError
-from handrail.protocol.arguments import render_value
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import HandrailError, UsageError
 from handrail.protocol.messages import AssistantMessage
 from handrail.protocol.results import Attachment
+from handrail.protocol.text import render_value
 from handrail.rail import Handrail
 
 Person = Callable[[Parked], Awaitable[Done | Parked]]

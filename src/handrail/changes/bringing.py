@@ -11,17 +11,11 @@ from handrail.changes.sources import open_source_parent, read_overlay_file
 from handrail.protocol.changes import State
 from handrail.protocol.errors import ToolError
 from handrail.store.blobs import Blobs
-from handrail.workspace.atomic import Away, build_swap_name, discard, put_instead, swap_in, take, unlink
-from handrail.workspace.file_state import (
-    Content,
-    FileSnapshot,
-    PathState,
-    build_conflict_error,
-    open_parent,
-    read_file_snapshot,
-    read_state,
-)
+from handrail.workspace.atomic import Away, build_swap_name, discard, put_instead, swap_in, take
+from handrail.workspace.errors import build_conflict_error
+from handrail.workspace.file_state import Content, FileSnapshot, PathState, read_file_snapshot, read_state
 from handrail.workspace.in_place import write_through
+from handrail.workspace.resolve import READ_FILE
 from handrail.workspace.workspace import Workspace
 
 _MAX_HELD_BYTES = 8 * 1024 * 1024
@@ -45,9 +39,9 @@ class FilePlacer:
         self.written_through: set[tuple[int, int]] = set()
         """Files that were written in place: their other names have the new bytes already."""
 
-    def away(self, path: bytes) -> Away:
+    def away(self, path: bytes) -> Away | None:
         """What becomes of a file that is taken out."""
-        return self._staging.stash(path) if self._staging is not None else unlink
+        return self._staging.stash(path) if self._staging is not None else None
 
     def place_file(
         self, where: Target, key: bytes, after: State, before: FileSnapshot | None, placement: Placement
@@ -129,7 +123,7 @@ class FilePlacer:
         """Makes the path another name of a file that has the right bytes."""
         other = placement.linked_to or b""
         try:
-            with open_parent(self._workspace, other) as landing:
+            with self._workspace.open_parent(other) as landing:
                 source = read_state(landing).current
                 if source is None or source.hash != after.hash:
                     raise build_conflict_error(os.fsdecode(other))
@@ -186,7 +180,7 @@ def _dressing(placement: Placement) -> Callable[[int], None] | None:
 def _dress_through(folder: int, name: str, attributes: dict[str, bytes]) -> None:
     """Gives attributes to a file that stays itself; one that nobody may write keeps those that it has."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        descriptor = os.open(name, READ_FILE, dir_fd=folder)
         try:
             _give_attributes(descriptor, attributes)
         finally:

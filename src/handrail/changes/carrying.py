@@ -17,10 +17,10 @@ from handrail.kernel.files import sync_file_system
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.change_log import Step
-from handrail.workspace.atomic import put_link, remove_file, remove_folder, remove_link
-from handrail.workspace.errors import clip_path, to_tool_error
-from handrail.workspace.file_state import PathState, build_conflict_error, open_parent, read_state
-from handrail.workspace.resolve import NewFolders, ResolvedParent, sync_folder
+from handrail.workspace.atomic import put_link, remove_file, remove_folder, remove_link, sync_folder
+from handrail.workspace.errors import build_conflict_error, clip_path, to_tool_error
+from handrail.workspace.file_state import PathState, read_state
+from handrail.workspace.resolve import READ_FILE, NewFolders, ResolvedParent
 from handrail.workspace.workspace import Workspace
 
 Result = TypeVar("Result")
@@ -179,7 +179,7 @@ class StepApplier:
 
     def _at(self, path: bytes, work: Callable[[ResolvedParent], Result]) -> Result:
         def there() -> Result:
-            with open_parent(self._workspace, path) as landing:
+            with self._workspace.open_parent(path) as landing:
                 return work(landing)
 
         return self._guarded(path, there)
@@ -225,7 +225,7 @@ class StepApplier:
 
 
 def _change_mode(folder: int, name: str, mode: int) -> None:
-    descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    descriptor = os.open(name, READ_FILE, dir_fd=folder)
     try:
         os.fchmod(descriptor, mode)
     finally:

@@ -1,12 +1,9 @@
 """Copies the history of a workspace, for a copy of the workspace."""
 
 import os
-import shutil
-import sqlite3
-from contextlib import closing
 
-from handrail.protocol.errors import StoreError
-from handrail.store.database import open_read_only
+from handrail.store.blobs import copy_blobs
+from handrail.store.database import copy_database
 
 _DATABASE, _BLOBS = "changes.db", "blobs"
 
@@ -17,11 +14,5 @@ def copy_history(home: str, target: str) -> None:
     source = os.path.join(home, ".changes")
     if not os.path.exists(os.path.join(source, _DATABASE)):
         return
-    new = sqlite3.connect(os.path.join(target, _DATABASE))
-    try:
-        with closing(open_read_only(os.path.join(source, _DATABASE))) as old, closing(new):
-            old.backup(new)
-    except sqlite3.Error as error:
-        raise StoreError(f"the change log in {source} cannot be copied: {error}") from error
-    if os.path.isdir(os.path.join(source, _BLOBS)):
-        shutil.copytree(os.path.join(source, _BLOBS), os.path.join(target, _BLOBS), dirs_exist_ok=True)
+    copy_database(os.path.join(source, _DATABASE), os.path.join(target, _DATABASE))
+    copy_blobs(os.path.join(source, _BLOBS), os.path.join(target, _BLOBS))

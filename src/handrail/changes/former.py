@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from handrail.protocol.errors import ToolError
 from handrail.store.change_log import FileExtras
-from handrail.workspace.file_state import PathState, open_parent, resolve_root
+from handrail.workspace.file_state import PathState
+from handrail.workspace.resolve import LIST_FOLDER
 from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 _OWN = "user."
 _MAX_ROOT_ENTRIES = 300_000
 """Of a root that are looked through for the other names of files."""
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _File = tuple[int, int]
 
 
@@ -41,7 +41,7 @@ def read_user_xattrs(workspace: Workspace, path: bytes) -> dict[str, bytes]:
     """The extended attributes of the user's own that a file has."""
     if not hasattr(os, "listxattr"):
         return {}
-    with contextlib.suppress(OSError, ToolError), open_parent(workspace, path) as landing:
+    with contextlib.suppress(OSError, ToolError), workspace.open_parent(path) as landing:
         file = f"/proc/self/fd/{landing.folder}/{landing.name}"
         names = [name for name in os.listxattr(file, follow_symlinks=False) if name.startswith(_OWN)]
         return {name: os.getxattr(file, name, follow_symlinks=False) for name in names}
@@ -71,7 +71,7 @@ def _other_names(workspace: Workspace, files: set[_File], but: Mapping[bytes, Pa
     """A name in the roots for each of the files that has one, other than those that are about to go."""
     found: dict[_File, bytes] = {}
     numbers = {number for _, number in files}
-    for root in {resolve_root(workspace, path).path: resolve_root(workspace, path) for path in but}.values():
+    for root in {workspace.find_root(path).path: workspace.find_root(path) for path in but}.values():
         start = b"" if root.main else os.fsencode(root.path) + b"/"
         for folder, name, below in _entries(root, numbers):
             status = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -89,7 +89,7 @@ def _entries(root: Root, numbers: set[int]) -> Iterator[tuple[int, str, bytes]]:
     while waiting and left > 0:
         inner = waiting.pop()
         with contextlib.suppress(OSError):
-            folder = os.open(inner or b".", _FOLDER, dir_fd=root.descriptor)
+            folder = os.open(inner or b".", LIST_FOLDER, dir_fd=root.descriptor)
             try:
                 with os.scandir(folder) as entries:
                     for entry in entries:

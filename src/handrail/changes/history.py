@@ -16,13 +16,12 @@ from handrail.store.blobs import Blobs
 from handrail.store.database import CHANGES, Database, Durability
 from handrail.workspace.errors import clip_path
 from handrail.workspace.file_state import FileSnapshot
-from handrail.workspace.resolve import ResolvedParent
+from handrail.workspace.resolve import READ_FILE, ResolvedParent
 
 if TYPE_CHECKING:
     from handrail.store.change_log import ChangeLog
     from handrail.store.previews import PreviewStore
 
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _SWEPT = "swept"
 _TRIALS = "trials"
 _AT_WORK = ".at-work"
@@ -55,7 +54,7 @@ class History:
         self._lock = threading.Lock()
         self.durable = durability == "power"
         """Whether what is reported as done must survive a loss of power."""
-        self.blobs = Blobs(os.path.join(folder, "blobs"), durable=self.durable)
+        self.blobs = Blobs(os.path.join(folder, "blobs"), durability)
 
     @cached_property
     def previews(self) -> "PreviewStore":
@@ -107,7 +106,7 @@ class History:
             if before.data is not None:
                 self.blobs.keep(before.hash, before.data, pack=True)
                 return
-            descriptor = os.open(landing.name, _READ, dir_fd=landing.folder)
+            descriptor = os.open(landing.name, READ_FILE, dir_fd=landing.folder)
             try:
                 self.blobs.keep_file(before.hash, descriptor)
             finally:
@@ -153,6 +152,9 @@ class History:
         with contextlib.suppress(OSError, StoreError):  # the next one will
             if (self._log is not None or self.is_empty) and self._is_due():
                 self._sweep()
+        self.blobs.close()
+        if "previews" in vars(self):
+            self.previews.close()
         with self._lock:
             log, self._log = self._log, None
         if log is not None:

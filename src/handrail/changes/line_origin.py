@@ -3,6 +3,7 @@
 What others changed in between is found by comparing what a set left with what the next one found.
 """
 
+import hashlib
 import os
 from collections.abc import Callable
 from typing import Literal
@@ -12,7 +13,6 @@ import msgspec
 from handrail.changes.line_ways import apply_diff, find_old_line, split_text_lines
 from handrail.protocol.wire import escape_surrogates
 from handrail.store.change_log import ChangeLog, LoggedChangeSet, Step
-from handrail.workspace.file_state import build_content
 
 Content = Callable[[str], bytes | None]
 """What was kept under a hash; None where nothing is any more."""
@@ -48,7 +48,7 @@ class _TracedLine(msgspec.Struct, frozen=True):
 def trace_line(log: ChangeLog, content: Content, path: bytes, data: bytes, line: int) -> LineOrigin:
     """Follows a line, counted from 1, of a text file that holds these bytes now."""
     return _Tracing(log, content).traced(
-        _TracedLine(path, build_content(data).hash, split_text_lines(data) or [], line - 1)
+        _TracedLine(path, hashlib.sha256(data).hexdigest(), split_text_lines(data) or [], line - 1)
     )
 
 

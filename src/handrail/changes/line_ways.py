@@ -1,11 +1,8 @@
 """Lines on their way from one text to another."""
 
-import re
-
-from handrail.edit.diff import diff_lines
+from handrail.edit.diff import parse_diff
+from handrail.edit.sequences import diff_lines
 from handrail.workspace.text import decode_text
-
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 
 
 def split_text_lines(data: bytes) -> list[str] | None:
@@ -30,27 +27,11 @@ def find_old_line(old: list[str], new: list[str], line: int) -> int | None:
 
 
 def apply_diff(old: list[str], diff: str) -> list[str] | None:
-    """The old text with a unified difference made; None where that is cut, or is not about this text."""
-    made, at, rows = list[str](), 0, diff.split("\n")
-    place = 0
-    while place < len(rows):
-        hunk = _HUNK.match(rows[place])
-        place += 1
-        if hunk is None:
-            if rows[place - 1].startswith("… "):
-                return None
-            continue
-        count = int(hunk[2] or 1)
-        start = int(hunk[1]) - (1 if count else 0)
-        made += old[at:start]
-        at = start + count
-        left, come = count, int(hunk[3] or 1)
-        while left or come:
-            if place >= len(rows) or rows[place][:1] not in {" ", "+", "-", "\\"}:
-                return None
-            mark, text = rows[place][:1], rows[place][1:]
-            place += 1
-            left -= mark in " -"
-            come -= mark in " +"
-            made += [text] if mark in " +" else []
-    return [*made, *old[at:]]
+    """Apply one of our own diffs to lines without their ends. None if the diff is truncated."""
+    hunks, is_complete = parse_diff(diff)
+    result: list[str] = []
+    at = 0
+    for hunk in hunks:
+        result += (*old[at : hunk.old_start], *(line.removesuffix("\n") for line in hunk.new))
+        at = hunk.old_start + len(hunk.old)
+    return [*result, *old[at:]] if is_complete else None

@@ -9,7 +9,7 @@ from handrail.changes.history import History, build_backup_error
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.workspace.errors import to_tool_error
-from handrail.workspace.file_state import PathState, open_parent, read_state
+from handrail.workspace.file_state import PathState, read_state
 from handrail.workspace.workspace import Workspace
 
 MAX_PACKED_BYTES = 1 << 16
@@ -51,7 +51,7 @@ class PathProbe:
 def probe_path(workspace: Workspace, path: bytes, keep: int = 0) -> PathState:
     """What is at a path now, the bytes of a file kept up to a size."""
     try:
-        with open_parent(workspace, path) as landing:
+        with workspace.open_parent(path) as landing:
             return read_state(landing, keep)
     except OSError as error:
         raise to_tool_error(error, os.fsdecode(path)) from None
@@ -82,7 +82,7 @@ def _contents(
 
 def _by_itself(workspace: Workspace, history: History, path: bytes, found: PathState) -> Iterator[tuple[str, bytes]]:
     try:
-        with open_parent(workspace, path) as landing:
+        with workspace.open_parent(path) as landing:
             if found.current is not None:
                 history.keep(found.current, landing)
             elif found.state is not None:

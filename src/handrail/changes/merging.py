@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from handrail.changes.carrying import MAX_IN_MEMORY_BYTES
 from handrail.changes.history import History
-from handrail.edit.reverse import reverse_hunks
+from handrail.edit.diff import reverse_hunks
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError
 from handrail.store.change_log import LoggedChangeSet

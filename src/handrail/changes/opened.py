@@ -12,11 +12,11 @@ from collections.abc import Collection, Iterable, Mapping
 from handrail.protocol.errors import ToolError
 from handrail.store.change_log import Step
 from handrail.workspace.errors import to_tool_error
-from handrail.workspace.file_state import open_parent, read_state
+from handrail.workspace.file_state import read_state
+from handrail.workspace.resolve import ENTER_FOLDER
 from handrail.workspace.workspace import Workspace
 
 _ALL = stat.S_IRWXU
-_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 
 
 def list_locked_dirs(workspace: Workspace, steps: Iterable[Step]) -> dict[bytes, int]:
@@ -25,7 +25,7 @@ def list_locked_dirs(workspace: Workspace, steps: Iterable[Step]) -> dict[bytes,
         return {}  # may write everywhere
     closed: dict[bytes, int] = {}
     for folder in sorted({above for step in steps for above in _above(step.path)}):
-        with contextlib.suppress(ToolError, OSError), open_parent(workspace, folder) as landing:
+        with contextlib.suppress(ToolError, OSError), workspace.open_parent(folder) as landing:
             if landing.missing:
                 continue
             status = os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False)
@@ -99,13 +99,13 @@ class FolderModes:
 
 def set_mode(workspace: Workspace, path: bytes, mode: int, only_from: int | None = None) -> bool:
     """Changes the mode of a folder, where it is one; whether it did."""
-    with open_parent(workspace, path) as landing:
+    with workspace.open_parent(path) as landing:
         found = read_state(landing).state
         if found is None or found.kind != "folder" or (only_from is not None and found.mode != only_from):
             return False
         if found.mode == mode:
             return False
-        descriptor = os.open(landing.name, _FOLDER, dir_fd=landing.folder)
+        descriptor = os.open(landing.name, ENTER_FOLDER, dir_fd=landing.folder)
         try:
             os.chmod(f"/proc/self/fd/{descriptor}" if hasattr(os, "O_PATH") else descriptor, mode)
         finally:

@@ -16,14 +16,13 @@ from handrail.changes.holding import build_staging_path, remove_staging_dir
 from handrail.changes.looking import PathProbe
 from handrail.changes.manners import ApplyOptions, Placement
 from handrail.changes.opened import UnlockedDirs
-from handrail.changes.torn import repair_torn_file
 from handrail.changes.ways import has_same_content, invert_step, is_before_state
 from handrail.process.abandoned import kill_orphans
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.change_log import ChangeSetRecord, LoggedChangeSet, Step
 from handrail.workspace.atomic import build_temporary_name, remove_unfinished
-from handrail.workspace.file_state import open_parent, resolve_root
+from handrail.workspace.in_place import repair_torn_file
 from handrail.workspace.workspace import Workspace
 
 Settled = Literal["made", "not made", "unknown"]
@@ -138,7 +137,7 @@ def _lost_its_mode(look: _StepProbe, meant: State | None) -> bool:
 def is_within(workspace: Workspace, entry: LoggedChangeSet) -> bool:
     """Whether all files of a set can be looked at and changed in this session."""
     try:
-        return all(resolve_root(workspace, step.path).writable for step in entry.body.steps)
+        return all(workspace.find_root(step.path).writable for step in entry.body.steps)
     except ToolError:
         return False
 
@@ -149,13 +148,13 @@ def _clear(workspace: Workspace, history: History, entry: LoggedChangeSet) -> No
     remove_staging_dir(build_staging_path(history.folder, temporary))
     cleared: set[bytes] = set()
     for step in entry.body.steps:
-        with contextlib.suppress(ToolError, OSError, StoreError), open_parent(workspace, step.path) as landing:
+        with contextlib.suppress(ToolError, OSError, StoreError), workspace.open_parent(step.path) as landing:
             folder = step.path.rpartition(b"/")[0]
             if folder not in cleared:
                 remove_unfinished(landing.folder, temporary)
                 cleared.add(folder)
             if not landing.missing:
-                repair_torn_file(landing, step, history.blobs)
+                repair_torn_file(landing, step.before, step.after, history.blobs)
 
 
 def _look(carrier: StepApplier, step: Step, below: PathProbe) -> _StepProbe:

@@ -17,7 +17,7 @@ from handrail.changes.ways import has_same_content, is_before_state, is_mode_cha
 from handrail.protocol.changes import State
 from handrail.protocol.errors import ToolError
 from handrail.store.change_log import FileExtras, LoggedChangeSet, Step
-from handrail.workspace.file_state import PathState, build_content, render_path
+from handrail.workspace.file_state import Content, PathState
 from handrail.workspace.workspace import Workspace
 
 _MAX_HELD_BYTES = 32 * 1024 * 1024
@@ -86,7 +86,7 @@ def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], 
             ways.append(_merging_way(path, found, rest))
             left += rest.left
         else:
-            shown = render_path(workspace, path)
+            shown = workspace.render_path(path)
             conflicts.append(since.conflict(path, strip_data(found), shown=shown, lines=rest is not None))
     changes, brings_back = _meant(history, entries)
     placements = _manners(entries)
@@ -147,7 +147,7 @@ def _meant(history: History, entries: list[LoggedChangeSet]) -> tuple[tuple[int,
 
 
 def _merging_way(path: bytes, found: PathState, rest: ReversedFile) -> UndoStep:
-    new = build_content(rest.data)
+    new = Content.from_bytes(rest.data)
     mode = found.state.mode if found.state else None
     return UndoStep(
         Step(path, found.state, State(kind="file", hash=new.hash, size=new.size, mode=mode)), found, rest.data

@@ -12,7 +12,7 @@ from handrail.cli.output import print_json, print_note
 from handrail.cli.output import print_out as answer_text
 from handrail.cli.patience import print_slow_notice
 from handrail.cli.preferences import load_settings
-from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.policy.config import MCP_PREFIX
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import HandrailError, UsageError
 from handrail.protocol.permissions import Answer, PermissionRequest

@@ -7,7 +7,7 @@ from typing import Any
 from handrail.cli.exits import OK
 from handrail.cli.inbox import build_grant_id, build_short_ids, describe_grant, open_inbox
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
-from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.policy.config import MCP_PREFIX
 from handrail.protocol.permissions import OpenedFolder, PermissionRequest
 from handrail.protocol.text import format_age, truncate
 from handrail.protocol.wire import encode

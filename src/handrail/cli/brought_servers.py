@@ -4,8 +4,9 @@ import os
 from collections.abc import Iterator
 
 from handrail.protocol.text import to_one_line
-from handrail.settings.mcp_json import MCP_FILE, McpJson
+from handrail.settings.mcp_json import McpJson
 from handrail.settings.mcp_servers import ServerTable, describe_server, list_variables
+from handrail.settings.paths import MCP_FILE
 
 
 def render_servers(brought: McpJson) -> str:

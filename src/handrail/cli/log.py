@@ -16,8 +16,7 @@ from handrail.protocol.events import AnyEvent, Event
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
 from handrail.store.journal import BrokenEvent
-from handrail.store.sessions import SessionInfo, list_stored_sessions, open_journal
-from handrail.store.transcript import Messages
+from handrail.store.sessions import SessionInfo, list_stored_sessions, open_journal, open_messages
 
 
 def run(options: Namespace) -> int:
@@ -117,6 +116,6 @@ def _prompts(found: list[SessionInfo], workspace: str) -> list[str]:
 
 
 def _prompt(folder: str) -> str:
-    with suppress(StoreError), open_journal(folder) as journal:
-        return truncate(to_one_line(Messages(journal).first_prompt() or ""), 60)
+    with suppress(StoreError), open_messages(folder) as messages:
+        return truncate(to_one_line(messages.first_prompt() or ""), 60)
     return ""

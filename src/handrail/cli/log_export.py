@@ -9,8 +9,8 @@ from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.files import OutFolder
 from handrail.cli.output import print_json, print_out, warn
 from handrail.cli.sessions import resolve_session_folder
-from handrail.protocol.arguments import render_value
 from handrail.protocol.events import Event
+from handrail.protocol.text import render_value
 from handrail.protocol.wire import encode
 from handrail.runtime.event_lines import build_line_path
 from handrail.store.journal import BrokenEvent

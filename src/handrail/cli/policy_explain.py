@@ -9,7 +9,7 @@ from handrail.cli.given import read_stdin_lines
 from handrail.cli.output import print_json, print_out, warn
 from handrail.cli.policy_place import PolicyWorkspace
 from handrail.cli.policy_question import PolicyQuery, parse_query_line, read_query
-from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.policy.config import MCP_PREFIX
 from handrail.protocol.decisions import CommandFact, Decision
 from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import encode

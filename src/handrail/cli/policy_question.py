@@ -8,10 +8,9 @@ import msgspec
 
 from handrail.cli.exits import CommandFailed
 from handrail.cli.given import read_json_argument
-from handrail.protocol.arguments import clip_text
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import ToolError
-from handrail.protocol.text import truncate
+from handrail.protocol.text import clip_text, truncate
 from handrail.protocol.wire import Json, get_json_decoder
 
 _FORMS = 'it has to be {"command": …}, with "cwd" if need be, or {"tool": …, "args": …}, both with "mode" if need be'

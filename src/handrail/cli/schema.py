@@ -8,7 +8,7 @@ import msgspec
 from handrail.cli.exits import OK
 from handrail.cli.files import OutFolder
 from handrail.cli.output import print_json, print_out
-from handrail.protocol.schema import DIALECT, build_flat_schema, build_wire_schemas
+from handrail.protocol.schema import DIALECT, build_flat_schema, build_wire_schemas, read_wire_samples
 from handrail.protocol.wire import Json, encode
 from handrail.runtime.offering import build_tool_set
 from handrail.settings import Settings
@@ -20,10 +20,8 @@ def run(options: Namespace) -> int:
     if options.out is None:
         print_json(_pretty({"schema": "handrail.schema/1", "types": types, "tools": tools}))
         return OK
-    from handrail.protocol.samples import build_wire_samples  # noqa: PLC0415  only what is written needs them
-
     files = {f"{name}.schema.json": schema for name, schema in types.items()}
-    files |= {f"samples/{name}.json": sample for name, sample in build_wire_samples().items()}
+    files |= {f"samples/{name}.json": sample for name, sample in read_wire_samples().items()}
     files |= {f"tools/{name}.schema.json": schema for name, schema in tools.items()}
     folder = OutFolder(options.out)
     for name, content in files.items():

@@ -3,8 +3,9 @@
 import os
 
 from handrail.settings import LoadedSettings, resolve_state_folder
-from handrail.settings.mcp_json import MCP_FILE, McpJson, load_mcp_json, merge_server_tables
+from handrail.settings.mcp_json import McpJson, load_mcp_json, merge_server_tables
 from handrail.settings.mcp_servers import ServerTable, describe_server
+from handrail.settings.paths import MCP_FILE
 
 
 def describe_servers(loaded: LoadedSettings, folder: str | None) -> dict[str, str]:

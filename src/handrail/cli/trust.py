@@ -11,8 +11,9 @@ from handrail.cli.sessions import open_state_folder
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.settings import PROJECT_FILE, LoadedSettings, Project, load
-from handrail.settings.mcp_json import MCP_FILE, McpJson, read_mcp_json
+from handrail.settings.mcp_json import McpJson, read_mcp_json
 from handrail.settings.merge import IgnoredSetting
+from handrail.settings.paths import MCP_FILE
 from handrail.store.grants import give_trust, list_trusted_projects, revoke_trust
 
 

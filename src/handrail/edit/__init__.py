@@ -1,1 +1,1 @@
-"""Text matching and patches. Pure: text in, text out."""
+"""Text matching, diffs and patches. Pure: text in, text out."""

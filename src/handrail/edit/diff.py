@@ -1,123 +1,192 @@
-"""Line differences in bounded time: hunks and unified text."""
+"""Unified diffs: written, parsed, reversed."""
 
-from bisect import bisect_left
-from collections import Counter
+import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
-from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import msgspec
 
 from handrail.edit.lines import Replacement, apply_replacements, find_line_end, find_line_start
-
-# § [edit.anchoring] Takes two long lists of lines apart at the lines that both have once: quick, whatever they are.
-
-
-def split_at_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int, int]]:
-    """Lines `a` to before `b` of the old list and `c` to before `d` of the new one, between lines that are the same."""
-    pairs = _in_order([(a, c) for a, c in _common_once(old, new)])
-    for (a, c), (b, d) in pairwise(((-1, -1), *pairs, (len(old), len(new)))):
-        if (a + 1, c + 1) != (b, d):
-            yield a + 1, b, c + 1, d
-
-
-def _common_once(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where lines are that each list has once."""
-    counts, places = Counter(old), Counter(new)
-    at = {line: number for number, line in enumerate(new) if places[line] == 1}
-    return ((number, at[line]) for number, line in enumerate(old) if counts[line] == 1 and line in at)
-
-
-def _in_order(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """As many of the pairs, which are in the order of the first list, as are in the order of the second one too."""
-    ends: list[int] = []
-    last: list[int] = []
-    before: list[int] = []
-    for number, (_, place) in enumerate(pairs):
-        length = bisect_left(ends, place)
-        ends[length : length + 1] = [place]
-        last[length : length + 1] = [number]
-        before.append(last[length - 1] if length else -1)
-    chain: list[tuple[int, int]] = []
-    number = last[-1] if last else -1
-    while number >= 0:
-        chain.append(pairs[number])
-        number = before[number]
-    return chain[::-1]
-
-
-# § [edit.hunks] The hunks of a diff: lines of two texts beside each other, with some context.
+from handrail.edit.sequences import LineChange, refine_change, split_keeping_newlines
 
 CONTEXT_LINES = 3
-_MAX_MATCHER_STEPS = 50_000_000
-"""Above this the matcher would take seconds, in the worst case minutes."""
+_MAX_DIFF_CHARS = 60_000
+_MAX_DIFFED_LINES = 1_000_000
+"""Lines of both texts together. Each costs memory."""
+_NO_NEWLINE = "\\ No newline at end of file\n"
+_CUT = "… "
+"""Starts the last line of a truncated diff."""
+_NO_FILE = "/dev/null"
+_HUNK_HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_ESCAPES = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13}
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 
 
-class LineChange(NamedTuple):
-    """Lines `a` to before `b` of the old text, which became lines `c` to before `d` of the new one."""
-
-    a: int
-    b: int
-    c: int
-    d: int
+class Diff(msgspec.Struct, frozen=True):
+    text: str
+    added: int
+    removed: int
+    truncated: bool = False
 
 
-class DiffBlock(msgspec.Struct, frozen=True):
-    """Lines of both texts, how many come before them, and which parts of them are not the same."""
+def build_unified_diff(old: str | None, new: str | None, path: str) -> Diff:
+    """Compare two texts as `git diff` does. None means that there is no file."""
+    before, after = old or "", new or ""
+    if before == after:
+        return Diff("", 0, 0)
+    if before.count("\n") + after.count("\n") > _MAX_DIFFED_LINES:
+        return _refuse_large(after.count("\n"), before.count("\n"))
+    block = _DiffBlock(0, 0)
+    block.replace(before, after)
+    source, target = (None if old is None else f"a/{path}"), (None if new is None else f"b/{path}")
+    return _write_diff([block], source, target)
 
+
+def build_edit_diff(before: str, replacements: Sequence[Replacement], path: str, *, lines_before: int = 0) -> Diff:
+    """Build the diff of ordered replacements. Only the lines around them are compared.
+
+    `before` may be a part of the text that starts behind `lines_before` whole lines.
+    """
+    lines = (before.count("\n", start, end) + text.count("\n") for start, end, text in replacements)
+    if sum(lines) > _MAX_DIFFED_LINES:
+        added = sum(text.count("\n") + 1 for _, _, text in replacements)
+        return _refuse_large(added, sum(before.count("\n", start, end) + 1 for start, end, _ in replacements))
+    return _write_diff(_build_blocks(before, replacements, lines_before), f"a/{path}", f"b/{path}")
+
+
+class DiffHunk(msgspec.Struct, frozen=True, kw_only=True):
+    """A hunk of a diff that `build_unified_diff` or `build_edit_diff` made."""
+
+    file: int
+    """Number of its file in the diff, from 1. A path that is deleted and created again is two files."""
+    path: str
+    creates_file: bool
+    old_line: int
+    """First old line (from 1) as the header states it. Without old lines: the line before."""
+    new_line: int
     old: list[str]
+    """Lines with their newlines."""
     new: list[str]
+    unchanged: int
+    """Number of lines before the first change."""
+
+    @property
+    def old_start(self) -> int:
+        """First old line, from 0."""
+        return self.old_line - bool(self.old)
+
+
+def parse_diff(diff: str) -> tuple[list[DiffHunk], bool]:
+    """Parse our own diffs, also of several files. The flag is False if the diff is truncated."""
+    lines = deque(diff.split("\n"))
+    hunks: list[DiffHunk] = []
+    source = target = ""
+    file, complete = 0, True
+    while lines:
+        line = lines.popleft()
+        if line.startswith("--- ") and lines:
+            source, target, file = _parse_name(line), _parse_name(lines.popleft()), file + 1
+        elif header := _HUNK_HEADER.match(line):
+            counts = int(header[2] or 1), int(header[4] or 1)
+            old, new, unchanged = _parse_sides(lines, *counts)
+            complete = complete and (len(old), len(new)) == counts
+            hunks.append(
+                DiffHunk(
+                    file=file,
+                    path=(source if target == _NO_FILE else target).partition("/")[2],
+                    creates_file=source == _NO_FILE,
+                    old_line=int(header[1]),
+                    new_line=int(header[3]),
+                    old=old,
+                    new=new,
+                    unchanged=unchanged,
+                )
+            )
+        elif line.startswith(_CUT):
+            complete = False
+    return hunks, complete
+
+
+class ReversedText(NamedTuple):
+    text: str
+    done: int
+    """Hunks that were reversed."""
+    left: int
+
+
+def reverse_hunks(diff: str, before: str, text: str) -> ReversedText | None:
+    """Reverse the hunks of a diff of `before` in a text that has changed since.
+
+    A hunk is reversed if its new lines, with their context, are in the text once and were in the diff's result once.
+    None if the diff is truncated or of another text.
+    """
+    hunks, complete = parse_diff(diff)
+    after = _apply_hunks(hunks, before) if complete else None
+    if not hunks or after is None:
+        return None
+    done = 0
+    for hunk in hunks:
+        old, new = "".join(hunk.old), "".join(hunk.new)
+        at = _find_only(text, new)
+        if at is None or _find_only(after, new) is None:
+            continue
+        if old and not old.endswith("\n") and at + len(new) != len(text):
+            continue  # lines without a newline can only be put at the end
+        text = f"{text[:at]}{old}{text[at + len(new) :]}"
+        done += 1
+    return ReversedText(text, done, len(hunks) - done)
+
+
+def unquote_name(quoted: str) -> bytes:
+    """Undo the quoting of a path in a diff header. Git writes escapes as C does, bytes as octal numbers."""
+    return _ESCAPE.sub(_unescape, quoted.encode("utf-8", "surrogatepass"))
+
+
+class _DiffBlock(msgspec.Struct):
+    """Neighbouring lines of both texts, with their changes."""
+
     old_before: int
     new_before: int
-    changed: list[LineChange]
+    old: list[str] = []
+    new: list[str] = []
+    changes: list[LineChange] = []
+
+    def keep(self, text: str) -> None:
+        lines = _split_marked(text)
+        self.old += lines
+        self.new += lines
+
+    def replace(self, old: str, new: str) -> None:
+        a, c = len(self.old), len(self.new)
+        self.old += _split_marked(old)
+        self.new += _split_marked(new)
+        self.changes.append(LineChange(a, len(self.old), c, len(self.new)))
 
 
-def build_whole_block(before: str, after: str) -> DiffBlock:
-    """Two texts of which nothing is known."""
-    old, new = _split_lines(before), _split_lines(after)
-    return DiffBlock(old, new, 0, 0, [LineChange(0, len(old), 0, len(new))])
-
-
-def build_blocks(before: str, replacements: Sequence[Replacement], lines_before: int) -> Iterator[DiffBlock]:
-    """What is replaced, with the lines around it; as one where these touch."""
+def _build_blocks(before: str, replacements: Sequence[Replacement], lines_before: int) -> Iterator[_DiffBlock]:
+    """Yield the replaced lines with their context. Blocks whose context touches are one."""
     at = 0
     old_before = new_before = lines_before
-    for start, end, parts in _together(before, replacements, CONTEXT_LINES):
+    for start, end, parts in _group_by_line(before, replacements, CONTEXT_LINES):
         between = before.count("\n", at, start)
-        old_before, new_before = old_before + between, new_before + between
-        block = DiffBlock([], [], old_before, new_before, [])
-        _fill(block, before, start, end, parts)
+        block = _DiffBlock(old_before + between, new_before + between)
+        at = start
+        for low, high, inner in _group_by_line(before, parts):
+            block.keep(before[at:low])
+            block.replace(before[low:high], apply_replacements(before, inner, low, high))
+            at = high
+        block.keep(before[at:end])
         yield block
-        old_before, new_before = old_before + len(block.old), new_before + len(block.new)
+        old_before, new_before = block.old_before + len(block.old), block.new_before + len(block.new)
         at = end
 
 
-def _fill(block: DiffBlock, before: str, start: int, end: int, replacements: Sequence[Replacement]) -> None:
-    """Takes the lines apart, those that nobody touches and those with what is replaced."""
-    old, new = block.old, block.new
-    for low, high, parts in _together(before, replacements):
-        same = _split_lines(before[start:low])
-        old += same
-        new += same
-        a, c = len(old), len(new)
-        old += _split_lines(before[low:high])
-        new += _split_lines(apply_replacements(before, parts, low, high))
-        block.changed.append(LineChange(a, len(old), c, len(new)))
-        start = high
-    same = _split_lines(before[start:end])
-    old += same
-    new += same
-
-
-def _together(
+def _group_by_line(
     before: str, replacements: Sequence[Replacement], context: int = 0
 ) -> Iterator[tuple[int, int, Sequence[Replacement]]]:
-    """Where the lines with something to replace begin and end: replacements that share a line, or touch with context.
-
-    A line is searched for its ends a few times at most, however many places are in it: it can be the whole file.
-    """
-    first = 0
+    """Group replacements that share a line, or whose context touches. Yield the span of their lines too."""
+    first = 0  # a line can be the whole file: its ends are searched a few times, however many replacements it has
     while first < len(replacements):
         start = find_line_start(before, replacements[first].start, context)
         line_end = end = 0
@@ -136,22 +205,44 @@ def _together(
         first = last
 
 
-def _split_lines(text: str) -> list[str]:
-    lines = text.split("\n")
-    last = lines.pop()
-    lines = [f"{line}\n" for line in lines]
-    return [*lines, f"{last}\n\\ No newline at end of file\n"] if last else lines
+def _split_marked(text: str) -> list[str]:
+    """Split into lines, and mark a missing newline at the end."""
+    lines = split_keeping_newlines(text)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += f"\n{_NO_NEWLINE}"
+    return lines
 
 
-def render_hunks(block: DiffBlock) -> Iterator[str]:
-    """The lines that are not the same, in groups, with some context."""
+def _refuse_large(added: int, removed: int) -> Diff:
+    return Diff(f"(more than {_MAX_DIFFED_LINES} lines: no diff)\n", added, removed, truncated=True)
+
+
+def _write_diff(blocks: Iterable[_DiffBlock], source: str | None, target: str | None) -> Diff:
+    """Count all hunks, and write as many as the limit allows."""
+    written = [f"--- {_quote_name(source)}\n+++ {_quote_name(target)}\n"]
+    length, added, removed = len(written[0]), 0, 0
+    for block in blocks:
+        lines = list(_render_hunks(block))
+        added += sum(line.startswith("+") for line in lines)
+        removed += sum(line.startswith("-") for line in lines)
+        if length <= _MAX_DIFF_CHARS:
+            written += lines
+        length += sum(map(len, lines))
+    text = "".join(written)
+    if length <= _MAX_DIFF_CHARS:
+        return Diff(text, added, removed)
+    cut = text.rfind("\n", 0, _MAX_DIFF_CHARS) + 1
+    return Diff(f"{text[:cut]}{_CUT}{length - cut} more characters\n", added, removed, truncated=True)
+
+
+def _render_hunks(block: _DiffBlock) -> Iterator[str]:
     old, new = block.old, block.new
-    for group in _grouped(exactly for part in block.changed for exactly in _exact(old, new, part)):
+    for group in _group_by_context(exact for part in block.changes for exact in refine_change(old, new, part)):
         low = max(0, group[0].a - CONTEXT_LINES)
         high = min(len(old), group[-1].b + CONTEXT_LINES)
         lines = group[-1].d - group[0].c + (group[0].a - low) + (high - group[-1].b)
         old_at, new_at = block.old_before + low, block.new_before + group[0].c - (group[0].a - low)
-        yield f"@@ -{_span(old_at, high - low)} +{_span(new_at, lines)} @@\n"
+        yield f"@@ -{_format_range(old_at, high - low)} +{_format_range(new_at, lines)} @@\n"
         at = low
         for a, b, c, d in group:
             yield from (f" {line}" for line in old[at:a])
@@ -161,225 +252,91 @@ def render_hunks(block: DiffBlock) -> Iterator[str]:
         yield from (f" {line}" for line in old[at:high])
 
 
-def diff_lines(old: list[str], new: list[str]) -> Iterator[LineChange]:
-    """What is not the same in two lists of lines."""
-    return _exact(old, new, LineChange(0, len(old), 0, len(new)))
-
-
-def _grouped(changed: Iterable[LineChange]) -> Iterator[list[LineChange]]:
-    """Parts that are so near that their contexts touch."""
+def _group_by_context(changes: Iterable[LineChange]) -> Iterator[list[LineChange]]:
     group: list[LineChange] = []
-    for part in changed:
-        if group and part.a - group[-1].b > 2 * CONTEXT_LINES:
+    for change in changes:
+        if group and change.a - group[-1].b > 2 * CONTEXT_LINES:
             yield group
             group = []
-        group.append(part)
+        group.append(change)
     if group:
         yield group
 
 
-def _exact(old: list[str], new: list[str], part: LineChange) -> Iterator[LineChange]:
-    """Of a part, what really is not the same."""
-    a, b, c, d = part
-    start = count_common_items(old[a:b], new[c:d])
-    end = count_common_items(old[a + start : b][::-1], new[c + start : d][::-1])
-    a, b, c, d = a + start, b - end, c + start, d - end
-    if (a, c) == (b, d):
-        return
-    if _steps(old[a:b], new[c:d]) > _MAX_MATCHER_STEPS:
-        yield from _coarse(old, new, LineChange(a, b, c, d))
-    else:
-        yield from _fine(old, new, LineChange(a, b, c, d))
-
-
-def _fine(old: list[str], new: list[str], part: LineChange) -> Iterator[LineChange]:
-    a, b, c, d = part
-    if min(b - a, d - c) <= 1 and set(old[a:b]).isdisjoint(new[c:d]):
-        yield part
-    else:
-        yield from _matched(old, new, part)
-
-
-def _coarse(old: list[str], new: list[str], part: LineChange) -> Iterator[LineChange]:
-    """What would take too long as one: apart at lines that both sides have once, and the matcher only while it is
-    quick."""
-    a, b, c, d = part
-    left = _MAX_MATCHER_STEPS
-    for low, high, start, end in split_at_anchors(old[a:b], new[c:d]):
-        inner = LineChange(a + low, a + high, c + start, c + end)
-        left -= _steps(old[inner.a : inner.b], new[inner.c : inner.d])
-        yield from _fine(old, new, inner) if left >= 0 else (inner,)
-
-
-def _steps(old: list[str], new: list[str]) -> int:
-    """How long matching takes at worst: every equal pair is looked at once for each run of equal lines that is found.
-
-    Of 200 lines and more the matcher begins no run with a line that makes up over a hundredth, as blank ones do.
-    """
-    counts = Counter(new)
-    often = len(new) // 100 + 1 if len(new) >= 200 else len(new)
-    pairs = sum(count for line in old if (count := counts[line]) <= often)
-    return (len(old) + pairs) * min(len(old), len(new), pairs + 1)
-
-
-def count_common_items(one: Sequence[str], other: Sequence[str]) -> int:
-    """With how many equal items two lists begin."""
-    count = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
-            break
-        count += 1
-    return count
-
-
-def _matched(old: list[str], new: list[str], part: LineChange) -> Iterator[LineChange]:
-    from difflib import SequenceMatcher  # noqa: PLC0415  costs start-up time, and reads never diff
-
-    for tag, a, b, c, d in SequenceMatcher(None, old[part.a : part.b], new[part.c : part.d]).get_opcodes():
-        if tag != "equal":
-            yield LineChange(part.a + a, part.a + b, part.c + c, part.c + d)
-
-
-def _span(start: int, count: int) -> str:
+def _format_range(start: int, count: int) -> str:
     if count == 1:
         return str(start + 1)
     return f"{start + 1 if count else start},{count}"
 
 
-# § [edit.line_parts] A replacement in parts: the lines of it that stay as they are can keep their own line endings.
+def _quote_name(name: str | None) -> str:
+    """Write a path as git does in a header: quoted if it is ambiguous."""
+    if name is None:
+        return _NO_FILE
+    if name.isprintable() and '"' not in name and "\\" not in name:
+        return f"{name}\t" if " " in name else name
+    return f'"{"".join(map(_escape, name))}"'
 
 
-def narrow_replacements(text: str, replacements: Iterable[Replacement]) -> Iterator[Replacement]:
-    """The replacements without the lines that they leave as they are."""
-    for start, end, new in replacements:
-        old_lines, new_lines = _lines(text[start:end]), _lines(new)
-        starts = list(accumulate(map(len, old_lines), initial=start))
-        for a, b, c, d in diff_lines(old_lines, new_lines):
-            yield Replacement(starts[a], starts[b], "".join(new_lines[c:d]))
-
-
-def _lines(text: str) -> list[str]:
-    *lines, last = text.split("\n")
-    lines = [f"{line}\n" for line in lines]
-    return [*lines, last] if last else lines
-
-
-# § [edit.diff] Unified diffs in bounded time, whatever the two texts are.
-
-_MAX_DIFF_CHARS = 60_000
-_MAX_DIFFED_LINES = 1_000_000
-"""Lines of both texts together that are taken apart; each of them costs memory."""
-
-
-class Diff(msgspec.Struct, frozen=True):
-    """The text of a diff and what it counts."""
-
-    text: str
-    added: int
-    removed: int
-    truncated: bool = False
-
-
-def build_unified_diff(old: str | None, new: str | None, path: str) -> Diff:
-    """What changes from one text to the other, as `git diff` would show it; None where there is no file."""
-    before, after = old or "", new or ""
-    if before == after:
-        return Diff("", 0, 0)
-    if before.count("\n") + after.count("\n") > _MAX_DIFFED_LINES:
-        note = f"(more than {_MAX_DIFFED_LINES} lines: no diff)\n"
-        return Diff(note, after.count("\n"), before.count("\n"), truncated=True)
-    names = ("/dev/null" if old is None else _name(f"a/{path}"), "/dev/null" if new is None else _name(f"b/{path}"))
-    return _gathered([build_whole_block(before, after)], *names)
-
-
-def build_edit_diff(before: str, replacements: Sequence[Replacement], path: str, *, lines_before: int = 0) -> Diff:
-    """The same where it is known what is replaced: only the lines around that are looked at.
-
-    `before` may be a part of a text, of whole lines, with so many `lines_before` it.
-    """
-    lines = (before.count("\n", start, end) + text.count("\n") for start, end, text in replacements)
-    if sum(lines) > _MAX_DIFFED_LINES:
-        return Diff(
-            f"(more than {_MAX_DIFFED_LINES} lines: no diff)\n", *_counted(before, replacements), truncated=True
-        )
-    return _gathered(build_blocks(before, replacements, lines_before), _name(f"a/{path}"), _name(f"b/{path}"))
-
-
-def _counted(before: str, replacements: Sequence[Replacement]) -> tuple[int, int]:
-    """Lines that come and that go, at the most."""
-    added = sum(text.count("\n") + 1 for _, _, text in replacements)
-    return added, sum(before.count("\n", start, end) + 1 for start, end, _ in replacements)
-
-
-def _gathered(parts: Iterable[DiffBlock], source: str, target: str) -> Diff:
-    """All hunks are counted, and as many kept as are shown."""
-    kept = [f"--- {source}\n+++ {target}\n"]
-    length, added, removed = len(kept[0]), 0, 0
-    for part in parts:
-        lines = list(render_hunks(part))
-        added += sum(line.startswith("+") for line in lines)
-        removed += sum(line.startswith("-") for line in lines)
-        if length <= _MAX_DIFF_CHARS:
-            kept += lines
-        length += sum(map(len, lines))
-    text = "".join(kept)
-    if length <= _MAX_DIFF_CHARS:
-        return Diff(text, added, removed)
-    cut = text.rfind("\n", 0, _MAX_DIFF_CHARS) + 1
-    return Diff(f"{text[:cut]}… {length - cut} more characters\n", added, removed, truncated=True)
-
-
-def _name(path: str) -> str:
-    """A path as git writes it in a header: quoted where it could be taken for something else."""
-    if path.isprintable() and '"' not in path and "\\" not in path:
-        return f"{path}\t" if " " in path else path
-    return f'"{"".join(_quoted(character) for character in path)}"'
-
-
-def _quoted(character: str) -> str:
+def _escape(character: str) -> str:
     if character in {'"', "\\"}:
         return f"\\{character}"
     return character if character.isprintable() else "".join(f"\\{byte:03o}" for byte in character.encode())
 
 
-# § [edit.ladder.sequences] What two sequences have in common, in bounded time.
+def _parse_name(header: str) -> str:
+    name = header[4:].rstrip("\t")
+    return unquote_name(name[1:-1]).decode(errors="replace") if name.startswith('"') else name
 
 
-class SequenceChange(NamedTuple):
-    """Items `a` to before `b` of one sequence, which are `c` to before `d` of the other."""
-
-    a: int
-    b: int
-    c: int
-    d: int
+def _unescape(found: re.Match[bytes]) -> bytes:
+    code = found[1]
+    return bytes((int(code, 8) & 255 if len(code) == 3 else _ESCAPES.get(code, code[0]),))
 
 
-def diff_sequences(one: Sequence[str], other: Sequence[str], most: int = 1_000_000) -> list[SequenceChange]:
-    """What is not the same. Where finding it would take more than so many steps, all between what both begin and end
-    with is taken for changed."""
-    head = count_common_items(one, other)
-    tail = count_common_items(one[head:][::-1], other[head:][::-1])
-    a, b, c, d = head, len(one) - tail, head, len(other) - tail
-    if (a, c) == (b, d):
-        return []
-    if a == b or c == d or _count_steps(one[a:b], other[c:d]) > most:
-        return [SequenceChange(a, b, c, d)]
-    codes = SequenceMatcher(None, one[a:b], other[c:d], autojunk=False).get_opcodes()
-    return [SequenceChange(a + i, a + j, c + k, c + m) for tag, i, j, k, m in codes if tag != "equal"]
+def _parse_sides(lines: deque[str], old_count: int, new_count: int) -> tuple[list[str], list[str], int]:
+    """Take as many lines as the header counts, whatever they look like. Return the number before the first change."""
+    old: list[str] = []
+    new: list[str] = []
+    unchanged: int | None = None
+    while lines and (len(old) < old_count or len(new) < new_count) and lines[0][:1] in {" ", "-", "+"}:
+        line = lines.popleft()
+        sign, text = line[0], f"{line[1:]}\n"
+        if lines and f"{lines[0]}\n" == _NO_NEWLINE:
+            text = text[:-1]
+            lines.popleft()
+        if unchanged is None and sign != " ":
+            unchanged = len(new)
+        old += [text] if sign != "+" else []
+        new += [text] if sign != "-" else []
+    return old, new, unchanged or 0
 
 
-def pair_equal_items(one: Sequence[str], other: Sequence[str], most: int = 1_000_000) -> list[tuple[int, int]]:
-    """The pairs of items that are the same."""
-    pairs: list[tuple[int, int]] = []
-    i = k = 0
-    for a, b, c, d in (*diff_sequences(one, other, most), SequenceChange(len(one), len(one), len(other), len(other))):
-        pairs += zip(range(i, a), range(k, c), strict=True)
-        i, k = b, d
-    return pairs
+def _apply_hunks(hunks: Sequence[DiffHunk], before: str) -> str | None:
+    """Apply hunks where they say. None if the text does not have their old lines there."""
+    lines = split_keeping_newlines(before)
+    result: list[str] = []
+    at = 0
+    for hunk in hunks:
+        start = hunk.old_start
+        if lines[start : start + len(hunk.old)] != hunk.old:
+            return None
+        result += (*lines[at:start], *hunk.new)
+        at = start + len(hunk.old)
+    return "".join((*result, *lines[at:]))
 
 
-def _count_steps(one: Sequence[str], other: Sequence[str]) -> int:
-    """How long matching takes at worst: every equal pair is looked at once for each run of equal items."""
-    counts = Counter(other)
-    pairs = sum(counts[item] for item in one)
-    return (len(one) + pairs) * min(len(one), len(other), pairs + 1)
+def _find_only(text: str, lines: str) -> int | None:
+    """Return where whole lines are in a text, if they are there once."""
+    at = _find_lines(text, lines, 0)
+    return None if at is None or _find_lines(text, lines, at + 1) is not None else at
+
+
+def _find_lines(text: str, lines: str, start: int) -> int | None:
+    if not lines:
+        return None
+    while (at := text.find(lines, start)) >= 0:
+        if (at == 0 or text[at - 1] == "\n") and (lines.endswith("\n") or at + len(lines) == len(text)):
+            return at
+        start = at + 1
+    return None

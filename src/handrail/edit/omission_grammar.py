@@ -1,19 +1,25 @@
-"""Recognises placeholders for omitted code."""
+"""Recognises placeholders for omitted code: `# ... rest unchanged ...`, in any comment, in brackets or bare.
+
+A placeholder is dots alone, or says in words that code is omitted. A small grammar judges the words, not single
+words: "the rest of the function stays the same" is one, "the rest of the function handles errors" is not.
+"""
 
 import re
 from functools import cache
 from typing import NamedTuple
 
-# § [edit.omission.words] The grammar of placeholders: words, in lower case with single spaces, that say that
-# § something was left out.
+_MAX_MARK_CHARS = 200
+"""Longer lines are not parsed."""
+_MAX_MARK_SPACES = 14
 
+# The grammar matches words in lower case with single spaces.
 _THE = r"(?:(?:the|this|that|these|those|all|any|your|my|our|its|and|with|plus|of) )*"
 _NAME = r"(?: [\w.$/@#+]+)"
 _PROGRAMMING = (
     r"code|implementations?|logic|lines|methods|functions|imports|body|bodies|class(?:es)?|components?|tests|cases|styles"
     r"|rules|routes|handlers|definitions|declarations|statements|setup|sections?|markup|html|jsx"
 )
-"""What only somebody who edits speaks of."""
+"""Words that only a comment about code uses."""
 _CODE = (
     rf"(?:{_PROGRAMMING}|contents?|lines?|methods?|functions?|imports?|file|modules?|script|document|program|tests?|fields?"
     r"|properties|props|cases?|definitions?|rules?|routes?|handlers?|entries|items|config|configuration|text|parts?|block"
@@ -57,7 +63,7 @@ _SENTENCES = "|".join(
         r"snip",
     )
 )
-"""What says so without dots."""
+"""Wordings that are certain without dots."""
 _IN_DOTS = "|".join(
     (
         rf"{_VERB}{_THE}{_REST}(?: of{_NAME}{{1,5}})?",
@@ -67,98 +73,12 @@ _IN_DOTS = "|".join(
         r"snip|skip|skipped|cut|trimmed|truncated|omitted|elided|hidden|(?:\d+|many|more) (?:more )?lines?",
     )
 )
-"""What says so between dots or in brackets."""
+"""Wordings that are certain between dots or in brackets."""
 _BEHIND_DOTS = rf"{_VERB}{_THE}{_KEPT}{_NAME}{{0,4}}"
 _LIKELY_BEHIND_DOTS = rf"(?:and )?(?:so on|so forth|etc|more)|{_THE}(?:other|more|additional){_NAME}{{1,3}}"
 _LIKELY_WITH_DOTS = rf"{_THE}(?:other|more|additional){_NAME}{{0,1}} (?:{_PROGRAMMING})"
 _MAX_WORDS_BETWEEN_DOTS = 8
-"""Words between dots that may be any."""
-
-
-def is_certain_wording(words: str, *, dotted: bool, behind_dots: bool) -> bool:
-    """Whether the words say so; dots or brackets around them make fewer words enough."""
-    if _match(_SENTENCES, words):
-        return True
-    return dotted and (_match(_IN_DOTS, words) or (behind_dots and _match(_BEHIND_DOTS, words)))
-
-
-def is_likely_wording(words: str, *, behind_dots: bool, before_dots: bool) -> bool:
-    """Whether words with dots stand for something else: few between dots, or some that always do."""
-    if not behind_dots:
-        return before_dots and _match(_LIKELY_WITH_DOTS, words)
-    return (before_dots and words.count(" ") < _MAX_WORDS_BETWEEN_DOTS) or _match(_LIKELY_BEHIND_DOTS, words)
-
-
-def _match(grammar: str, words: str) -> bool:
-    return _compiled(grammar).fullmatch(words) is not None
-
-
-@cache
-def _compiled(grammar: str) -> re.Pattern[str]:
-    """When it is first needed: it takes 20 ms."""
-    return re.compile(grammar)
-
-
-# § [edit.omission.marks] Lines that stand for lines that were left out: `# ... rest unchanged ...`, in any comment,
-# § in brackets or bare.  A mark may be dots alone, or say in words that something is not there. Words are judged by
-# § a small grammar and not by single words: "the rest of the function stays the same" is a mark, "the rest of the
-# § function handles errors" is not.
-
-_MAX_MARK_CHARS = 200
-"""A mark is short; longer lines are not looked at."""
-_MAX_MARK_SPACES = 14
-
-
-class OmissionMark(NamedTuple):
-    """What a line says about lines that are not there."""
-
-    words: str
-    """Without dots, brackets and comment signs; empty where it is dots alone."""
-    certain: bool
-    """Whether the words say so, and not only the dots around them."""
-    bare: bool
-    """Whether it stands in no comment."""
-    plain: bool = False
-    """Whether it may speak of something else: a sentence without dots and brackets, a line of a longer comment."""
-    bulleted: bool = False
-    """Whether what looks like a comment sign begins a heading or a list item in prose."""
-
-
-def is_mark(line: str) -> bool:
-    """Whether a line is nothing but a mark."""
-    return may_be_mark(line) and _whole(line.strip()) is not None
-
-
-def parse_mark(line: str) -> OmissionMark | None:
-    """The mark that a line is, or that closes it."""
-    return (_whole(line.strip()) or _inline(line)) if may_be_mark(line) else None
-
-
-def may_be_mark(line: str) -> bool:
-    """Whether it is worth looking: quick, and true of every mark."""
-    return len(line) <= _MAX_MARK_CHARS and _SIGNS.search(line) is not None
-
-
-def _whole(text: str) -> OmissionMark | None:
-    """A line that is nothing but a mark."""
-    peeled = _peeled(text)
-    if peeled.bare and not _is_english(text):
-        return None
-    words = " ".join(_BETWEEN.sub(" ", peeled.inner.lower()).split())
-    if words.count(" ") > _MAX_MARK_SPACES:
-        return None
-    if not words:
-        return OmissionMark("", certain=False, bare=peeled.bare) if peeled.dots else None
-    if _ASIDE.match(words) or (peeled.bare and " " not in words and not (peeled.dots or words == "snip")):
-        return None
-    dotted, behind_dots = bool(peeled.dots) or peeled.bracketed, "before" in peeled.dots
-    certain = is_certain_wording(words, dotted=dotted, behind_dots=behind_dots)
-    if certain or is_likely_wording(words, behind_dots=behind_dots, before_dots="after" in peeled.dots):
-        plain = not dotted or text[0] == "*"
-        return OmissionMark(words, certain=certain, bare=peeled.bare, plain=plain, bulleted=text[0] in "#*-")
-    return None
-
-
+"""Any words count between dots, if they are fewer."""
 _ELLIPSIS = r"(?:\.{3,6}(?!\.)|…|\. \. \.)"
 _SIGNS = re.compile(
     r"\.\.\.|…|\. \. \.|rest|remain|existing|unchanged|unmodified|untouched|same|previous|original|other"
@@ -166,58 +86,135 @@ _SIGNS = re.compile(
     r"|everything|lines? \d",
     re.IGNORECASE,
 )
-_BETWEEN = re.compile(r"[,:;()\[\]{}<>*`\"'’—–-]+|\.(?=\s|$)")
+_PUNCTUATION = re.compile(r"[,:;()\[\]{}<>*`\"'’—–-]+|\.(?=\s|$)")
 _ASIDE = re.compile(r"(?:todo|fixme|xxx|hack|note|nb|see|type ignore|noqa|pragma)\b")
-
-
-class _Peeled(NamedTuple):
-    inner: str
-    bare: bool
-    bracketed: bool
-    dots: set[str]
-
-
-_PAIRS = (
-    ("{/*", "*/}"),
-    ("/**", "*/"),
-    ("/*", "*/"),
-    ("<!--", "-->"),
-    ("<%--", "--%>"),
-    ("{{!--", "--}}"),
-    ("{#", "#}"),
-    ("(*", "*)"),
-    ("{-", "-}"),
-    ("--[[", "]]"),
-    ('"""', '"""'),
-    ("'''", "'''"),
-)
+_BLOCK_COMMENTS = (
+    ("{/*", "*/}"), ("/**", "*/"), ("/*", "*/"), ("<!--", "-->"), ("<%--", "--%>"), ("{{!--", "--}}"), ("{#", "#}"),
+    ("(*", "*)"), ("{-", "-}"), ("--[[", "]]"), ('"""', '"""'), ("'''", "'''"),
+)  # fmt: skip
 _BRACKETS = {"(": ")", "[": "]", "<": ">", "{": "}"}
 _LINE_COMMENT = re.compile(
     r"//[/!]?|#{1,6}(?=[\s.…(]|$)|--(?=[\s.…(\[])|;{1,4}(?=[\s.…(\[])|%{1,3}(?=[\s.…(\[])|\*(?=[\s.…(\[])"
     r"|!(?=[\s.…])|'(?=[^']*$)(?=[\s.…(\[])|rem(?=\s)|/\*{1,2}",
     re.IGNORECASE,
 )
+_BODY = re.compile(rf"[\w)>\]]\s*(?:=>\s*)?\{{\s*(?P<inner>{_ELLIPSIS}|/\*.{{0,120}}\*/)\s*\}}[;,)]*$")
+_STUB = re.compile(r"\s*(?:pass|return|return None|return null);?\s+(?P<inner>(?:#|//)\s*\S+\s\S.*)$")
+_TRAILING = re.compile(rf"\s(?P<inner>(?://|#|--|/\*|<!--)\s*{_ELLIPSIS}.*)$")
 
 
-def _peeled(text: str) -> _Peeled:
-    """Takes comment signs, dots and brackets off, whichever comes next."""
-    bare, bracketed = True, False
-    dots: set[str] = set()
+class OmissionMark(NamedTuple):
+    """A line that may be a placeholder."""
+
+    words: str
+    """Without dots, brackets and comment signs. Empty for dots alone."""
+    certain: bool
+    """Whether the words say that code is omitted, and not only the dots around them."""
+    bare: bool
+    """Whether it is in no comment."""
+    plain: bool = False
+    """Whether it may speak of something else: a sentence without dots and brackets, a line of a longer comment."""
+    bulleted: bool = False
+    """Whether its comment sign starts a heading or a list item in prose."""
+
+
+def is_mark(line: str) -> bool:
+    """Whether a line is nothing but a mark."""
+    return may_be_mark(line) and _parse_line(line.strip()) is not None
+
+
+def parse_mark(line: str) -> OmissionMark | None:
+    """Parse a line that is a mark, or ends with one."""
+    return (_parse_line(line.strip()) or _parse_trailing(line)) if may_be_mark(line) else None
+
+
+def may_be_mark(line: str) -> bool:
+    """Rule out lines quickly. True for every mark."""
+    return len(line) <= _MAX_MARK_CHARS and _SIGNS.search(line) is not None
+
+
+class _PeeledLine(NamedTuple):
+    inner: str
+    bare: bool
+    bracketed: bool
+    dots_before: bool
+    dots_after: bool
+
+
+def _parse_line(text: str) -> OmissionMark | None:
+    peeled = _peel(text)
+    if peeled.bare and not _is_english(text):
+        return None
+    words = " ".join(_PUNCTUATION.sub(" ", peeled.inner.lower()).split())
+    if words.count(" ") > _MAX_MARK_SPACES:
+        return None
+    has_dots = peeled.dots_before or peeled.dots_after
+    if not words:
+        return OmissionMark("", certain=False, bare=peeled.bare) if has_dots else None
+    if _ASIDE.match(words) or (peeled.bare and " " not in words and not (has_dots or words == "snip")):
+        return None
+    is_marked = has_dots or peeled.bracketed
+    certain = _is_certain(words, is_marked=is_marked, dots_before=peeled.dots_before)
+    if certain or _is_likely(words, dots_before=peeled.dots_before, dots_after=peeled.dots_after):
+        plain = not is_marked or text[0] == "*"
+        return OmissionMark(words, certain=certain, bare=peeled.bare, plain=plain, bulleted=text[0] in "#*-")
+    return None
+
+
+def _parse_trailing(line: str) -> OmissionMark | None:
+    """Parse a mark behind code: `f() { /* unchanged */ }`, `class A {  // ... methods ...`, `pass  # unchanged`."""
+    found = _BODY.search(line) or _TRAILING.search(line) or _STUB.match(line)
+    if not found or _strip_comment(line.strip())[1]:
+        return None
+    mark = _parse_line(found["inner"])
+    return mark._replace(bare=False) if mark and (mark.certain or found.re is _BODY) else None
+
+
+def _is_certain(words: str, *, is_marked: bool, dots_before: bool) -> bool:
+    """Whether the words say that code is omitted. With dots or brackets around them, fewer words do."""
+    if _matches(_SENTENCES, words):
+        return True
+    return is_marked and (_matches(_IN_DOTS, words) or (dots_before and _matches(_BEHIND_DOTS, words)))
+
+
+def _is_likely(words: str, *, dots_before: bool, dots_after: bool) -> bool:
+    """Whether words with dots stand for code: a few between dots, or certain ones."""
+    if not dots_before:
+        return dots_after and _matches(_LIKELY_WITH_DOTS, words)
+    return (dots_after and words.count(" ") < _MAX_WORDS_BETWEEN_DOTS) or _matches(_LIKELY_BEHIND_DOTS, words)
+
+
+def _matches(grammar: str, words: str) -> bool:
+    return _compile(grammar).fullmatch(words) is not None
+
+
+@cache
+def _compile(grammar: str) -> re.Pattern[str]:
+    """Compile on first use: it takes 20 ms."""
+    return re.compile(grammar)
+
+
+def _peel(text: str) -> _PeeledLine:
+    """Strip comment signs, dots and brackets, in whatever order they come."""
+    bare, bracketed, before, after = True, False, False, False
     for _ in range(6):
-        before = text
-        text, commented = _uncommented(text) if not bracketed else (text, False)
-        bare = bare and not commented
-        text, found = _undotted(text)
-        dots |= found
+        previous = text
+        if not bracketed:
+            text, is_comment = _strip_comment(text)
+            bare = bare and not is_comment
+        if found := re.match(_ELLIPSIS, text):
+            before, text = True, text[found.end() :].strip()
+        if found := re.search(rf"(?<!\.){_ELLIPSIS}\.?$", text):
+            after, text = True, text[: found.start()].strip()
         if text[:1] in _BRACKETS and text[-1:] == _BRACKETS[text[0]] and text[0] not in text[1:]:
             text, bracketed = text[1:-1].strip(), True
-        if text == before:
+        if text == previous:
             break
-    return _Peeled(text, bare, bracketed, dots)
+    return _PeeledLine(text, bare, bracketed, before, after)
 
 
-def _uncommented(text: str) -> tuple[str, bool]:
-    for opening, closing in _PAIRS:
+def _strip_comment(text: str) -> tuple[str, bool]:
+    for opening, closing in _BLOCK_COMMENTS:
         if text.startswith(opening) and text.endswith(closing) and len(text) >= len(opening) + len(closing):
             return text[len(opening) : -len(closing)].strip(), True
     found = _LINE_COMMENT.match(text)
@@ -226,31 +223,6 @@ def _uncommented(text: str) -> tuple[str, bool]:
     return (text[:-2].strip(), True) if text.endswith("*/") else (text, False)
 
 
-def _undotted(text: str) -> tuple[str, set[str]]:
-    dots: set[str] = set()
-    if found := re.match(_ELLIPSIS, text):
-        dots.add("before")
-        text = text[found.end() :].strip()
-    if found := re.search(rf"(?<!\.){_ELLIPSIS}\.?$", text):
-        dots.add("after")
-        text = text[: found.start()].strip()
-    return text, dots
-
-
 def _is_english(text: str) -> bool:
-    """Whether a line without a comment sign can be no code: dots stand alone, as they do not in `...args`."""
+    """Whether a line without a comment sign can be no code. Dots stand alone, unlike those of `...args`."""
     return bool(re.fullmatch(r"[\w\s.…()\[\]<>{}’'–—#/-]+", text)) and not re.search(r"(?:\.\.\.|…)[\w$]|\w\(", text)
-
-
-_BODY = re.compile(rf"[\w)>\]]\s*(?:=>\s*)?\{{\s*(?P<inner>{_ELLIPSIS}|/\*.{{0,120}}\*/)\s*\}}[;,)]*$")
-_STUB = re.compile(r"\s*(?:pass|return|return None|return null);?\s+(?P<inner>(?:#|//)\s*\S+\s\S.*)$")
-_TRAILING = re.compile(rf"\s(?P<inner>(?://|#|--|/\*|<!--)\s*{_ELLIPSIS}.*)$")
-
-
-def _inline(line: str) -> OmissionMark | None:
-    """A mark behind code: `f() { /* unchanged */ }`, `class A {  // ... methods ...`, `pass  # rest unchanged`."""
-    found = _BODY.search(line) or _TRAILING.search(line) or _STUB.match(line)
-    if not found or _uncommented(line.strip())[1]:
-        return None
-    mark = _whole(found["inner"])
-    return mark._replace(bare=False) if mark and (mark.certain or found.re is _BODY) else None

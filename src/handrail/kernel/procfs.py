@@ -1,6 +1,8 @@
-"""The process table."""
+"""The process table, /proc."""
 
 import os
+
+from handrail.kernel.process import send_signal
 
 
 class ProcessStat:
@@ -15,12 +17,12 @@ class ProcessStat:
         self.session = int(fields[3])
         self.threads = int(fields[17])
         self.dead = fields[0] in {b"Z", b"X"} and self.threads <= 1
-        """It has ended, and nobody has asked how. One whose first thread alone has ended goes on in the others."""
+        """It has ended, and its parent has not waited for it. If only the first thread ended, the process lives."""
         self.started = int(fields[19])
-        """In ticks of the kernel: a number that is used again has another start."""
+        """In clock ticks. It tells a process from a later one with the same number."""
 
     def user(self) -> int | None:
-        """Whose it is; None where it has ended."""
+        """The id of its user. None: it has ended."""
         try:
             return os.stat(f"/proc/{self.number}").st_uid
         except OSError:
@@ -28,38 +30,51 @@ class ProcessStat:
 
 
 def find_process(number: int) -> ProcessStat | None:
-    """What runs under the number at present."""
+    """The process that has this number now."""
     try:
         return ProcessStat(number, read_entry(f"/proc/{number}/stat"))
-    except IndexError:  # it ended while it was looked at
+    except IndexError:  # it ended meanwhile
         return None
 
 
 def list_processes() -> list[ProcessStat]:
-    """All that can be seen."""
+    """Every visible process."""
     return [found for name in os.listdir("/proc") if name.isdigit() and (found := find_process(int(name)))]
 
 
 def list_descendants(ancestor: int) -> list[ProcessStat]:
-    """All that `ancestor` has started, or that they have; also the dead."""
+    """The children of a process, their children and so on. Dead ones are included."""
     children: dict[int, list[ProcessStat]] = {}
     for process in list_processes():
         children.setdefault(process.parent, []).append(process)
-    found = children.pop(ancestor, [])
-    for process in found:  # which grows meanwhile
-        found += children.pop(process.number, [])
-    return found
+    descendants = children.pop(ancestor, [])
+    for process in descendants:  # the list grows in the loop
+        descendants += children.pop(process.number, [])
+    return descendants
+
+
+def signal_process(process: ProcessStat, number: int) -> bool:
+    """Signal this process and no other that got its number. False: it has ended, or may not be signalled."""
+    try:
+        pidfd = os.pidfd_open(process.number)
+    except OSError:
+        return False
+    try:
+        now = find_process(process.number)
+        return now is not None and now.started == process.started and send_signal(pidfd, number)
+    finally:
+        os.close(pidfd)
 
 
 def read_entry(path: str, folder: int | None = None) -> bytes:
-    """A small file of /proc; nothing where the process is gone or not ours to look at."""
+    """A small file of /proc. Empty: the process has ended, or may not be looked at."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
         return b""
     try:
         return os.read(descriptor, 8192)
-    except OSError:  # it went between the two
+    except OSError:  # it ended after the file was opened
         return b""
     finally:
         os.close(descriptor)

@@ -6,21 +6,21 @@ from typing import NamedTuple
 
 
 class UnknownMachineError(Exception):
-    """There is no table of system calls for this machine: a filter for it cannot be written."""
+    """There is no table of system calls for this machine, so no filter can be compiled."""
 
 
 class Machine(NamedTuple):
-    """How one architecture numbers its calls. Both that are known store the lower half of an argument first."""
+    """How an architecture numbers its calls. Both known ones are little-endian."""
 
     name: str
     architecture: int
-    """What the kernel calls it when it asks a filter (AUDIT_ARCH_…)."""
+    """The AUDIT_ARCH_… number that the kernel passes to a filter."""
     newest: int
-    """The highest number that meant a call when the table was written."""
+    """The highest number in use when the table was written."""
     column: int
 
     def number(self, call: str) -> int | None:
-        """The call's number; None where the architecture has no such call."""
+        """The number of a call. None: the architecture has no such call."""
         return NUMBERS[call][self.column]
 
 

@@ -1,16 +1,18 @@
-"""Decides the changes that a command made in a preview."""
+"""Judges a change set: the files that a tool changed, or that a command changed in its overlay."""
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from handrail.policy.config import PolicyConfig, Rule
-from handrail.policy.git_repository import GitMaintenance, find_changed_settings, find_git_maintenance, is_new_object
+from handrail.policy.git_config import compare_git_settings, is_new_config
 from handrail.policy.name_tables import GENERATED_ENDINGS, GENERATED_FILES, GENERATED_FOLDERS
 from handrail.policy.names import (
     find_protection,
     is_git_control_name,
     is_git_lock,
+    is_in_folder,
     is_packaged,
     list_possible_repositories,
     normalize_name,
@@ -23,95 +25,19 @@ from handrail.policy.verdict import (
     allow,
     combine,
     deny_credential,
+    describe_bulk,
     judge_by_mode,
     judge_by_rule,
 )
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Decision
 
-# § [policy.harm] Changes in the order in which people should see them: what may do harm first, what programs
-# § generate last.
-
-_RUNS_AS_OWNER = 0o6000
-_DELETED, _PROTECTED, _RUNNABLE, _OUTSIDE, _MODIFIED, _CREATED, _LAYOUT, _GENERATED = range(8)
-
-
-def sort_by_harm(changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """Deletions, what steers tools, what can be run, links that lead out and files with other
-    names; then what was modified and what is new; last
-    what has another layout only, and what programs generate. In each, the order that they came in."""
-    return tuple(changes[number] for number in rank_by_harm(changes))
-
-
-def rank_by_harm(changes: tuple[Change, ...]) -> list[int]:
-    """The same, as places in what was given."""
-    moved = collect_moved_paths(changes)
-    ranks = [_rank(change, moved) for change in changes]
-    return sorted(range(len(changes)), key=ranks.__getitem__)
-
-
-def collect_moved_paths(changes: tuple[Change, ...]) -> frozenset[str]:
-    """The paths that are gone, and whose content is to be found under another name."""
-    return frozenset(change.renamed_from for change in changes if change.renamed_from is not None)
-
-
-def is_deletion(change: Change, moved: frozenset[str] = frozenset()) -> bool:
-    """Whether something is gone that is nowhere else: deleted, or another kind of thing is in its place."""
-    if change.action == "deleted":
-        return change.path not in moved
-    return change.replaces is not None and change.replaces != "folder"
-
-
-def has_setid_bit(change: Change) -> bool:
-    """Whether who runs it gets the rights of its owner or group; a folder with such a bit only hands its group on."""
-    return change.kind == "file" and bool((change.mode or 0) & _RUNS_AS_OWNER)
-
-
-def is_generated(path: str) -> bool:
-    """Whether programs make and remove it, and nobody reads it: packages that were fetched, caches, compiled files."""
-    *folders, name = path.lower().split("/")
-    if name in GENERATED_FILES or name.endswith(GENERATED_ENDINGS):
-        return True
-    return name in GENERATED_FOLDERS or not GENERATED_FOLDERS.isdisjoint(folders)
-
-
-def _rank(change: Change, moved: frozenset[str]) -> int:
-    if is_new_object(change):
-        return _GENERATED
-    if any(
-        find_protection(path) and not is_packaged(path) for path in (change.path, change.renamed_from or change.path)
-    ):
-        return _DELETED if is_deletion(change, moved) else _PROTECTED
-    if has_setid_bit(change):
-        return _RUNNABLE
-    if is_generated(change.path):
-        return _GENERATED
-    return _ordinary(change, moved)
-
-
-def _ordinary(change: Change, moved: frozenset[str]) -> int:
-    if is_deletion(change, moved):
-        return _DELETED
-    if change.executable:
-        return _RUNNABLE
-    if change.outside or change.shared or change.read_only:
-        return _OUTSIDE
-    if change.layout_only:
-        return _LAYOUT
-    return _CREATED if change.action == "created" else _MODIFIED
-
-
-# § [policy.changes] Judges what was changed, or would be: the same for a file tool and for what a command left in
-# § its overlay.
-
 _SYSTEM = re.compile(r"/(?:usr|bin|sbin|lib|lib32|lib64|nix/store)/.*|/dev/null", re.DOTALL)
-"""Where programs and libraries are, which links of virtual environments lead to."""
+"""Where programs and libraries are. Links of virtual environments lead there."""
 _INTERPRETER = re.compile(r"/(?:.*/)?bin/python[0-9.]*", re.DOTALL)
-"""What a virtual environment links to wherever it was installed."""
 _MEGABYTE = 1 << 20
 _SHARED = "changes files that have other names (hard links), maybe outside the workspace:"
 _MAX_NAMED_PATHS = 3
-"""Paths that a part names; of more it says how many."""
 
 
 def judge_changes(
@@ -126,141 +52,313 @@ def judge_changes(
 ) -> Decision:
     """One part for each kind of harm, the worst first. `undo`: whether the changes can be undone.
 
-    `spoken_for`: a person, a rule or a grant allowed the call, and with it that files are written and deleted; never
-    that what steers tools is changed, nor very many files, nor anything in plan mode. `configs` has the text of each
-    `.git/config` that is new or changed, by its path, and what it was before, by its hash; without them it asks like
-    anything that steers git. `steering`: paths that steer a repository of another name that was there before.
+    `spoken_for`: a person, a rule or a grant allowed the call. That covers writing and deleting files. It does not
+    cover protected files, bulk changes or plan mode. `configs`: the new text of each created or modified
+    `.git/config` by path, and its old text by hash. A config without its texts asks like any protected file.
+    `steering`: paths that steer an existing repository that is not called `.git`.
     """
-    kept_up = find_git_maintenance(changes, configs or {})
-    steered = _steered([change for change in changes if not kept_up.is_in_new(change.path)], configs or {})
-    judged = [*_never(changes), *_by_rules(changes, rules, tool)]
-    judged += _by_kind(changes, steered, kept_up, rules, steering, undo=undo)
+    maintenance = find_git_maintenance(changes, configs or {})
+    verdicts = [*_deny_credentials(changes), *_apply_rules(changes, rules, tool)]
+    for kind, rule, does, paths in _list_harms(changes, maintenance, rules, steering):
+        if paths:
+            why = does if kind == "bulk" else f"{does} {_join_paths(paths)}"
+            verdicts.append(judge_by_mode(_join_paths(paths), rule, kind, rules.mode, undo=undo, why=why))
     if spoken_for and rules.mode != "plan":
-        judged = [_spoken_for(one) if one.part.decision == "confirm" and not one.final else one for one in judged]
-    return combine(judged or [allow("files", "fs.unchanged", "nothing changes")], rules)
+        verdicts = [_allow_as_called(verdict) for verdict in verdicts]
+    return combine(verdicts or [allow("files", "fs.unchanged", "nothing changes")], rules)
 
 
-def _steered(changes: list[Change], configs: Mapping[str, str]) -> dict[str, str]:
-    """By the paths of changed configurations, the settings that may make git run programs or lead it elsewhere."""
-    found = {change.path: find_changed_settings(change, configs) for change in changes}
-    return {path: f"{_listed(list(names))} in {path}" for path, names in found.items() if names}
-
-
-def _spoken_for(judged: PartVerdict) -> PartVerdict:
-    return allow(judged.part.subject, judged.part.rule, f"{judged.part.reason}, as the call was allowed to")
-
-
-def _never(changes: tuple[Change, ...]) -> list[PartVerdict]:
+def _deny_credentials(changes: tuple[Change, ...]) -> list[PartVerdict]:
     credentials = [change.path for change in changes if _is_credential(change)]
-    return [deny_credential(_listed(credentials))] if credentials else []
+    return [deny_credential(_join_paths(credentials))] if credentials else []
 
 
 def _is_credential(change: Change) -> bool:
-    """By its name; what a package that was just installed brought with it is nobody's secret."""
-    if all(find_protection(path) != "credential" for path in _names(change)):
+    """By its name. The test keys that an installed package brings are nobody's secret."""
+    if all(find_protection(path) != "credential" for path in _list_names(change)):
         return False
     return change.action != "created" or not is_packaged(change.path)
 
 
-def _by_rules(changes: tuple[Change, ...], rules: PolicyConfig, tool: str) -> list[PartVerdict]:
-    """What deny and ask rules say; an allow rule was about the call, not about what came of it."""
+def _apply_rules(changes: tuple[Change, ...], rules: PolicyConfig, tool: str) -> list[PartVerdict]:
+    """Verdicts of deny and ask rules. Allow rules are about the call, not about its changes."""
     book = build_rulebook(rules.rules)
-    found: dict[Rule, list[str]] = {}
+    paths_by_rule: dict[Rule, list[str]] = {}
     for change in changes:
-        rule = book.path(tool, _names(change))
+        rule = book.path(tool, _list_names(change))
         if rule is not None and rule.verdict != "allow":
-            found.setdefault(rule, []).append(change.path)
-    return [judge_by_rule(_listed(paths), rule) for rule, paths in found.items()]
+            paths_by_rule.setdefault(rule, []).append(change.path)
+    return [judge_by_rule(_join_paths(paths), rule) for rule, paths in paths_by_rule.items()]
 
 
-def _by_kind(
-    changes: tuple[Change, ...],
-    steered: dict[str, str],
-    kept_up: GitMaintenance,
-    rules: PolicyConfig,
-    steering: frozenset[str],
-    *,
-    undo: bool,
-) -> Iterator[PartVerdict]:
-    notable = [change for change in changes if not kept_up.covers(change)]
-    heads = {
-        posixpath.dirname(change.path)
-        for change in changes
-        if normalize_name(posixpath.basename(change.path)) == "head"
-    }
+def _allow_as_called(verdict: PartVerdict) -> PartVerdict:
+    if verdict.part.decision != "confirm" or verdict.final:
+        return verdict
+    return allow(verdict.part.subject, verdict.part.rule, f"{verdict.part.reason}, as the call was allowed to")
+
+
+def _list_harms(
+    changes: tuple[Change, ...], maintenance: "GitMaintenance", rules: PolicyConfig, steering: frozenset[str]
+) -> tuple[tuple[Subject, str, str, list[str]], ...]:
+    """Kinds of harm, the worst first: what the mode is asked, the built-in rule, the reason, the paths."""
+    notable = [change for change in changes if not maintenance.covers(change)]
+    steered = [(path, names) for path, names in maintenance.steered.items() if not maintenance.is_in_new(path)]
+    protected = _list_protected(changes, notable, maintenance, steering)
+    configs = [f"{_join_paths([*names])} in {path}" for path, names in steered]
+    links = [f"{change.path} to {change.target}" for change in notable if _leads_out(change)]
+    read_only = [change.path for change in changes if change.read_only and not is_generated(change.path)]
+    locks = [change.path for change in changes if change.action != "deleted" and is_git_lock(change.path)]
     moved = collect_moved_paths(changes)
-    protected = [change.path for change in notable if change.path not in steered and _is_protected(change, heads)]
-    protected += [change.path for change in notable if change.path in steering and not is_packaged(change.path)]
-    protected += [change.path for change in changes if has_setid_bit(change)]
-    deleted = [change.path for change in changes if is_deletion(change, moved)]
-    bulk = _bulk(changes, kept_up, rules, moved)
-    kinds: tuple[tuple[Subject, str, str, list[str]], ...] = (
-        ("protected", "fs.protected", "changes what steers tools, hooks or builds", [*dict.fromkeys(protected)]),
-        ("protected", "fs.config", "sets what git runs or where it is led:", list(steered.values())),
-        ("protected", "fs.link", "makes links that lead outside:", [_shown(one) for one in notable if _leads_out(one)]),
+    bulk = _describe_bulk(changes, maintenance, rules, moved)
+    return (
+        ("protected", "fs.protected", "changes what steers tools, hooks or builds", protected),
+        ("protected", "fs.config", "sets what git runs or where it is led:", configs),
+        ("protected", "fs.link", "makes links that lead outside:", links),
         ("protected", "fs.hard-link", _SHARED, [change.path for change in changes if change.shared]),
-        ("protected", "fs.read-only-file", "changes files that are read-only:", _read_only(changes)),
-        ("protected", "fs.lock", f"{LOCKED}:", [one.path for one in changes if _leaves_lock(one)]),
-        ("delete", "fs.delete", "deletes", deleted),
+        ("protected", "fs.read-only-file", "changes files that are read-only:", read_only),
+        ("protected", "fs.lock", f"{LOCKED}:", locks),
+        ("delete", "fs.delete", "deletes", [change.path for change in changes if is_deletion(change, moved)]),
         ("bulk", "fs.bulk", bulk, ["files"] if bulk else []),
         ("write", "fs.executable", "makes executable", [change.path for change in notable if change.executable]),
         ("write", "fs.write", "writes", [change.path for change in changes if change.action != "deleted"]),
     )
-    for kind, rule, does, paths in kinds:
-        if paths:
-            why = does if kind == "bulk" else f"{does} {_listed(paths)}"
-            yield judge_by_mode(_listed(paths), rule, kind, rules.mode, undo=undo, why=why)
 
 
-def _read_only(changes: tuple[Change, ...]) -> list[str]:
-    """What programs generate, they renew whatever its mode."""
-    return [change.path for change in changes if change.read_only and not is_generated(change.path)]
+def _list_protected(
+    changes: tuple[Change, ...], notable: list[Change], maintenance: "GitMaintenance", steering: frozenset[str]
+) -> list[str]:
+    names = (posixpath.split(change.path) for change in changes)
+    new_heads = {folder for folder, name in names if normalize_name(name) == "head"}
+    protected = [one.path for one in notable if one.path not in maintenance.steered and _is_protected(one, new_heads)]
+    protected += [change.path for change in notable if change.path in steering and not is_packaged(change.path)]
+    protected += [change.path for change in changes if has_setid_bit(change)]
+    return [*dict.fromkeys(protected)]
 
 
-def _leaves_lock(change: Change) -> bool:
-    return change.action != "deleted" and is_git_lock(change.path)
+def _is_protected(change: Change, new_heads: set[str]) -> bool:
+    """By its name, or because it steers a repository that is made here under another name: its folder has a HEAD."""
+    paths = [path for path in _list_names(change) if not is_packaged(path)]
+    return any(find_protection(path) == "protected" or _steers(new_heads, path) for path in paths)
+
+
+def _steers(new_heads: set[str], path: str) -> bool:
+    possible = list_possible_repositories(path) if new_heads else ()
+    return any(
+        ("" if folder == "." else folder) in new_heads and is_git_control_name(name) for folder, name in possible
+    )
 
 
 def _leads_out(change: Change) -> bool:
-    """Links to where programs are are let be: that is how virtual environments find theirs."""
+    """Links to system programs are fine: virtual environments find theirs that way."""
     target = posixpath.normpath(change.target or "")
     if _INTERPRETER.fullmatch(target) and _INTERPRETER.fullmatch(f"/{change.path}"):
         return False
     return change.outside and not _SYSTEM.fullmatch(target)
 
 
-def _shown(change: Change) -> str:
-    return f"{change.path} to {change.target}"
+def _describe_bulk(
+    changes: tuple[Change, ...], maintenance: "GitMaintenance", rules: PolicyConfig, moved: frozenset[str]
+) -> str:
+    """Why this is a bulk change, or "". Git's objects count as bytes only, a moved file only as a file."""
+    files = [one for one in changes if one.kind != "folder" and one.path not in moved and maintenance.counts(one)]
+    bulk = describe_bulk(len(files), sum(map(is_deletion, files)), rules)
+    size = sum(one.size or 0 for one in changes if one.action in {"created", "modified"})
+    if not bulk and size > rules.bulk_bytes:
+        return f"writes {size / _MEGABYTE:,.1f} MB at once, more than {rules.bulk_bytes / _MEGABYTE:,.1f} MB"
+    return bulk
 
 
-def _is_protected(change: Change, heads: set[str]) -> bool:
-    """By its name, or since it steers a repository of another name that is made here: one with a HEAD of its own."""
-    steering = [path for path in _names(change) if find_protection(path) == "protected" or _steers_one_of(heads, path)]
-    return not all(is_packaged(path) for path in steering)
-
-
-def _steers_one_of(heads: set[str], path: str) -> bool:
-    found = list_possible_repositories(path) if heads else ()
-    return any((folder if folder != "." else "") in heads and is_git_control_name(name) for folder, name in found)
-
-
-def _bulk(changes: tuple[Change, ...], kept_up: GitMaintenance, rules: PolicyConfig, moved: frozenset[str]) -> str:
-    """Why it is a bulk change; empty if it is none. Git's own objects do not count as files, but as bytes. A file that
-    only moved counts once, and writes no bytes."""
-    files = [one for one in changes if one.kind != "folder" and one.path not in moved and kept_up.counts(one)]
-    deleted = sum(is_deletion(change) for change in files)
-    if deleted > rules.bulk_deleted or len(files) > rules.bulk_changed:
-        return f"changes {len(files)} files at once, of which it deletes {deleted}"
-    written = sum(one.size or 0 for one in changes if one.action in {"created", "modified"})
-    if written > rules.bulk_bytes:
-        return f"writes {written / _MEGABYTE:,.1f} MB at once, more than {rules.bulk_bytes / _MEGABYTE:,.1f} MB"
-    return ""
-
-
-def _names(change: Change) -> tuple[str, ...]:
+def _list_names(change: Change) -> tuple[str, ...]:
     return (change.path,) if change.renamed_from is None else (change.path, change.renamed_from)
 
 
-def _listed(paths: list[str]) -> str:
+def _join_paths(paths: list[str]) -> str:
     more = len(paths) - _MAX_NAMED_PATHS
     return ", ".join(paths) if more <= 0 else f"{', '.join(paths[:_MAX_NAMED_PATHS])} and {more} more"
+
+
+_SETID_BITS = 0o6000
+_DELETED, _PROTECTED, _RUNNABLE, _OUTSIDE, _MODIFIED, _CREATED, _LAYOUT, _GENERATED = range(8)
+
+
+def sort_by_harm(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """The order in which people see changes: possible harm first, generated files last."""
+    return tuple(changes[number] for number in rank_by_harm(changes))
+
+
+def rank_by_harm(changes: tuple[Change, ...]) -> list[int]:
+    """The same order, as indexes."""
+    moved = collect_moved_paths(changes)
+    ranks = [_rank(change, moved) for change in changes]
+    return sorted(range(len(changes)), key=ranks.__getitem__)
+
+
+def collect_moved_paths(changes: tuple[Change, ...]) -> frozenset[str]:
+    """Deleted paths whose content another path now has."""
+    return frozenset(change.renamed_from for change in changes if change.renamed_from is not None)
+
+
+def is_deletion(change: Change, moved: frozenset[str] = frozenset()) -> bool:
+    """Whether content is lost: the path was deleted and not moved, or something of another kind replaced it."""
+    if change.action == "deleted":
+        return change.path not in moved
+    return change.replaces is not None and change.replaces != "folder"
+
+
+def has_setid_bit(change: Change) -> bool:
+    """Whether the file runs with the rights of its owner or group."""
+    return change.kind == "file" and bool((change.mode or 0) & _SETID_BITS)
+
+
+def is_generated(path: str) -> bool:
+    """Whether programs make and remove the file and nobody reads it: installed packages, caches, compiled files."""
+    *folders, name = path.lower().split("/")
+    if name in GENERATED_FILES or name.endswith(GENERATED_ENDINGS):
+        return True
+    return name in GENERATED_FOLDERS or not GENERATED_FOLDERS.isdisjoint(folders)
+
+
+def _rank(change: Change, moved: frozenset[str]) -> int:
+    if is_new_object(change):
+        return _GENERATED
+    if any(find_protection(path) and not is_packaged(path) for path in _list_names(change)):
+        return _DELETED if is_deletion(change, moved) else _PROTECTED
+    if has_setid_bit(change):
+        return _RUNNABLE
+    if is_generated(change.path):
+        return _GENERATED
+    return _rank_ordinary(change, moved)
+
+
+def _rank_ordinary(change: Change, moved: frozenset[str]) -> int:
+    if is_deletion(change, moved):
+        return _DELETED
+    if change.executable:
+        return _RUNNABLE
+    if change.outside or change.shared or change.read_only:
+        return _OUTSIDE
+    if change.layout_only:
+        return _LAYOUT
+    return _CREATED if change.action == "created" else _MODIFIED
+
+
+_NEW_FILE = re.compile(
+    r"""HEAD|ORIG_HEAD|COMMIT_EDITMSG|description|config|index|packed-refs|shallow
+    |hooks/[A-Za-z0-9-]+\.sample
+    |info/(?:exclude|refs)
+    |objects/info/(?:packs|commit-graph|commit-graphs/[\w-]+(?:\.graph)?)
+    |objects/(?:[0-9a-f]{2}/[0-9a-f]{38,62}|pack/pack-[0-9a-f]{40,64}\.(?:pack|idx|rev|mtimes|bitmap))
+    |(?:refs|logs/refs)/(?:stash|(?:heads|tags|remotes)(?:/[\w+@-][\w.+@-]*)+)
+    |logs/HEAD
+    """,
+    re.VERBOSE,
+)
+"""Files that `git init`, `add`, `commit` and `clone` make, spelled exactly so. On some file systems `Hooks/` or
+`config.` are `hooks/` and `config`."""
+_NEW_FOLDER = re.compile(
+    r"hooks|info|branches|objects(?:/(?:info|info/commit-graphs|pack|[0-9a-f]{2}))?|(?:logs|refs|logs/refs)(?:/(?:heads|tags|remotes)(?:/[\w+@-][\w.+@-]*)*)?"
+)
+_OBJECT = re.compile(
+    r"((?:.*/)?\.git)/objects/"
+    r"(?:[0-9a-f]{2}(?:/[0-9a-f]{38,62})?|pack/pack-[0-9a-f]{40,64}\.(?:pack|idx|rev|mtimes|bitmap))",
+    re.DOTALL,
+)
+_OBJECT_INDEX = re.compile(
+    r"(?:.*/)?\.git/(?:info/refs|objects/info(?:/packs|/commit-graph|/commit-graphs(?:/[\w-]+(?:\.graph)?)?)?"
+    r"|objects/pack/multi-pack-index)",
+    re.DOTALL,
+)
+_REFERENCE = re.compile(r"((?:.*/)?\.git)/(?:logs/)?refs/.*", re.DOTALL)
+
+
+class GitMaintenance(NamedTuple):
+    """Git's routine changes to its own files. A new repository, a commit and `git gc` need no approval."""
+
+    new_repositories: tuple[str, ...]
+    """`.git` folders that are new and configure nothing unsafe."""
+    packed: frozenset[str]
+    """`.git` folders with a new pack, which has the deleted objects."""
+    packed_refs: frozenset[str]
+    """`.git` folders with a new list of references, which has the deleted ones."""
+    configured: frozenset[str]
+    """Configurations without an unsafe change."""
+    steered: dict[str, tuple[str, ...]]
+    """Names of unsafe settings that changed, by the path of the configuration."""
+
+    def covers(self, change: Change) -> bool:
+        """Whether a change is routine, although its name is protected."""
+        if is_new_object(change) or change.path in self.configured or self.is_in_new(change.path):
+            return True
+        if change.kind == "link" or change.replaces is not None:
+            return False
+        return self.is_packed_away(change) or _OBJECT_INDEX.fullmatch(change.path) is not None
+
+    def counts(self, change: Change) -> bool:
+        """Whether a change counts towards a bulk change. Git's objects and packed references do not."""
+        if is_new_object(change) or self.is_packed_away(change):
+            return False
+        reference = _REFERENCE.fullmatch(change.path) if change.action == "deleted" else None
+        return reference is None or reference[1] not in self.packed_refs
+
+    def is_packed_away(self, change: Change) -> bool:
+        """Whether git deleted an object because a new pack has it."""
+        deleted = _OBJECT.fullmatch(change.path) if change.action == "deleted" else None
+        return deleted is not None and deleted[1] in self.packed
+
+    def is_in_new(self, path: str) -> bool:
+        """Whether a path is in a new repository."""
+        return any(is_in_folder(path, folder) for folder in self.new_repositories)
+
+
+def find_git_maintenance(changes: tuple[Change, ...], configs: Mapping[str, str]) -> GitMaintenance:
+    """`configs`: new texts of changed `.git/config` files by path, and their old texts by hash."""
+    packs = (one.path for one in changes if one.action == "created" and one.path.endswith(".pack"))
+    changed = (one.path for one in changes if one.action in {"created", "modified"})
+    compared = [(change.path, _compare_config(change, configs)) for change in changes]
+    return GitMaintenance(
+        list_new_repositories(changes, configs),
+        frozenset(pack[1] for path in packs if (pack := _OBJECT.fullmatch(path))),
+        frozenset(path.removesuffix("/packed-refs") for path in changed if path.endswith(".git/packed-refs")),
+        frozenset(path for path, names in compared if names == ()),
+        {path: names for path, names in compared if names},
+    )
+
+
+def list_new_repositories(changes: tuple[Change, ...], configs: Mapping[str, str]) -> tuple[str, ...]:
+    """`.git` folders that are new and configure nothing unsafe. `configs`: the text of each new `.git/config`."""
+    deleted = {change.path for change in changes if change.action == "deleted"}  # an old repository steered something
+    new = [change.path for change in changes if _is_new_folder(change) and posixpath.basename(change.path) == ".git"]
+    candidates = [folder for folder in new if folder not in deleted]
+    return tuple(folder for folder in candidates if _is_harmless(folder, changes, configs.get(f"{folder}/config")))
+
+
+def is_new_object(change: Change) -> bool:
+    """Whether a change adds an object to a repository, under a name that states its content."""
+    return change.action == "created" and change.kind != "link" and _OBJECT.fullmatch(change.path) is not None
+
+
+def _compare_config(change: Change, configs: Mapping[str, str]) -> tuple[str, ...] | None:
+    """Names of unsafe settings that a changed `.git/config` changes. None for other files, and if it is unclear."""
+    if change.path.split("/")[-2:] != [".git", "config"] or change.kind != "file" or change.replaces is not None:
+        return None
+    new, old = configs.get(change.path), configs.get(change.before) if change.before is not None else ""
+    if change.action not in {"created", "modified"} or new is None or old is None:
+        return None
+    return compare_git_settings(old, new)
+
+
+def _is_harmless(folder: str, changes: tuple[Change, ...], config: str | None) -> bool:
+    if config is None or not is_new_config(config):
+        return False
+    inside = [change for change in changes if change.path.startswith(f"{folder}/")]
+    return all(_is_usual(change, change.path[len(folder) + 1 :]) for change in inside)
+
+
+def _is_usual(change: Change, name: str) -> bool:
+    expected = _NEW_FOLDER if _is_new_folder(change) else _NEW_FILE
+    is_plain = change.action == "created" and change.kind != "link" and ".." not in name
+    return is_plain and expected.fullmatch(name) is not None
+
+
+def _is_new_folder(change: Change) -> bool:
+    return change.action == "created" and change.kind == "folder"

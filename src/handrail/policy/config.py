@@ -1,5 +1,7 @@
-"""What a decision depends on besides the facts: mode, rules, grants, limits."""
+"""What people decided before a call: mode, rules, grants, limits."""
 
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from typing import Literal
 
 import msgspec
@@ -7,112 +9,104 @@ import msgspec
 from handrail.protocol.decisions import Mode, Verdict
 from handrail.protocol.permissions import Permission
 
-# § [policy.rules.rule] A rule that a person wrote.
-
 RuleLayer = Literal["managed", "user", "project", "session"]
-LAYERS: tuple[RuleLayer, ...] = ("managed", "user", "project", "session")
+_LAYERS: tuple[RuleLayer, ...] = ("managed", "user", "project", "session")
 STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "confirm", "allow")
-SAYS: dict[Verdict, str] = {"deny": "denies", "confirm": "asks about", "allow": "allows"}
+MCP_PREFIX = "mcp__"
+"""Starts the name of every MCP tool, and no other name of a tool or class of commands."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
-    """Says allow, confirm or deny of commands that begin with some words, or of a tool's paths."""
+    """Allows, asks about or denies commands that begin with some words, or a tool's paths."""
 
     id: str
     verdict: Verdict
     pattern: str
     """For `exec` the first words of a command (`git push`), for every other tool a glob of paths (`docs/**`)."""
     tool: str = "exec"
-    """Of other servers' tools also a glob: `mcp__github__get_*`; their pattern is `**`, since they have no paths."""
+    """For MCP tools also a glob: `mcp__github__get_*`. Their pattern is `**`, because they have no paths."""
     because: str = ""
     match: tuple[str, ...] = ()
-    """Commands, or paths, that the rule must be about …"""
+    """Commands or paths that the rule must match. Checked when rules are loaded."""
     no_match: tuple[str, ...] = ()
-    """… and must not. Both are checked at load."""
+    """Commands or paths that the rule must not match. Checked when rules are loaded."""
     any_args: bool = False
-    """An allow rule is about paths inside the roots and plain options only, unless this is set."""
+    """Unless set, an allow rule covers plain options and paths inside the roots only."""
     layer: RuleLayer = "user"
     source: str = ""
-    """Where it stands: `user:12`."""
-
-
-class Fault(msgspec.Struct, frozen=True):
-    """Something about the rules that a person should know."""
-
-    rule: str
-    """The id."""
-    problem: str
-    """In words."""
-    is_error: bool
-    """Whether the rules cannot be used; otherwise the rule just never decides anything."""
-
-
-def rank_rule(rule: Rule) -> tuple[int, int]:
-    """Of two rules about the same, the one that decides sorts first: the stricter, then that of the higher layer."""
-    return STRICTEST_FIRST.index(rule.verdict), LAYERS.index(rule.layer)
-
-
-def describe_rule(rule: Rule) -> str:
-    """A rule as a person finds it: `rule tests (user:12)`."""
-    return f"rule {rule.id} ({rule.source or rule.layer})"
-
-
-# § [policy.rules.grant] What a person allowed for good: a class of commands, never a program as a whole that runs
-# § other code; or one tool of another server.
+    """`user:12`: the file and line that define the rule."""
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """An answer to a permission request that also counts for the requests after it."""
+    """A standing approval of a class of commands, or of one MCP tool."""
 
     id: str
     command: str
-    """The class: `git commit`; or the tool: `mcp__github__create_issue`. Compared as a whole; nothing in it is a
-    wildcard."""
+    """`git commit` or `mcp__github__create_issue`, without wildcards."""
     scope: Literal["session", "workspace"] = "session"
 
 
-def find_grant(grants: tuple[Grant, ...], command: str) -> Grant | None:
-    """The grant for one part of a call, by the class that policy gave it; a part without a class has none."""
-    return next((grant for grant in grants if grant.command == command), None) if command else None
-
-
-# § [policy.configuration] The configuration that a decision depends on.
-
-
 class RestrictedProfile(msgspec.Struct, frozen=True):
-    """The restricted profile: few commands, few folders, and nothing asks."""
+    """A profile of few commands and few folders, which never asks."""
 
     commands: tuple[str, ...]
-    """By their first words."""
+    """Commands by their first words."""
     folders: tuple[str, ...]
-    """Relative to the workspace; files are read and written in these only."""
+    """Folders of the workspace in which files may be read and written."""
 
 
 class TrustedServer(msgspec.Struct, frozen=True):
-    """What settings that count (managed, the user's, a trusted project's) vouch for of another server."""
+    """An MCP server with tools that the settings call read-only."""
 
     server: str
     read_only: tuple[str, ...] = ()
-    """The tools that only look, by the server's own names: `get_*`."""
+    """Names or globs of these tools, as the server spells them: `get_*`."""
     hints: bool = False
-    """Whether the server is believed when it says of a tool that it only looks."""
+    """Whether to believe the server's own `readOnlyHint`."""
 
 
 class PolicyConfig(msgspec.Struct, frozen=True):
-    """Everything that people decided beforehand."""
+    """Everything that a decision depends on besides the facts of the call."""
 
     mode: Mode
     unattended: bool = False
     rules: tuple[Rule, ...] = ()
-    """Of all layers."""
+    """Rules of all layers."""
     grants: tuple[Grant, ...] = ()
     outside: Literal["deny", "ask"] = "deny"
-    """What becomes of a path that no root holds."""
+    """The verdict on paths outside every root."""
     bulk_deleted: int = 20
     bulk_changed: int = 200
     bulk_bytes: int = 256 << 20
     restriction: RestrictedProfile | None = None
     servers: tuple[TrustedServer, ...] = ()
-    """Servers that somebody vouches for, in part."""
     denied: tuple[Permission, ...] = ()
-    """What no call may do here: nobody is asked about it, and no other setting opens it."""
+    """Permissions that no call gets, whatever other settings say."""
+
+
+def rank_rule(rule: Rule) -> tuple[int, int]:
+    """Of two rules about the same subject, the one that decides sorts first: stricter verdict, then higher layer."""
+    return STRICTEST_FIRST.index(rule.verdict), _LAYERS.index(rule.layer)
+
+
+def describe_rule(rule: Rule) -> str:
+    """`rule tests (user:12)`."""
+    return f"rule {rule.id} ({rule.source or rule.layer})"
+
+
+def find_grant(grants: tuple[Grant, ...], command: str) -> Grant | None:
+    """The grant for a class of commands or an MCP tool. A part of no class has no grant."""
+    return next((grant for grant in grants if grant.command == command), None) if command else None
+
+
+def is_mcp_name_match(pattern: str, tool: str) -> bool:
+    """Matches `mcp__github__create_issue`, `mcp__github__get_*`, or all tools of a server: `mcp__github`."""
+    patterns = (pattern, f"{pattern.rstrip('_')}__*") if pattern.count("__") == 1 else (pattern,)
+    return any(fnmatchcase(tool, one) for one in patterns)
+
+
+def is_mcp_tool_excluded(patterns: Iterable[str], tool: str) -> bool:
+    """Whether a pattern names an MCP tool, in any case."""
+    name = tool.casefold()
+    folded = (pattern.casefold() for pattern in patterns)
+    return any(is_mcp_name_match(pattern, name) for pattern in folded if pattern.startswith(MCP_PREFIX))

@@ -1,9 +1,9 @@
-"""The names that policy treats apart, as `folded` spells them.
+"""Tables of protected names, normalized.
 
-A credential is what opens something else: keys, tokens, passwords, and the folders that tools keep them in. Protected
-is what runs code, or sends it elsewhere, when somebody merely opens, enters, fetches or commits: hooks, editor and
-agent settings, CI, the start-up files of shells and package managers. What a build or a test runs (Makefile,
-package.json, conftest.py) is not in it, since agents are there to write that; nor are texts that only instruct.
+Credentials: keys, tokens, passwords, and the folders that hold them. Protected: files that run code, or redirect it,
+when somebody only opens, enters, fetches or commits. Examples are hooks, settings of editors and agents, CI, and
+start-up files of shells and package managers. Files that a build or a test runs (Makefile, package.json, conftest.py)
+are not protected, because agents write them. Instructions for agents are not protected either.
 """
 
 CREDENTIAL_FOLDERS = frozenset(
@@ -28,22 +28,22 @@ CREDENTIAL_ENDINGS = (
 )
 PLAIN_FILES = frozenset(
     {
-        # Not secrets.py and the like: that is source code, and a module of Python's own.
+        # Not secrets.py: that is source code, and a module of the standard library.
         *("secrets.yaml", "secrets.yml", "secrets.json", "secrets.toml", "secrets.ini", "secrets.txt"),
         *("secrets.properties", "secrets.conf", "secrets.cfg", "secrets.xml"),
         *("kubeconfig", "kubeconfig.yaml", "kubeconfig.yml", "application_default_credentials.json"),
         *("ssh_host_rsa_key", "ssh_host_dsa_key", "ssh_host_ecdsa_key", "ssh_host_ed25519_key"),
     }
 )  # fmt: skip
-"""Credentials whose names are ordinary words: a glob aims at one only if it fixes the whole word."""
+"""Credentials with ordinary names. A glob targets one only if it fixes the whole word."""
 PLAIN_ENDINGS = (".env", ".tfvars", ".tfvars.json", ".tfstate", ".tfstate.backup", ".kubeconfig")
-"""The same for endings: a glob must have the ending as it is."""
+"""Ordinary endings. A glob targets one only if it has the whole ending."""
 PUBLIC_ENDINGS = (
     *(".pub.pem", ".pub.key"),
     *(f"{word}{ending}" for word in ("example", "sample", "template") for ending in (".env", ".tfvars")),
 )
 VARIANTS = (".env.", ".dev.vars.")
-"""How names of credentials begin of which only templates are none: `.env.local`, not `.env.example`."""
+"""Names that begin so are credentials, except templates: `.env.local`, not `.env.example`."""
 TEMPLATES = frozenset({"example", "examples", "sample", "template", "tmpl", "dist", "defaults", "schema"})
 CREDENTIAL_PLACES = frozenset(
     {
@@ -55,7 +55,7 @@ CREDENTIAL_PLACES = frozenset(
         ".codex/auth.json",
     }
 )  # fmt: skip
-"""Names one after the other of which none is a credential alone."""
+"""Paths that are credentials, although no name on them is one alone."""
 
 PROTECTED_FOLDERS = frozenset(
     {
@@ -98,20 +98,19 @@ GIT_INTERNALS = frozenset(
         "rebase-apply", "sequencer", "remotes", "branches",
     }
 )  # fmt: skip
-"""What in a repository's folder steers git. Refs, HEAD and the index are its everyday work."""
+"""Names in a repository's folder that steer git. Refs, HEAD and the index are everyday work."""
 REPOSITORY_PARTS = frozenset({"head", "refs", "gitdir"}) | GIT_INTERNALS
-"""Names that make a folder a repository, or steer one that it is."""
+"""Names that make a folder a repository, or steer it."""
 
 PACKAGE_FOLDERS = frozenset({"node_modules", "bower_components", "site-packages", ".venv", "venv", ".tox", ".nox"})
-"""Where programs install packages. These bring their own `.github` and `.vscode`, which steer nothing there, and the
-public certificates and test keys that they come with."""
+"""Where programs install packages. Their `.github` and `.vscode` steer nothing there, and their keys are for tests."""
 GENERATED_FOLDERS = PACKAGE_FOLDERS | frozenset(
     {
         "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".gradle", ".next", ".nuxt", ".turbo",
         ".parcel-cache", ".svelte-kit", ".terraform", ".eggs", "htmlcov", ".git",
     }
 )  # fmt: skip
-"""What programs fill and nobody reads; `build`, `dist`, `target` and `vendor` are not in it, since people use them."""
+"""Folders that programs fill and nobody reads. People do read `build`, `dist`, `target` and `vendor`."""
 GENERATED_FILES = frozenset(
     {
         "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "uv.lock",
@@ -120,14 +119,6 @@ GENERATED_FILES = frozenset(
     }
 )  # fmt: skip
 GENERATED_ENDINGS = (
-    ".pyc",
-    ".pyo",
-    ".o",
-    ".obj",
-    ".class",
-    ".min.js",
-    ".min.css",
-    ".js.map",
-    ".css.map",
-    ".tsbuildinfo",
+    *(".pyc", ".pyo", ".o", ".obj", ".class"),
+    *(".min.js", ".min.css", ".js.map", ".css.map", ".tsbuildinfo"),
 )

@@ -1,19 +1,18 @@
-"""Parses a command into steps with their effects and paths."""
+"""Parses a shell command into steps with their effects and paths."""
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import dropwhile, takewhile
 from typing import Literal
 
 import msgspec
 
-from handrail.policy.builtin_denies import SINKS, Act, CommandTarget, list_targets, to_base_name
-from handrail.policy.programs.classes import SHELLS, WRAPPERS
-from handrail.policy.programs.registry import add_guard_options, classify, load_registry
-from handrail.policy.programs.spec import Classification, PathUse
-from handrail.policy.secrets import is_random_value, is_secret_value
+from handrail.policy.builtin_denies import Act, list_targets
+from handrail.policy.programs.registry import add_guard_options, classify, classify_words, load_registry
+from handrail.policy.programs.spec import SINKS, SOURCES, Classification, PathUse, to_base_name
+from handrail.policy.programs.wrapper_table import SHELLS
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.syntax import (
     Join,
@@ -21,484 +20,399 @@ from handrail.policy.shell.syntax import (
     Script,
     SimpleCommand,
     Unparsed,
-    Word,
     render_command,
     to_bash,
 )
 from handrail.policy.wrappers import list_inner_commands, unwrap
-from handrail.protocol.decisions import Access, DisplayedCommand
+from handrail.protocol.decisions import Access, CommandFact, DisplayedCommand
 
-# § [policy.following] Follows `cd` through a command: every folder that the shell may be in, depending on which
-# § commands succeed.
+GitUse = Literal["none", "alone", "among others"]
+"""`alone` if nothing else in the command may print files or run programs."""
+CD_RULE = "exec.cd"
+UNNAMED = "…"
+"""Stands for a word that may be anything, such as a secret."""
 
-_MAX_FOLDERS = 16
-
-
-class DirectoryTracker:
-    """Where the shell may be, command by command."""
-
-    def __init__(self, cwd: str, there: tuple[str, ...] = ()) -> None:
-        self.here: tuple[str, ...] = (cwd,)
-        """The folders in which the next command may run."""
-        self._there = there
-        self._ever = {cwd: None}
-        self._piped = self._skipped = False
-        self._reached = True
-        """Whether the next command runs for certain."""
-
-    @property
-    def is_fed(self) -> bool:
-        """Whether the next command reads what the one before it says."""
-        return self._piped
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether there are too many folders to look at."""
-        return len(self._ever) > _MAX_FOLDERS
-
-    def advance(self, target: str | None, join: Join) -> None:
-        """To what stands behind a join; the command before it leads to the target, or moves nothing."""
-        arrived = False
-        if target is not None and not self._piped and join != "|":  # in a pipeline it moves only a shell of its own
-            arrived = self._move(resolve_cd(self.here, target))
-        self._piped, self._skipped = join == "|", join == "||"  # behind || it runs only if what is before it fails
-        self._reached = join == ";" or (arrived and join == "&&")
-        if join in {";", "||"}:  # whatever succeeded before, the shell may be in any of them
-            self.here = tuple(self._ever)
-
-    def _move(self, places: tuple[str, ...]) -> bool:
-        """Whether the shell is there for certain: the command runs, and every folder it may lead to is there."""
-        if self._reached and all(place in self._there for place in places):
-            self.here, self._ever = places, dict.fromkeys(places)
-            return True
-        stayed = self.here if self._skipped else ()
-        self.here = tuple(dict.fromkeys([*stayed, *places]))
-        self._ever.update(dict.fromkeys(self.here))
-        return False
-
-
-def resolve_cd(folders: tuple[str, ...], target: str) -> tuple[str, ...]:
-    """Where `cd` may lead from any of these folders.
-
-    To bash `..` goes by the name, not by where a link leads. But where there is no folder of that name it lets the
-    system go there, and to that `..` is the folder above the one that the link leads to.
-    """
-    ways = [posixpath.join(folder, target).removeprefix("./") for folder in folders]
-    places = [place for way in ways for place in (posixpath.normpath(way), *([way] if _turns_back(way) else ()))]
-    return tuple(dict.fromkeys(places))
-
-
-def _turns_back(way: str) -> bool:
-    """Whether a path goes up from a name in it, which may be a link."""
-    names = [name for name in way.split("/") if name not in {"", "."}]
-    return ".." in dropwhile("..".__eq__, names)
-
-
-# § [policy.script] Reads a whole command: each simple command of it, the folder it runs in, the paths it names.
-# § `cd` is followed.
-
-_EMPTY = frozenset({"/dev/null", "/dev/stdin"})
-"""What may be read from: who reads from /dev/stdout waits for what only it could write."""
-FOLLOWED = "exec.cd"
-_EXPANDED = re.compile(r"[$`*?\[{]")
-_MOVING = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"})
-"""What may change the shell's folder."""
-_SPOKEN_TO = SHELLS | {"pwsh", "powershell"}
+_GIT_COMPARISONS = frozenset({"git status", "git diff"})
+_GIT_QUIET = frozenset(
+    (*("add", "branch", "checkout", "cherry-pick", "commit", "diff", "log", "merge", "mv", "pull", "push", "reset"),
+     "restore", "revert", "rm", "stash", "status", "switch", "tag")
+)  # fmt: skip
+"""Sub-commands that compare files with git's copies, print no whole file, and run no program from their words."""
+_FILTERS = frozenset({"head", "tail", "wc", "sort", "uniq", "cut", "tr", "nl", "true", "echo", "cd"})
+"""Programs that read only the files they name."""
+_GIT_WORD = re.compile(r"\bgit\b")
+_PROGRAM_NAME = re.compile(r"[A-Za-z0-9_.+\[-]{1,40}")
+_UNKNOWN_EFFECTS = frozenset({"unproven", "network"})
 
 
 class CommandStep(msgspec.Struct, frozen=True):
     """One simple command of a script."""
 
     words: tuple[str, ...]
-    shown: str
-    reading: Classification
+    text: str
+    classification: Classification
     folders: tuple[str, ...]
     """Where it may run, depending on which `cd` before it succeeds."""
     uses: tuple[PathUse, ...]
-    """Those of the reading, relative to the workspace or absolute, for each of the folders."""
-    redirected: tuple[PathUse, ...] = ()
-    """Where its streams come from and go to, likewise."""
+    """The paths it uses, relative to the workspace or absolute, for each of the folders."""
+    redirections: tuple[PathUse, ...] = ()
+    """The files that its streams are redirected to or from."""
     inner: tuple[DisplayedCommand, ...] = ()
-    """The commands that it would start, as far as its words tell."""
-    unread: bool = False
-    """Whether it would start what the lexer cannot read either."""
-    endless: bool = False
-    """Whether it would start more than can be looked at."""
+    """The commands that it would start."""
+    has_unparsed_text: bool = False
+    """Whether it would start a text that the lexer cannot parse."""
+    is_too_deep: bool = False
+    """Whether it would start more commands than policy looks at."""
 
     @property
     def writes(self) -> tuple[str, ...]:
         """The files that its output is redirected to."""
-        return tuple(use.path for use in self.redirected if use.access == "write")
+        return tuple(use.path for use in self.redirections if use.access == "write")
+
+    @property
+    def is_read_only(self) -> bool:
+        return self.classification.effect == "proven" and not self.writes
+
+    @property
+    def has_unknown_effect(self) -> bool:
+        return self.classification.effect in _UNKNOWN_EFFECTS
+
+    @property
+    def program(self) -> str:
+        return name_program(self.words)
+
+    @property
+    def compares_or_filters(self) -> bool:
+        """Whether it compares files with git's copies, or reads no file."""
+        program = self.program
+        if program in _GIT_COMPARISONS or (program == "cd" and not self.redirections):
+            return True
+        return program in _FILTERS and not self.uses and not self.redirections
 
 
-@lru_cache(maxsize=256)
-def parse_steps(text: str, cwd: str, there: tuple[str, ...] = ()) -> tuple[CommandStep, ...] | Unparsed:
-    """The steps of a command that starts in a folder, or why nobody can tell from the text what they are. `there`:
-    folders that are there, so that a `cd` to one of them succeeds."""
-    script = lex(text)
-    return script if isinstance(script, Unparsed) else _steps(script, cwd, there)
+class ParsedCommand(msgspec.Struct, frozen=True):
+    """A command with its steps, or with the reason why it has none."""
 
+    text: str
+    cwd: str
+    script: Script | None = None
+    steps: tuple[CommandStep, ...] = ()
+    unparsed: Unparsed | None = None
 
-def list_cd_targets(text: str, cwd: str) -> tuple[str, ...]:
-    """The folders that a `cd` of a command may lead to."""
-    steps = parse_steps(text, cwd)
-    if isinstance(steps, Unparsed):
-        return ()
-    return tuple(dict.fromkeys(use.path for step in steps if step.reading.rule == FOLLOWED for use in step.uses))
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the command only reads, so that the sandbox need not give it anything to change."""
+        return self.unparsed is None and all(step.is_read_only for step in self.steps)
 
+    @property
+    def bash_text(self) -> str:
+        """The text for bash, rewritten from the parse and with the guards of proven commands."""
+        if self.script is None:
+            return self.text
+        if self.is_read_only:
+            return to_bash(Script(tuple(map(add_guard_options, self.script.commands)), self.script.joins))
+        return to_bash(self.script)
 
-def list_command_uses(text: str, cwd: str, seen: tuple[DisplayedCommand, ...] | None = None) -> tuple[PathUse, ...]:
-    """The paths whose facts the decision about a command needs. A glob is about the folder it starts from."""
-    steps = parse_steps(text, cwd)
-    uses: list[PathUse] = []
-    if not isinstance(steps, Unparsed):
-        for step in steps:
-            uses += (*step.uses, *step.redirected)
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The programs that it starts, with their sub-commands: `git status`."""
+        if self.unparsed is not None:
+            return ("bash",)
+        return tuple(dict.fromkeys((*(step.program for step in self.steps), *self._inner_programs)))
+
+    @property
+    def _inner_programs(self) -> tuple[str, ...]:
+        return tuple(name_program(one.words) for step in self.steps for one in step.inner if one.words)
+
+    @property
+    def last_program(self) -> str | None:
+        """The program whose exit code is that of the command. None if that is uncertain."""
+        if self.unparsed is not None or self.script is None:
+            return None
+        last_joins = takewhile(lambda join: join != ";", reversed(self.script.joins))
+        return self.steps[-1].program if all(join == "|" for join in last_joins) else None
+
+    @property
+    def compares_with_git(self) -> bool:
+        """Whether it compares files with git's copies, and reads no other file."""
+        compares = any(step.program in _GIT_COMPARISONS for step in self.steps)
+        return compares and all(step.compares_or_filters for step in self.steps)
+
+    @property
+    def git_use(self) -> GitUse:
+        if self.unparsed is not None:
+            return "among others" if _GIT_WORD.search(self.text) else "none"
+        if not any(program.partition(" ")[0] == "git" for program in self.programs):
+            return "none"
+        alone = all(_is_quiet_git(step) or step.compares_or_filters for step in self.steps)
+        return "alone" if alone else "among others"
+
+    @property
+    def needs_display(self) -> bool:
+        """Whether the display parser should look at the command, because the lexer cannot parse all of it."""
+        return self.unparsed is not None or any(step.has_unparsed_text for step in self.steps)
+
+    def cd_targets(self) -> tuple[str, ...]:
+        """The folders that a `cd` may lead to."""
+        steps = [step for step in self.steps if step.classification.rule == CD_RULE]
+        return tuple(dict.fromkeys(use.path for step in steps for use in step.uses))
+
+    def path_uses(self, displayed: tuple[DisplayedCommand, ...] | None = None) -> tuple[PathUse, ...]:
+        """The paths whose facts the decision needs. A glob needs the fact of the folder it starts from."""
+        uses: list[PathUse] = []
+        for step in self.steps:
+            uses += (*step.uses, *step.redirections)
             uses += (use for one in step.inner for folder in step.folders for use in list_displayed_uses(one, folder))
-    if seen:
-        folder = find_start_folder(seen, cwd)
-        uses += (use for one in expand_inner_commands(seen) for use in list_displayed_uses(one, folder))
-    return tuple(dict.fromkeys(map(to_fact_use, uses)))
+        if displayed:
+            folder = find_start_folder(displayed, self.cwd)
+            uses += (use for one in expand_inner_commands(displayed) for use in list_displayed_uses(one, folder))
+        return tuple(dict.fromkeys(map(to_fact_use, uses)))
+
+    def word_paths(self, displayed: tuple[DisplayedCommand, ...] | None = None) -> tuple[str, ...]:
+        """Every word as the path that it may be, with the words of inner commands. Programs are among them."""
+        if self.unparsed is not None:
+            placed = [(one.words, (self.cwd,)) for one in expand_inner_commands(displayed or ())]
+        else:
+            placed = [(step.words, step.folders) for step in self.steps]
+            placed += [(one.words, step.folders) for step in self.steps for one in step.inner]
+        values = [(word.partition("=")[2] or word, folders) for words, folders in placed for word in words]
+        paths = [
+            to_workspace_path(value, folder) for value, folders in values for folder in folders if value[:1] not in "~-"
+        ]
+        return tuple(dict.fromkeys((*paths, *(use.path for step in self.steps for use in step.redirections))))
 
 
-def list_word_paths(text: str, cwd: str, seen: tuple[DisplayedCommand, ...] | None = None) -> tuple[str, ...]:
-    """Every word of a command, and of those that it would start, as the path that it may be: programs, too. Where a
-    command changes its folder in a way that cannot be followed, as from where it starts."""
-    steps, redirected = parse_steps(text, cwd), list[str]()
-    if isinstance(steps, Unparsed):
-        found = [(one.words, (cwd,)) for one in expand_inner_commands(seen or ())]
-    else:
-        found = [(step.words, step.folders) for step in steps]
-        found += [(one.words, step.folders) for step in steps for one in step.inner]
-        redirected += (use.path for step in steps for use in step.redirected)
-    values = ((word.partition("=")[2] or word, folders) for words, folders in found for word in words)
-    paths = (
-        to_workspace_path(value, folder) for value, folders in values for folder in folders if value[:1] not in "~-"
-    )
-    return tuple(dict.fromkeys((*paths, *redirected)))
+# A call crosses several borders with only its recorded fact: facts, decision, preview, execution. The cache saves the
+# parse at each of them.
+@lru_cache(maxsize=32)
+def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()) -> ParsedCommand:
+    """Parse a command that starts in `cwd`. A `cd` to one of the `existing_dirs` is certain to succeed."""
+    script = lex(text)
+    if isinstance(script, Unparsed):
+        return ParsedCommand(text, cwd, unparsed=script)
+    tracker = _DirectoryTracker(cwd, existing_dirs)
+    steps: list[CommandStep] = []
+    for command, join in zip(script.commands, (*script.joins, ";"), strict=True):
+        target = _find_cd_target(command)
+        step = _build_step(command, tracker.here) if target is None else _build_cd_step(command, target, tracker.here)
+        steps.append(_mark_piped_shell(step) if tracker.is_piped else step)
+        tracker.advance(target, join)
+        if tracker.is_lost:
+            reason = "changes the folder so often that nobody can follow it"
+            return ParsedCommand(text, cwd, script, unparsed=Unparsed(reason, 0, too_large=True))
+    return ParsedCommand(text, cwd, script, tuple(steps))
 
 
-def needs_display(text: str) -> bool:
-    """Whether the display parser should look at a command: only where ours cannot."""
-    steps = parse_steps(text, ".")
-    return isinstance(steps, Unparsed) or any(step.unread for step in steps)
+def parse_fact(fact: CommandFact) -> ParsedCommand:
+    """Parse the command of a call from its recorded fact."""
+    return parse_command(fact.text, fact.cwd, fact.there)
 
 
-def find_start_folder(seen: tuple[DisplayedCommand, ...], cwd: str) -> str | None:
-    """The folder that all commands run in which the display parser saw; None where one of them may change it."""
-    return None if any(one.words and one.words[0] in _MOVING for one in seen) else cwd
+def name_program(words: tuple[str, ...]) -> str:
+    """The program of a command with its known sub-command, without its path."""
+    program = to_base_name(words[0])
+    if not _PROGRAM_NAME.fullmatch(program):
+        return UNNAMED
+    match = load_registry(program).find((program, *words[1:]))
+    length = max(match.length, match.group_length, 1) if match else 1
+    return " ".join((program, *words[1:length]))
 
 
-def expand_inner_commands(seen: tuple[DisplayedCommand, ...]) -> Iterator[DisplayedCommand]:
-    """The commands that the display parser saw, and those that they would start."""
-    for one in seen:
+def to_workspace_path(path: str, folder: str) -> str:
+    """A path named in a folder, relative to the workspace."""
+    return path if path.startswith("/") or folder == "." else f"{folder}/{path}"
+
+
+def to_fact_use(use: PathUse) -> PathUse:
+    """The path whose fact decides about a use. For a glob it is the folder that the glob starts from."""
+    if not use.is_glob:
+        return PathUse(use.path, use.access)
+    names = takewhile(lambda name: not set("*?[") & set(name), use.path.split("/")[:-1])
+    folder = "/".join(names) or ("/" if use.path.startswith("/") else ".")
+    # A deletion concerns the folder that a link leads to, not the link.
+    return PathUse(f"{folder.rstrip('/')}/." if use.access == "delete" else folder, use.access)
+
+
+# Commands that the display parser found.
+
+_EXPANSION = re.compile(r"[$`*?\[{]")
+_MAY_CHANGE_FOLDER = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source", ".", "command", "builtin"})
+
+
+def find_start_folder(displayed: tuple[DisplayedCommand, ...], cwd: str) -> str | None:
+    """The folder that all displayed commands run in. None if one of them may change it."""
+    return None if any(one.words and one.words[0] in _MAY_CHANGE_FOLDER for one in displayed) else cwd
+
+
+def expand_inner_commands(displayed: tuple[DisplayedCommand, ...]) -> Iterator[DisplayedCommand]:
+    """The displayed commands, each followed by those that it would start."""
+    for one in displayed:
         yield one
         yield from (DisplayedCommand(words=words) for words in list_inner_commands(one.words))
 
 
-def list_displayed_uses(seen: DisplayedCommand, folder: str | None) -> tuple[PathUse, ...]:
-    """Paths that a command would change which the display parser saw, as far as they are certain."""
-    found: list[PathUse] = []
-    if seen.words:
-        command = build_simple_command(seen.words)
-        reading = classify(command)
-        found += [use for use in reading.uses if use.access != "read" and use.is_certainly_path]
-        found += _changed(command, reading)
-    found += [PathUse(path, "write") for path in seen.writes if path not in SINKS]
-    fixed = [use for use in map(_as_far_as_fixed, found) if use.path and not use.path.startswith("~")]
+def list_displayed_uses(displayed: DisplayedCommand, folder: str | None) -> tuple[PathUse, ...]:
+    """The paths that a displayed command would certainly change. Without a folder, only absolute ones."""
+    uses = [PathUse(path, "write") for path in displayed.writes if path not in SINKS]
+    if displayed.words:
+        classification = classify_words(displayed.words)
+        changed = [use for use in classification.uses if use.access != "read" and use.is_certainly_path]
+        is_unknown = classification.effect in _UNKNOWN_EFFECTS
+        uses = [*changed, *(_list_target_uses(displayed.words) if is_unknown else ()), *uses]
+    fixed = [use for use in map(_cut_expansion, uses) if use.path and not use.path.startswith("~")]
     if folder is None:
         return tuple(use for use in fixed if use.path.startswith("/"))
     return tuple(PathUse(to_workspace_path(use.path, folder), use.access, use.is_glob) for use in fixed)
 
 
-def _as_far_as_fixed(use: PathUse) -> PathUse:
-    """A path that something in it is expanded in, as all that is in the folder it is fixed to; nothing without one."""
-    signs = _EXPANDED.search(use.path)
-    if signs is None:
+def _cut_expansion(use: PathUse) -> PathUse:
+    """A path with an expansion in it, as everything in its fixed folder. Empty without a fixed folder."""
+    expansion = _EXPANSION.search(use.path)
+    if expansion is None:
         return use
-    folder, slash, _ = use.path[: signs.start()].rpartition("/")
+    folder, slash, _ = use.path[: expansion.start()].rpartition("/")
     return PathUse(f"{folder}/*" if slash else "", use.access, is_glob=True)
 
 
+# Steps.
+
 _ACCESSES: dict[Act, Access] = {"delete": "delete", "rights": "write", "write": "write"}
+_STDIN_SHELLS = SHELLS | {"pwsh", "powershell"}
 
 
-def _changed(command: SimpleCommand, reading: Classification) -> list[PathUse]:
-    """The paths that a command would change by what its words seem to say, where no table tells it for certain."""
-    if reading.effect not in {"unproven", "network"}:
-        return []
-    patterns = {word.text for word in command.words if word.globs}
-    return [_use_of(target, patterns) for target in list_targets(tuple([word.text for word in command.words]))]
+def _build_step(command: SimpleCommand, folders: tuple[str, ...]) -> CommandStep:
+    classification = classify(command)
+    words = command.argv
+    named = classification.uses
+    if classification.effect in _UNKNOWN_EFFECTS:
+        globs = frozenset(word.text for word in command.words if word.globs)
+        named = (*named, *_list_target_uses(words, globs))
+    uses = tuple([_place_use(use, folder) for folder in folders for use in named])
+    redirections = tuple(_list_redirections(command, folders))
+    step = CommandStep(words, render_command(command), classification, folders, uses, redirections)
+    # A program whose table accepts every word starts no other.
+    return _add_inner(step) if step.has_unknown_effect else step
 
 
-def _use_of(target: CommandTarget, patterns: set[str]) -> PathUse:
-    """What is deleted in a folder, while the folder may stay, is named by a pattern."""
-    within = target.act == "delete" and not target.whole
-    path = f"{target.path.rstrip('/')}/*" if within else target.path
-    return PathUse(path, _ACCESSES[target.act], within or target.path in patterns)
+def _list_target_uses(words: tuple[str, ...], globs: frozenset[str] = frozenset()) -> Iterator[PathUse]:
+    """The paths that a command seems to change."""
+    for target in list_targets(words):
+        is_content = target.act == "delete" and not target.whole  # the folder itself may stay
+        path = f"{target.path.rstrip('/')}/*" if is_content else target.path
+        yield PathUse(path, _ACCESSES[target.act], is_content or target.path in globs)
 
 
-def to_fact_use(use: PathUse) -> PathUse:
-    """The path whose fact speaks for a use: of a glob, the folder it starts from."""
-    if not use.is_glob:
-        return PathUse(use.path, use.access)
-    folder = _fixed_folder(use.path)
-    # What is deleted is in the folder that a link leads to, and not the link.
-    return PathUse(f"{folder.rstrip('/')}/." if use.access == "delete" else folder, use.access)
-
-
-def _fixed_folder(pattern: str) -> str:
-    """The folder that a glob starts from: the names before the first one with a wildcard."""
-    names: list[str] = []
-    for name in pattern.split("/")[:-1]:
-        if set("*?[") & set(name):
-            break
-        names.append(name)
-    return "/".join(names) or ("/" if pattern.startswith("/") else ".")
-
-
-def build_simple_command(words: tuple[str, ...]) -> SimpleCommand:
-    """Words as a command that nothing is expanded in."""
-    return SimpleCommand(tuple(Word(word) for word in words))
-
-
-def _steps(script: Script, cwd: str, there: tuple[str, ...]) -> tuple[CommandStep, ...] | Unparsed:
-    following = DirectoryTracker(cwd, there)
-    steps: list[CommandStep] = []
-    for number, command in enumerate(script.commands):
-        target = _target(command)
-        here = following.here
-        step = _step(command, here) if target is None else _followed(command, target, here)
-        steps.append(_fed(step) if following.is_fed else step)
-        following.advance(target, script.joins[number] if number < len(script.joins) else ";")
-        if following.is_lost:
-            return Unparsed("changes the folder so often that nobody can follow it", 0, too_large=True)
-    return tuple(steps)
-
-
-def _step(command: SimpleCommand, folders: tuple[str, ...]) -> CommandStep:
-    reading = classify(command)
-    named = (*reading.uses, *_changed(command, reading))
-    uses = [_seen_from(folder, use) for folder in folders for use in named]
-    words = tuple([word.text for word in command.words])
-    step = CommandStep(words, render_command(command), reading, folders, tuple(uses), _redirected(command, folders))
-    # What a table knows word by word starts nothing else.
-    return _with_inner(step) if reading.effect in {"unproven", "network"} else step
-
-
-def _seen_from(folder: str, use: PathUse) -> PathUse:
+def _place_use(use: PathUse, folder: str) -> PathUse:
     path = to_workspace_path(use.path, folder)
     return use if path == use.path else PathUse(path, use.access, use.is_glob, use.is_certainly_path)
 
 
-def _redirected(command: SimpleCommand, folders: tuple[str, ...]) -> tuple[PathUse, ...]:
-    found: list[PathUse] = []
+def _list_redirections(command: SimpleCommand, folders: tuple[str, ...]) -> Iterator[PathUse]:
     for redirection in command.redirections:
-        if redirection.target is None or _is_stream(redirection):
-            continue
-        access: Access = "read" if redirection.operator == "<" else "write"
-        found += [PathUse(to_workspace_path(redirection.target.text, folder), access) for folder in folders]
-    return tuple(found)
+        if redirection.target is not None and not _is_stream(redirection):
+            access: Access = "read" if redirection.operator == "<" else "write"
+            yield from (PathUse(to_workspace_path(redirection.target.text, folder), access) for folder in folders)
 
 
-def _fed(step: CommandStep) -> CommandStep:
-    """A shell that another command speaks to starts what that command says, which the lexer does not look for."""
-    programs = [words[0].rpartition("/")[2] for words in (step.words, *(one.words for one in step.inner)) if words]
-    return step if _SPOKEN_TO.isdisjoint(programs) else msgspec.structs.replace(step, unread=True)
+def _is_stream(redirection: Redirection) -> bool:
+    target = redirection.target
+    return target is not None and target.text in (SOURCES if redirection.operator == "<" else SINKS)
 
 
-def _with_inner(step: CommandStep) -> CommandStep:
+def _add_inner(step: CommandStep) -> CommandStep:
     found = unwrap(step.words)
     if not found.commands and not found.texts:
         return step
     inner = [DisplayedCommand(words=words) for words in found.commands]
     if found.writes:
         inner.append(DisplayedCommand(words=(), writes=found.writes))
-    unread = any(isinstance(lex(text), Unparsed) for text in found.texts)
-    return msgspec.structs.replace(step, inner=tuple(inner), unread=unread, endless=not found.complete)
+    unparsed = any(isinstance(lex(text), Unparsed) for text in found.texts)
+    return msgspec.structs.replace(step, inner=tuple(inner), has_unparsed_text=unparsed, is_too_deep=not found.complete)
 
 
-def to_workspace_path(path: str, folder: str) -> str:
-    """A path that is named in a folder, as it is named from the workspace."""
-    return path if path.startswith("/") or folder == "." else f"{folder}/{path}"
+def _mark_piped_shell(step: CommandStep) -> CommandStep:
+    """A shell at the end of a pipe runs a text that the lexer does not see."""
+    programs = [words[0].rpartition("/")[2] for words in (step.words, *(one.words for one in step.inner)) if words]
+    return step if _STDIN_SHELLS.isdisjoint(programs) else msgspec.structs.replace(step, has_unparsed_text=True)
 
 
-def _target(command: SimpleCommand) -> str | None:
-    """Where a `cd` leads that can be followed: one plain operand, and nothing else."""
+def _is_quiet_git(step: CommandStep) -> bool:
+    return step.words[0] == "git" and len(step.words) > 1 and step.words[1] in _GIT_QUIET
+
+
+# cd.
+
+_MAX_FOLDERS = 16
+
+
+def _find_cd_target(command: SimpleCommand) -> str | None:
+    """The target of a `cd` with one plain operand. Any other `cd` is not followed."""
     words = command.words
-    if words[0].text != "cd" or len(words) != 2 or words[1].globs or not _keeps_streams(command):
+    if words[0].text != "cd" or len(words) != 2 or words[1].globs:
+        return None
+    if any(one.target is not None and not _is_stream(one) for one in command.redirections):
         return None
     return None if words[1].text.startswith("-") or not words[1].text else words[1].text
 
 
-def _keeps_streams(command: SimpleCommand) -> bool:
-    return all(one.target is None or _is_stream(one) for one in command.redirections)
-
-
-def _is_stream(redirection: Redirection) -> bool:
-    target = redirection.target
-    return target is not None and target.text in (_EMPTY if redirection.operator == "<" else SINKS)
-
-
-def _followed(command: SimpleCommand, target: str, folders: tuple[str, ...]) -> CommandStep:
-    places = resolve_cd(folders, target)
-    reading = Classification("proven", FOLLOWED, f"followed, the folder is {posixpath.normpath(places[-1])}")
+def _build_cd_step(command: SimpleCommand, target: str, folders: tuple[str, ...]) -> CommandStep:
+    places = _resolve_cd(folders, target)
+    reason = f"followed, the folder is {posixpath.normpath(places[-1])}"
     uses = tuple(PathUse(place, "read") for place in places)
-    return CommandStep(tuple(word.text for word in command.words), render_command(command), reading, folders, uses)
+    return CommandStep(command.argv, render_command(command), Classification("proven", CD_RULE, reason), folders, uses)
 
 
-# § [policy.confinement] What a command is to the sandbox and the audit: the text for bash, whether it only looks,
-# § the programs it starts.
+def _resolve_cd(folders: tuple[str, ...], target: str) -> tuple[str, ...]:
+    """The folders that `cd` may lead to.
 
-_UNREADABLE = ("bash",)
-_PLAIN = re.compile(r"[A-Za-z0-9_.+\[-]{1,40}")
-_NAMELESS = "…"
-_OPTION = re.compile(r"(--[a-z][a-z-]{0,30}(?:=|\Z)|-[A-Za-z]{1,2}\Z|-[A-Za-z]=?)(.*)", re.DOTALL)
-"""The name of an option, and what may be its value. A longer word behind one dash may be both: `-psecret`."""
-_MAX_OUTLINE_CHARS = 300
-_GIT_WORD = re.compile(r"\bgit\b")
-_COMPARING = frozenset({"git status", "git diff"})
-_KEEPING = frozenset(
-    (*("add", "branch", "checkout", "cherry-pick", "commit", "diff", "log", "merge", "mv", "pull", "push", "reset"),
-     "restore", "revert", "rm", "stash", "status", "switch", "tag")
-)  # fmt: skip
-"""What of git compares files with what it has of them, prints no file as it is, and runs nothing that it is told."""
-_FILTERS = frozenset({"head", "tail", "wc", "sort", "uniq", "cut", "tr", "nl", "true", "echo", "cd"})
-"""What reads no file but those that it names."""
+    bash resolves `..` by name. If that folder does not exist, the system resolves it, which follows links first.
+    """
+    paths = [posixpath.join(folder, target).removeprefix("./") for folder in folders]
+    places = [place for path in paths for place in (posixpath.normpath(path), *([path] if _goes_back(path) else ()))]
+    return tuple(dict.fromkeys(places))
 
 
-class RunnableCommand(msgspec.Struct, frozen=True, kw_only=True):
-    """A command as it is run."""
-
-    bash_text: str
-    """For bash: what was read in the command, written anew, with the guards of what is proven; where it cannot be read,
-    the command as it is."""
-    is_read_only: bool
-    """Whether it only looks, whatever is there: nothing that it could change needs to be within its reach."""
-    programs: tuple[str, ...]
-    """What it starts, as far as that is known, by name and sub-command and without arguments: `git status`."""
-    last: str | None
-    """The program whose exit code is that of the whole, where that is certain."""
-    compares: bool = False
-    """Whether it compares files with what git has of them, and looks at no other file."""
-    git: Literal["none", "alone", "among others"] = "none"
-    """Whether it uses git, as far as its words tell, and whether something else of it may print files or run more."""
+def _goes_back(path: str) -> bool:
+    """Whether a path goes up from a name in it, which may be a link."""
+    names = [name for name in path.split("/") if name not in {"", "."}]
+    return ".." in dropwhile("..".__eq__, names)
 
 
-@lru_cache(maxsize=256)
-def build_runnable(text: str, cwd: str, there: tuple[str, ...] = ()) -> RunnableCommand:
-    """How a command is run that starts in a folder; `there` are the folders that a `cd` in it leads to for certain."""
-    script, steps = lex(text), parse_steps(text, cwd, there)
-    if isinstance(script, Unparsed):
-        return RunnableCommand(bash_text=text, is_read_only=False, programs=_UNREADABLE, last=None, git=_git_in(text))
-    if isinstance(steps, Unparsed):
-        return RunnableCommand(
-            bash_text=to_bash(script), is_read_only=False, programs=_UNREADABLE, last=None, git=_git_in(text)
-        )
-    named = [_named(step.words) for step in steps]
-    inner = [_named(one.words) for step in steps for one in step.inner if one.words]
-    proven = all(map(_only_looks, steps))
-    return RunnableCommand(
-        bash_text=to_bash(Script(tuple(map(add_guard_options, script.commands)), script.joins) if proven else script),
-        is_read_only=proven,
-        programs=tuple(dict.fromkeys([*named, *inner])),
-        last=named[-1] if _decides(script) else None,
-        compares=any(name in _COMPARING for name in named) and all(map(_compares_or_reads_nothing, steps, named)),
-        git=_git_of(steps, named, inner),
-    )
+class _DirectoryTracker:
+    """The folders that the shell may be in, step by step."""
 
+    def __init__(self, cwd: str, existing_dirs: tuple[str, ...]) -> None:
+        self.here: tuple[str, ...] = (cwd,)
+        """The folders in which the next command may run."""
+        self.is_piped = False
+        """Whether the next command reads the output of the one before."""
+        self._existing_dirs = existing_dirs
+        self._visited = {cwd: None}
+        self._is_alternative = False
+        """Whether the next command runs only if the one before fails."""
+        self._is_reached = True
+        """Whether the next command certainly runs."""
 
-def _git_in(text: str) -> Literal["none", "among others"]:
-    """Of a command that cannot be read."""
-    return "among others" if _GIT_WORD.search(text) else "none"
+    @property
+    def is_lost(self) -> bool:
+        return len(self._visited) > _MAX_FOLDERS
 
+    def advance(self, target: str | None, join: Join) -> None:
+        """Go to the command after a join. The command before it changes to the target, if there is one."""
+        arrived = False
+        if target is not None and not self.is_piped and join != "|":  # in a pipeline, `cd` moves only a subshell
+            arrived = self._move(_resolve_cd(self.here, target))
+        self.is_piped, self._is_alternative = join == "|", join == "||"
+        self._is_reached = join == ";" or (arrived and join == "&&")
+        if join in {";", "||"}:  # any earlier command may have failed
+            self.here = tuple(self._visited)
 
-def _git_of(
-    steps: Sequence[CommandStep], named: list[str], inner: list[str]
-) -> Literal["none", "alone", "among others"]:
-    if not any(name.partition(" ")[0] == "git" for name in (*named, *inner)):
-        return "none"
-    pairs = zip(steps, named, strict=True)
-    alone = all(_keeps_to_git(step) or _compares_or_reads_nothing(step, name) for step, name in pairs)
-    return "alone" if alone else "among others"
-
-
-def _keeps_to_git(step: CommandStep) -> bool:
-    return step.words[0] == "git" and len(step.words) > 1 and step.words[1] in _KEEPING
-
-
-def _compares_or_reads_nothing(step: CommandStep, name: str) -> bool:
-    if name == "cd" and not step.redirected:
-        return True
-    return name in _COMPARING or (name in _FILTERS and not step.uses and not step.redirected)
-
-
-def _only_looks(step: CommandStep) -> bool:
-    return step.reading.effect == "proven" and not step.writes
-
-
-def _decides(script: Script) -> bool:
-    """Whether the last command runs for certain: nothing but pipes between it and the `;` before it."""
-    return all(join == "|" for join in takewhile(lambda join: join != ";", reversed(script.joins)))
-
-
-def _named(words: tuple[str, ...]) -> str:
-    """A program by its own name; what is none is not told, since it may be anything."""
-    program = to_base_name(words[0])
-    if not _PLAIN.fullmatch(program):
-        return _NAMELESS
-    found = load_registry(program).find((program, *words[1:]))
-    length = max(found.length, found.group_length, 1) if found else 1
-    return " ".join((program, *words[1:length]))
-
-
-def outline_command(text: str, seen: tuple[DisplayedCommand, ...] | None = None) -> str:
-    """A command by its programs, sub-commands and option names; `…` stands for all else, which may be secret. The
-    commands that a program starts follow it in brackets. `seen`: what the display parser found in the text."""
-    script = lex(text)
-    if isinstance(script, Unparsed):
-        return _outline_unparsed(seen)
-    parts: list[str] = []
-    for command, join in zip(script.commands, (*script.joins, ""), strict=True):
-        parts.append(_outline_nested(tuple([word.text for word in command.words]), seen))
-        parts += [f"{one.operator} {_NAMELESS if one.target else ''}".rstrip() for one in command.redirections]
-        parts.append(join)
-    outline = " ".join(parts).rstrip()
-    return outline if len(outline) <= _MAX_OUTLINE_CHARS else outline[: _MAX_OUTLINE_CHARS - 1] + _NAMELESS
-
-
-def _outline_unparsed(seen: tuple[DisplayedCommand, ...] | None) -> str:
-    found = (_outline(one.words[:1], is_certain=False) for one in expand_inner_commands(seen or ()) if one.words)
-    programs = [name for name in dict.fromkeys(found) if name != _NAMELESS]
-    return "command not parsed" + (f": {', '.join(programs)}" if programs else "")
-
-
-def _outline_nested(words: tuple[str, ...], seen: tuple[DisplayedCommand, ...] | None) -> str:
-    found = unwrap(words)
-    inner = [_outline(_without_inner(one, found.commands), is_certain=False) for one in found.commands]
-    if any(isinstance(lex(text), Unparsed) for text in found.texts):
-        inner.append(_outline_unparsed(seen))
-    outer = _outline(_without_inner(words, found.commands), is_certain=True)
-    return f"{outer} ({'; '.join(inner)})" if inner else outer
-
-
-def _without_inner(words: tuple[str, ...], commands: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-    """The words of a wrapper without those of the command that it starts."""
-    lengths = [len(one) for one in commands if len(one) < len(words) and words[-len(one) :] == one]
-    return words[: len(words) - max(lengths, default=0)]
-
-
-def _outline(words: tuple[str, ...], *, is_certain: bool) -> str:
-    """One simple command. Its first word is shown if it is the program for certain, or a program that is known."""
-    name, program = _named(words), to_base_name(words[0])
-    is_known = program in SHELLS or program in WRAPPERS or load_registry(program).find((program,)) is not None
-    if is_secret_value(name) or is_random_value(name) or not (is_certain or is_known):
-        name = _NAMELESS
-    shown, ended = [name], False
-    for word in words[len(name.split()) :]:
-        ended = ended or word == "--"
-        found = None if ended else _OPTION.match(word)
-        option = found[1] + (found[2] and _NAMELESS) if found else _NAMELESS
-        if option != _NAMELESS or shown[-1] != _NAMELESS:
-            shown.append(option)
-    return " ".join(shown)
+    def _move(self, places: tuple[str, ...]) -> bool:
+        """Move to one of the places. True if the shell certainly arrives."""
+        if self._is_reached and all(place in self._existing_dirs for place in places):
+            self.here, self._visited = places, dict.fromkeys(places)
+            return True
+        stayed = self.here if self._is_alternative else ()
+        self.here = tuple(dict.fromkeys([*stayed, *places]))
+        self._visited.update(dict.fromkeys(self.here))
+        return False

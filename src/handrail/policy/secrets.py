@@ -1,8 +1,6 @@
-"""Variables and values that look secret."""
+"""Secrets, recognized by the name of a variable or by the form of a value."""
 
 import re
-
-# § [policy.variables] Names of environment variables that commands never get, whoever asks for them.
 
 _WORD = re.compile(r"[A-Z]+|[0-9]+")
 _SECRET_WORDS = frozenset({"PASS", "PWD", "PAT", "AUTH", "PIN", "SALT", "SIG", "CREDS", "CRED", "KEYS", "OTP", "CERT"})
@@ -11,7 +9,7 @@ _SECRET_PARTS = (
     *("OAUTH", "AUTHORIZATION", "AUTHENTICATION", "AUTHKEY", "AUTHTOKEN", "JWT", "WEBHOOK", "SIGNATURE", "SASL"),
 )
 
-_MADE_HERE = frozenset(
+_SET_FOR_COMMANDS = frozenset(
     {
         "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "TMP", "TEMP", "PWD", "OLDPWD", "LANG", "TZ",
         "SHLVL", "PAGER", "_",
@@ -43,9 +41,9 @@ _STEERING_STARTS = ("BASH_", "LD_", "DYLD_", "GIT_", "PYTHON", "MALLOC_", "LC_",
 
 
 def find_withheld_reason(name: str) -> str | None:
-    """Why commands never get a variable of this name, in words; None where they may."""
+    """Why commands never get an environment variable of this name. None if they may."""
     upper = name.upper()
-    if upper in _MADE_HERE:
+    if upper in _SET_FOR_COMMANDS:
         return "is made anew for every command"
     if upper in _STEERING or upper.startswith(_STEERING_STARTS):
         return "steers how programs start and what they load"
@@ -53,7 +51,7 @@ def find_withheld_reason(name: str) -> str | None:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable of this name holds a secret, as far as a name can tell."""
+    """Whether a variable of this name probably holds a secret."""
     upper = name.upper()
     if any(part in upper for part in _SECRET_PARTS):
         return True
@@ -61,12 +59,10 @@ def is_secret_name(name: str) -> bool:
     return any(word in _SECRET_WORDS or word.endswith("KEY") for word in words)
 
 
-# § [policy.secret_values] Texts that are secrets by their form, whatever the name is that they stand under.
-
-_FORMS = re.compile(
+_SECRET_FORMS = re.compile(
     r"""
       ://[^/\s:@]*:[^/\s@]+@                                   # a URL with a password
-    | https?://[^/\s@]+@                                       # or with a token in the place of the user
+    | https?://[^/\s@]+@                                       # or with a token as the user
     | -----BEGIN\s
     | \beyJ[\w-]{8,}\.[\w-]{8,}                                # a JSON web token
     | \b(?:sk|rk|pk)[-_](?:live[-_]|test[-_]|ant-|proj-|or-)?[\w-]{16,}
@@ -82,21 +78,21 @@ _FORMS = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _RUN = re.compile(r"[A-Za-z0-9+/_=-]{24,}")
-_DIGITS = re.compile(r"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]")
-_CAPITALS = re.compile(r"(?<=[a-z])[A-Z]")
+_DIGIT_CHANGE = re.compile(r"(?<=[0-9])[A-Za-z]|(?<=[A-Za-z])[0-9]")
+_CASE_CHANGE = re.compile(r"(?<=[a-z])[A-Z]")
 
 
 def is_secret_value(value: str) -> bool:
-    """Whether a text has the form of a known kind of secret."""
-    return _FORMS.search(value) is not None
+    """Whether a text contains a secret of a known form."""
+    return _SECRET_FORMS.search(value) is not None
 
 
 def is_random_value(value: str) -> bool:
-    """Whether a long run of letters and digits in a text is like a key: no word, no number, no path."""
+    """Whether a text contains a long run of letters and digits that looks like a key."""
     return any(_is_random(run) for run in _RUN.findall(value))
 
 
 def _is_random(run: str) -> bool:
-    """Between letters and digits it goes back and forth as nobody writes who thinks of a name."""
-    to_and_fro = len(_DIGITS.findall(run))
-    return not run.startswith("/") and to_and_fro >= 3 and to_and_fro + len(_CAPITALS.findall(run)) >= 6
+    """Keys alternate between letters, digits and capitals more often than names do."""
+    digit_changes = len(_DIGIT_CHANGE.findall(run))
+    return not run.startswith("/") and digit_changes >= 3 and digit_changes + len(_CASE_CHANGE.findall(run)) >= 6

@@ -1,4 +1,4 @@
-"""Verdicts on parts of a call, and their combination."""
+"""Verdicts on the parts of a call."""
 
 import re
 from typing import Literal
@@ -6,19 +6,17 @@ from typing import Literal
 import msgspec
 
 from handrail.policy.config import STRICTEST_FIRST, PolicyConfig, RestrictedProfile, Rule
-from handrail.policy.names import Protection, find_protection, is_git_lock
+from handrail.policy.names import find_protection, is_git_lock, is_in_folder
 from handrail.protocol.decisions import Access, Decision, DecisionPart, Mode, PathFact, Verdict
 from handrail.protocol.errors import ErrorCode
-
-# § [policy.modes] What each mode says where no rule does: one table.
 
 Subject = Literal[
     "proven", "unproven", "write", "delete", "bulk", "protected", "outside", "network", "process", "foreign"
 ]
-"""What a part of a call does. `proven`: it only looks. `unproven`: it may do anything to the workspace. `process`: it
-outlives its call. `outside`: it is about a path that no root holds. `foreign`: another server does it."""
+"""What a part of a call does. `proven`: only reads. `unproven`: may do anything to the workspace. `outside`: uses a
+path outside every root. `process`: outlives the call. `foreign`: calls an MCP server."""
 Cell = Literal["allow", "confirm", "deny", "undoable"]
-"""`undoable`: allowed where undo covers it, confirmed otherwise."""
+"""`undoable`: allowed if it can be undone, otherwise confirmed."""
 
 TABLE: dict[Subject, dict[Mode, Cell]] = {
     "proven": {"plan": "allow", "ask": "allow", "auto": "allow", "full": "allow"},
@@ -32,6 +30,7 @@ TABLE: dict[Subject, dict[Mode, Cell]] = {
     "process": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
     "foreign": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
 }
+"""What each mode says if no rule does."""
 
 REASONS: dict[tuple[Subject, Verdict], str] = {
     ("unproven", "deny"): "plan mode runs nothing that is not proven harmless",
@@ -52,116 +51,77 @@ REASONS: dict[tuple[Subject, Verdict], str] = {
     ("foreign", "deny"): "plan mode calls no other server, but for tools that the settings vouch for",
     ("foreign", "confirm"): "what another server does asks",
 }
-NOT_COVERED = "undo would not cover it, so it asks"
-
-
-def apply_mode(subject: Subject, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
-    """The verdict of a mode on a subject, with the reason in words; `undo`: whether it could be undone."""
-    cell = TABLE[subject][mode]
-    if cell == "undoable":
-        return ("allow", f"{mode} mode allows what undo covers") if undo else ("confirm", NOT_COVERED)
-    return cell, REASONS.get((subject, cell)) or ("it only reads" if subject == "proven" else f"{mode} mode allows it")
-
-
-# § [policy.judging.judged] A part of a call, judged: the verdict, and how firm it is.
-
+_NOT_COVERED = "undo would not cover it, so it asks"
 SKILL = "skill."
-"""How the rule of an active skill begins; its name follows."""
+"""Starts the rule name of a part that an active skill denies. The name of the skill follows."""
+GRANTED = "grant."
+"""Starts the rule name of a part that a grant allows. The id of the grant follows."""
+LOCKED = "a lock that stays there blocks git until somebody deletes it"
+ACCESSES: dict[Access, Subject] = {"read": "proven", "write": "write", "delete": "delete"}
 
 
 class PartVerdict(msgspec.Struct, frozen=True):
-    """A part with what follows from it."""
+    """The verdict on one part of a call."""
 
     part: DecisionPart
     code: ErrorCode | None = None
-    """The error of a part that is denied."""
+    """The error code if the part is denied."""
     final: bool = False
-    """Built in, or said by a rule: no rule and no grant makes it looser."""
+    """Neither a rule nor a grant may loosen it."""
 
     def with_path(self, path: str) -> "PartVerdict":
-        """The same, naming the path that it is about where it is no plain yes."""
-        if self.part.decision == "allow":
-            return self
-        part = msgspec.structs.replace(self.part, reason=f"{self.part.reason}: {path}")
-        return PartVerdict(part, self.code, self.final)
+        """Name the path in the reason, unless the part is allowed."""
+        return self if self.part.decision == "allow" else self._with_reason(f"{self.part.reason}: {path}")
 
-    def with_remark(self, words: str) -> "PartVerdict":
-        """The same, with more to say to whoever is asked."""
-        if self.part.decision != "confirm":
-            return self
-        part = msgspec.structs.replace(self.part, reason=f"{self.part.reason}; {words}")
-        return PartVerdict(part, self.code, self.final)
+    def with_remark(self, remark: str) -> "PartVerdict":
+        """Add a remark to the reason if the part asks."""
+        return self._with_reason(f"{self.part.reason}; {remark}") if self.part.decision == "confirm" else self
 
+    def with_grant(self, grant: str) -> "PartVerdict":
+        """Set the class of commands, or the tool, that a standing approval would cover."""
+        return PartVerdict(msgspec.structs.replace(self.part, grant=grant), self.code, self.final)
 
-def pick_strictest(judged: list[PartVerdict]) -> PartVerdict:
-    """The first of the strictest; among equals one that is firm goes before one that is not."""
-    return min(judged, key=lambda one: (STRICTEST_FIRST.index(one.part.decision), not one.final))
-
-
-def drop_grant(judged: PartVerdict) -> PartVerdict:
-    """The same, of no class that could be allowed for good."""
-    return PartVerdict(msgspec.structs.replace(judged.part, grant=""), judged.code, judged.final)
+    def _with_reason(self, reason: str) -> "PartVerdict":
+        return PartVerdict(msgspec.structs.replace(self.part, reason=reason), self.code, self.final)
 
 
 def deny(subject: str, rule: str, reason: str, code: ErrorCode = "POLICY_DENIED") -> PartVerdict:
-    """A part that is never done."""
+    """A part that nothing allows."""
     return PartVerdict(DecisionPart(subject=subject, decision="deny", rule=rule, reason=reason), code, final=True)
 
 
 def deny_credential(subject: str, path: str = "") -> PartVerdict:
-    """A part that reaches for a credential; `path` names it where the subject does not."""
+    """A part that uses a credential. `path` names it if the subject does not."""
     return deny(subject, "fs.secret", "credentials are neither read nor written" + (f": {path}" if path else ""))
 
 
 def ask(subject: str, rule: str, reason: str) -> PartVerdict:
-    """A part that asks; what allows other things does not speak for it."""
+    """A part that asks, whatever rules and grants allow."""
     return PartVerdict(DecisionPart(subject=subject, decision="confirm", rule=rule, reason=reason), final=True)
 
 
 def allow(subject: str, rule: str, reason: str) -> PartVerdict:
-    """A part that is let be."""
+    """A part that needs no approval."""
     return PartVerdict(DecisionPart(subject=subject, decision="allow", rule=rule, reason=reason))
 
 
-def judge_by_mode(subject: str, rule: str, kind: Subject, mode: Mode, *, undo: bool, why: str = "") -> PartVerdict:
-    """A part that the mode decides. `why` says what the part does, where that explains more than the mode's reason."""
-    verdict, by = apply_mode(kind, mode, undo=undo)
-    reason = f"{why}; {by}" if why and _explains(kind, verdict, by) else why or by
-    if verdict == "deny":
-        code: ErrorCode = "OUTSIDE_WORKSPACE" if kind == "outside" else "POLICY_DENIED"
-        return deny(subject, rule, reason, code)
-    # What a rule says of a command says nothing of a file that steers tools, nor of very many files.
-    firm = kind in {"protected", "bulk"} and verdict == "confirm"
-    return PartVerdict(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=reason), final=firm)
+def pick_strictest(verdicts: list[PartVerdict]) -> PartVerdict:
+    """The first of the strictest parts. Among equals a final one goes first."""
+    return min(verdicts, key=lambda one: (STRICTEST_FIRST.index(one.part.decision), not one.final))
 
 
-def _explains(kind: Subject, verdict: Verdict, by: str) -> bool:
-    """Whether what a part does is not yet why the mode says yes or no to it, or asks although undo covers most."""
-    return verdict == "deny" or by == NOT_COVERED or (verdict == "allow" and kind != "proven")
+def drop_grant(verdict: PartVerdict) -> PartVerdict:
+    """The same verdict, without the offer of a standing approval."""
+    return verdict.with_grant("")
 
 
-def judge_by_rule(subject: str, rule: Rule) -> PartVerdict:
-    """What a rule says."""
-    reason = rule.because or f"a rule says so ({rule.source or rule.layer})"
-    part = DecisionPart(subject=subject, decision=rule.verdict, rule=rule.id, reason=reason)
-    return PartVerdict(part, "POLICY_DENIED" if rule.verdict == "deny" else None, final=True)
-
-
-# § [policy.judging.deciding] From judged parts to one decision: the strictest, and no where nobody is there to ask.
-
-GRANTED = "grant."
-"""How the rule of a grant begins; its id follows."""
-NOBODY = "nobody is here to ask"
-"""How the reason ends where policy would have asked; the restricted profile, which never asks, says it otherwise."""
-
-
-def combine(judged: list[PartVerdict], rules: PolicyConfig) -> Decision:
-    """The decision over all parts, of which there is at least one."""
-    found = judged[0] if len(judged) == 1 else _worth_most(judged)
-    part, code = found.part, found.code
+def combine(verdicts: list[PartVerdict], rules: PolicyConfig) -> Decision:
+    """The decision over all parts, at least one. If nobody can be asked, a question becomes a denial."""
+    deciding = verdicts[0] if len(verdicts) == 1 else _pick_deciding(verdicts)
+    part, code = deciding.part, deciding.code
     if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
-        nobody = f"and {NOBODY}" if rules.unattended else "and the restricted profile asks nobody"
-        part = msgspec.structs.replace(part, decision="deny", reason=f"{part.reason}, {nobody}")
+        nobody = "nobody is here to ask" if rules.unattended else "the restricted profile asks nobody"
+        part = msgspec.structs.replace(part, decision="deny", reason=f"{part.reason}, and {nobody}")
         code = "PERMISSION_DENIED"
     return Decision(
         decision=part.decision,
@@ -169,53 +129,88 @@ def combine(judged: list[PartVerdict], rules: PolicyConfig) -> Decision:
         reason=part.reason,
         subject=part.subject,
         code=code,
-        parts=tuple(one.part for one in judged) if len(judged) > 1 else (),
-        grants=_grants(judged) if part.decision == "confirm" else (),
+        parts=tuple(one.part for one in verdicts) if len(verdicts) > 1 else (),
+        grants=_list_grants(verdicts) if part.decision == "confirm" else (),
     )
 
 
-def _worth_most(judged: list[PartVerdict]) -> PartVerdict:
-    """The strictest; of what all is let be, what a person let be is worth a word."""
-    found = pick_strictest(judged)
-    if found.part.decision != "allow":
-        return found
-    return next((one for one in judged if one.part.rule.startswith(GRANTED)), found)
+def _pick_deciding(verdicts: list[PartVerdict]) -> PartVerdict:
+    """The strictest part. If all parts are allowed, one that a grant allows is worth showing."""
+    strictest = pick_strictest(verdicts)
+    if strictest.part.decision != "allow":
+        return strictest
+    return next((one for one in verdicts if one.part.rule.startswith(GRANTED)), strictest)
 
 
-def _grants(judged: list[PartVerdict]) -> tuple[str, ...]:
-    """What would have to be granted for the call to ask no more; nothing where a grant cannot do that."""
-    classes = [one.part.grant for one in judged if one.part.decision == "confirm"]
-    return tuple(dict.fromkeys(classes)) if all(classes) else ()
+def _list_grants(verdicts: list[PartVerdict]) -> tuple[str, ...]:
+    """The grants with which the call would not ask. Empty if grants cannot achieve that."""
+    grants = [one.part.grant for one in verdicts if one.part.decision == "confirm"]
+    return tuple(dict.fromkeys(grants)) if all(grants) else ()
 
 
-# § [policy.judging.paths] Judges what is done to a path, whoever does it: a file tool or a command.
+def judge_by_mode(subject: str, rule: str, kind: Subject, mode: Mode, *, undo: bool, why: str = "") -> PartVerdict:
+    """A part that the mode decides. `undo`: whether it can be undone. `why`: what the part does."""
+    verdict, explanation = apply_mode(kind, mode, undo=undo)
+    reason = f"{why}; {explanation}" if why and _needs_explanation(kind, verdict, explanation) else why or explanation
+    if verdict == "deny":
+        code: ErrorCode = "OUTSIDE_WORKSPACE" if kind == "outside" else "POLICY_DENIED"
+        return deny(subject, rule, reason, code)
+    # A rule about a command does not cover protected files or bulk changes.
+    final = kind in {"protected", "bulk"} and verdict == "confirm"
+    return PartVerdict(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=reason), final=final)
 
-ACCESSES: dict[Access, Subject] = {"read": "proven", "write": "write", "delete": "delete"}
-"""What the mode is asked about."""
+
+def apply_mode(subject: Subject, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
+    """The verdict of a mode, with the reason."""
+    cell = TABLE[subject][mode]
+    if cell == "undoable":
+        return ("allow", f"{mode} mode allows what undo covers") if undo else ("confirm", _NOT_COVERED)
+    return cell, REASONS.get((subject, cell)) or ("it only reads" if subject == "proven" else f"{mode} mode allows it")
+
+
+def _needs_explanation(kind: Subject, verdict: Verdict, explanation: str) -> bool:
+    """Whether the reason needs the mode's explanation as well as what the part does."""
+    return verdict == "deny" or explanation == _NOT_COVERED or (verdict == "allow" and kind != "proven")
+
+
+def describe_bulk(changed: int, deleted: int, rules: PolicyConfig) -> str:
+    """Why so many files at once are a bulk change, or "" if they are not."""
+    if deleted <= rules.bulk_deleted and changed <= rules.bulk_changed:
+        return ""
+    return f"changes {changed} files at once, of which it deletes {deleted}"
+
+
+def judge_by_rule(subject: str, rule: Rule) -> PartVerdict:
+    """A part that a rule decides."""
+    reason = rule.because or f"a rule says so ({rule.source or rule.layer})"
+    part = DecisionPart(subject=subject, decision=rule.verdict, rule=rule.id, reason=reason)
+    return PartVerdict(part, "POLICY_DENIED" if rule.verdict == "deny" else None, final=True)
+
+
 _SHARED = "the file has other names (hard links), maybe outside the workspace, and a write changes all of them"
-LOCKED = "a lock that stays there blocks git until somebody deletes it"
 
 
 def judge_path(fact: PathFact, rules: PolicyConfig, *, undo: bool, subject: str = "") -> PartVerdict:
-    """The verdict on one path. `subject` is what to call it, where that is not the path itself."""
+    """A path that a file tool or a command uses. `subject`: its name in the decision, if not the path."""
     subject = subject or fact.path
     if fact.real is None:
-        return _outside(fact, rules, subject)
-    found = _protection(fact.real, fact.named)
-    if found == "credential" or fact.credential:
+        return _judge_outside(fact, rules, subject)
+    # A link may lead elsewhere by the time it is used, so both names count.
+    protections = {find_protection(fact.real), find_protection(fact.named or fact.real)}
+    if "credential" in protections or fact.credential:
         return deny_credential(subject, "the file is one under another name (hard link)" if fact.credential else "")
     if fact.access == "read":
         return judge_by_mode(subject, "fs.read", "proven", rules.mode, undo=undo)
     if not fact.writable:
         return deny(subject, "fs.read-only", "this root is read-only")
-    kind = "protected" if found == "protected" or fact.repository else ACCESSES[fact.access]
-    if kind == "write" and (asks := _asks_to_write(fact, fact.real)):
-        return judge_by_mode(subject, asks[0], "protected", rules.mode, undo=undo, why=asks[1])
+    kind = "protected" if "protected" in protections or fact.repository else ACCESSES[fact.access]
+    if kind == "write" and (guard := _find_write_guard(fact, fact.real)):
+        return judge_by_mode(subject, guard[0], "protected", rules.mode, undo=undo, why=guard[1])
     return judge_by_mode(subject, f"fs.{kind}", kind, rules.mode, undo=undo)
 
 
-def _asks_to_write(fact: PathFact, real: str) -> tuple[str, str] | None:
-    """The rule by which a file asks like a protected one, whatever its name protects, and why in words."""
+def _find_write_guard(fact: PathFact, real: str) -> tuple[str, str] | None:
+    """Rule and reason if writing asks although the name is not protected."""
     if fact.shared:
         return "fs.hard-link", _SHARED
     if fact.read_only:
@@ -223,79 +218,65 @@ def _asks_to_write(fact: PathFact, real: str) -> tuple[str, str] | None:
     return ("fs.lock", LOCKED) if is_git_lock(real) else None
 
 
-def _outside(fact: PathFact, rules: PolicyConfig, subject: str) -> PartVerdict:
-    """Asks only where somebody looked where it leads, and found a folder that may be opened."""
+def _judge_outside(fact: PathFact, rules: PolicyConfig, subject: str) -> PartVerdict:
+    """Asks only if the facts name a folder that may be opened."""
     if fact.outside is not None and find_protection(fact.outside) == "credential":
         return deny_credential(subject)
     if rules.outside == "deny" or fact.folder is None or (fact.access != "read" and rules.mode == "plan"):
         return judge_by_mode(subject, "fs.outside", "outside", rules.mode, undo=False)
+    leads_out = REASONS["outside", "deny"]
     if fact.closed_reason:
-        return deny(
-            subject, "fs.outside", f"the path leads outside the workspace; {fact.closed_reason}", "OUTSIDE_WORKSPACE"
-        )
-    return ask(subject, "fs.outside", f"the path leads outside the workspace, to {fact.folder}")
+        return deny(subject, "fs.outside", f"{leads_out}; {fact.closed_reason}", "OUTSIDE_WORKSPACE")
+    return ask(subject, "fs.outside", f"{leads_out}, to {fact.folder}")
 
 
-def _protection(real: str, named: str | None) -> Protection | None:
-    """The strictest over both names where a link is on the way: it may lead elsewhere by the time it is used."""
-    if named is None:
-        return find_protection(real)
-    found = (find_protection(real), find_protection(named))
-    return "credential" if "credential" in found else found[0] or found[1]
-
-
-# § [policy.judging.restricted] The restricted profile: a short list of commands, a few folders, and nothing asks.
+_SAFE_GIT_ARGUMENT = re.compile(
+    r"-n|-?\d{1,9}|-n\d{1,9}|--max-count=\d{1,9}|--(?:no-)?decorate|--graph|--reverse|--all|-s|-b|-sb|--short|--branch"
+    r"|--porcelain(?:=v?[12])?"
+)
+"""Arguments that may follow a listed git command: how many, and their layout. Others may show other folders."""
+_WIDE_LS_OPTION = re.compile(r"-[A-Za-z0-9]*[RLH].*|--recursive|--dereference.*")
+"""Options of ls that may show other folders."""
 
 
 def restrict_path(
-    judged: PartVerdict, fact: PathFact, rules: PolicyConfig, restriction: RestrictedProfile
+    verdict: PartVerdict, fact: PathFact, rules: PolicyConfig, restriction: RestrictedProfile
 ) -> PartVerdict:
-    """Inside the named folders a file may be used as the mode would let it after a yes; elsewhere not at all."""
-    subject = judged.part.subject
-    if judged.part.decision == "deny":
-        return judged
-    if fact.real is None or not _is_in(fact.real, restriction) or not _is_in(fact.named or fact.real, restriction):
-        named = ", ".join(restriction.folders)
-        return deny(subject, "restricted.path", f"the restricted profile uses files in {named} only")
-    if fact.access != "read" and (rules.mode == "plan" or find_protection(fact.real) is not None):
+    """The restricted profile allows in its folders what the mode would allow or ask, and nothing elsewhere."""
+    subject = verdict.part.subject
+    if verdict.part.decision == "deny":
+        return verdict
+    names = () if fact.real is None else (fact.real, fact.named or fact.real)
+    if not names or not all(_is_in_profile(name, restriction) for name in names):
+        folders = ", ".join(restriction.folders)
+        return deny(subject, "restricted.path", f"the restricted profile uses files in {folders} only")
+    if fact.access != "read" and (rules.mode == "plan" or find_protection(names[0]) is not None):
         return deny(subject, "restricted.path", "the restricted profile does not change this file")
     return allow(subject, "restricted.path", "the restricted profile uses files in this folder")
 
 
 def restrict_command(
-    judged: PartVerdict, words: tuple[str, ...], restriction: RestrictedProfile, *, proven: bool
+    verdict: PartVerdict, words: tuple[str, ...], restriction: RestrictedProfile, *, proven: bool
 ) -> PartVerdict:
-    """A listed command runs if it is proven, or is exactly what is listed; not what a rule asks about."""
-    subject = judged.part.subject
-    if judged.part.decision == "deny" or (judged.part.decision == "confirm" and judged.final):
-        return judged
+    """The restricted profile allows a listed command, and a proven one that begins like it. Rules still hold."""
+    subject = verdict.part.subject
+    if verdict.part.decision == "deny" or (verdict.part.decision == "confirm" and verdict.final):
+        return verdict
     for command in restriction.commands:
-        listed = tuple(command.split())
-        if words == listed or (proven and judged.part.decision == "allow" and _continues(words, listed)):
+        prefix = tuple(command.split())
+        if words == prefix or (proven and verdict.part.decision == "allow" and _continues(words, prefix)):
             return allow(subject, "restricted.command", "the restricted profile runs this command")
     return deny(subject, "restricted.command", "the restricted profile runs only the commands it lists")
 
 
-_OF_GIT = re.compile(
-    r"-n|-?\d{1,9}|-n\d{1,9}|--max-count=\d{1,9}|--(?:no-)?decorate|--graph|--reverse|--all|-s|-b|-sb|--short|--branch"
-    r"|--porcelain(?:=v?[12])?"
-)
-"""What may be added to a command of git: how many, and how they are shown. All else may show other folders …"""
-_BEYOND = re.compile(r"-[A-Za-z0-9]*[RLH].*|--recursive|--dereference.*")
-"""… and so may these of ls."""
+def _is_in_profile(path: str, restriction: RestrictedProfile) -> bool:
+    return any(is_in_folder(path, folder.strip("/")) for folder in restriction.folders)
 
 
-def _continues(words: tuple[str, ...], listed: tuple[str, ...]) -> bool:
-    added = words[len(listed) :]
-    if words[: len(listed)] != listed:
+def _continues(words: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
+    arguments = words[len(prefix) :]
+    if words[: len(prefix)] != prefix:
         return False
     if words[0] == "git":
-        return all(_OF_GIT.fullmatch(word) for word in added)
-    return words[0] != "ls" or not any(_BEYOND.fullmatch(word) for word in added)
-
-
-def _is_in(path: str, restriction: RestrictedProfile) -> bool:
-    names = path.split("/")
-    return any(
-        names[: len(folder)] == folder for folder in (name.strip("/").split("/") for name in restriction.folders)
-    )
+        return all(_SAFE_GIT_ARGUMENT.fullmatch(word) for word in arguments)
+    return words[0] != "ls" or not any(_WIDE_LS_OPTION.fullmatch(word) for word in arguments)

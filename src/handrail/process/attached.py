@@ -97,7 +97,8 @@ class StdioProcess:
 
     def _live(self, launch: Launch, given: int) -> None:
         try:
-            with launch, ControlGroup(self._limits, find_parent_group()) as group:
+            limits = self._limits
+            with launch, ControlGroup(find_parent_group(), memory=limits.memory, threads=limits.threads) as group:
                 launch.argv = group.wrap_argv(launch.argv)
                 with ProcessTree(launch) as tree:
                     self._start(launch, tree, given)

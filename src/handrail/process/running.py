@@ -37,7 +37,7 @@ def run_launch(
     interrupt, ends the command and goes on to the caller.
     """
     began = time.monotonic()
-    with launch, ControlGroup(limits, find_parent_group()) as group:
+    with launch, ControlGroup(find_parent_group(), memory=limits.memory, threads=limits.threads) as group:
         launch.argv = group.wrap_argv(launch.argv)
         taps: list[Tap] = []
         try:

@@ -6,10 +6,9 @@ a tmpfs, and others that are nowhere but in memory, which no process has mapped.
 
 import os
 import time
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
 
-from handrail.kernel.cgroup import TreeLimits
 from handrail.process.census import UsageSample, count_bytes_below, sample_descendants, sample_namespace
 
 _USUAL_PAUSE_SECONDS = 0.1
@@ -19,6 +18,30 @@ _SHARE = 50
 """A look may take one part in so many of the time."""
 _MAX_PAUSE_SECONDS = 2.0
 """But nobody gets more time than this by making looks slow."""
+
+
+class TreeLimits(Protocol):
+    """Limits of a process tree as a whole."""
+
+    @property
+    def memory(self) -> int:
+        """Bytes."""
+        ...
+
+    @property
+    def processes(self) -> int:
+        """How many at a time."""
+        ...
+
+    @property
+    def disk(self) -> int:
+        """Bytes that it may write to `uppers`."""
+        ...
+
+    @property
+    def uppers(self) -> Sequence[str]:
+        """The folders that are watched for that."""
+        ...
 
 
 class UsageMonitor:

@@ -1,65 +1,60 @@
-"""Tool calls and batches of them."""
+"""The tool call and the outcome of a batch of calls."""
 
 from typing import Any
 
 import msgspec
 
-from handrail.protocol.arguments import render_value
 from handrail.protocol.permissions import PERMISSIONS, Permission, PermissionRequest, Question
 from handrail.protocol.results import ToolResult
+from handrail.protocol.text import render_value
 from handrail.protocol.wire import Envelope, Json, Time, escape_surrogates
-
-# § [protocol.call] The one shape of a tool call.
 
 
 class ToolCall(Envelope, frozen=True):
-    """A request to run one tool. The runtime makes `tool_call_id`; a provider's own id is kept beside it."""
+    """A request to run one tool. The runtime creates `tool_call_id`; the provider's own id is kept beside it."""
 
     tool_call_id: str
-    """Used once: the same id again gets the first result and runs nothing."""
+    """Unique. A call with a known id gets the first result, and nothing runs."""
     name: str
-    """The tool, spelled exactly as it is listed."""
+    """The tool, exactly as it is listed."""
     args: Json
-    """What the tool's input schema asks for."""
+    """As the tool's input schema says."""
     trace_id: str
-    """Ties together what belongs together, across systems."""
+    """Correlates records across systems."""
     timestamp: Time
-    """When it was made."""
     version: str | None = None
-    """Absent or null: the current one. Another major version is refused."""
+    """Null: the current version. Another major version is refused."""
     provider_call_id: str | None = None
-    """The id that the model's provider gave the call."""
+    """The id of the model's provider."""
     message_id: str | None = None
-    """The assistant message the call came in."""
+    """The assistant message that holds the call."""
     requested_permissions: tuple[Permission, ...] | None = None
-    """May only narrow: a call that needs a permission which the list lacks is refused."""
+    """Can only narrow: if the call needs a permission that is not listed, it is refused."""
 
 
 def clean_call(call: ToolCall) -> ToolCall:
-    """The call with names and ids as the journal can hold them, whatever a caller made them of."""
+    """The call with names and ids that the journal can hold, whatever the caller passed."""
+    permissions = call.requested_permissions
     return msgspec.structs.replace(
         call,
-        name=_short(call.name),
-        trace_id=_short(call.trace_id),
-        version=None if call.version is None else _short(call.version),
-        provider_call_id=None if call.provider_call_id is None else _short(call.provider_call_id),
-        message_id=None if call.message_id is None else _short(call.message_id),
-        requested_permissions=None if call.requested_permissions is None else _known(call.requested_permissions),
+        name=_clean_text(call.name),
+        trace_id=_clean_text(call.trace_id),
+        version=None if call.version is None else _clean_text(call.version),
+        provider_call_id=None if call.provider_call_id is None else _clean_text(call.provider_call_id),
+        message_id=None if call.message_id is None else _clean_text(call.message_id),
+        requested_permissions=None if permissions is None else _list_known_permissions(permissions),
     )
 
 
-def _short(text: object) -> str:
+def _clean_text(text: object) -> str:
     return escape_surrogates(text[:200]) if isinstance(text, str) else render_value(text)
 
 
-def _known(permissions: object) -> tuple[Permission, ...]:
-    """Those that exist: a list can only narrow, so what it should not hold may be left out."""
+def _list_known_permissions(permissions: object) -> tuple[Permission, ...]:
+    """The permissions that exist. The list can only narrow, so unknown names are ignored."""
     given = list[Any](permissions) if isinstance(permissions, list | tuple) else []  # pyright: ignore[reportUnknownArgumentType]
     names = [name for name in given if isinstance(name, str)]
     return tuple(permission for permission in PERMISSIONS if permission in names)
-
-
-# § [protocol.batch] What comes of the calls of one assistant message: results, or questions first.
 
 
 class Done(Envelope, frozen=True, tag_field="state", tag="done"):
@@ -69,11 +64,10 @@ class Done(Envelope, frozen=True, tag_field="state", tag="done"):
 
 
 class Parked(Envelope, frozen=True, tag_field="state", tag="parked"):
-    """Nothing of what waits is done, and nothing is kept yet. The batch goes on when every request is answered."""
+    """The batch waits, and nothing of it was committed. It resumes when every request is answered."""
 
     batch_id: str
-    """What the requests have in common."""
     requests: tuple[PermissionRequest, ...]
-    """The questions that have no answer yet."""
+    """The requests without an answer."""
     questions: tuple[Question, ...] = ()
-    """What the model asks the person."""
+    """The questions of the model to the user."""

@@ -1,4 +1,4 @@
-"""Changes of files, and change sets."""
+"""Change sets: the files that a call changed."""
 
 from typing import Literal
 
@@ -9,58 +9,57 @@ Kind = Literal["file", "link", "folder"]
 
 
 class State(Wire, frozen=True):
-    """What a path is or was, as far as undo can tell and bring back."""
+    """What a path is or was, as far as undo can restore it."""
 
     kind: Kind
     hash: str = ""
-    """Of a file's bytes or a link's target; a folder has none."""
+    """Of the content of a file or the target of a link. A folder has none."""
     size: int = 0
     mode: int | None = None
-    """Permission bits; a link has none."""
+    """Permission bits. A link has none."""
 
 
 class Change(Wire, frozen=True):
-    """One path that is different now."""
+    """One changed path."""
 
     path: str
     """Relative in the workspace, absolute in an extra root."""
     action: Action
     kind: Kind = "file"
-    """What it is; of what was deleted, what it was."""
+    """What it is, or was before it was deleted."""
     before: str | None = None
-    """Hash of the bytes before; None where there was no file."""
+    """Hash of the content before. None: there was no file."""
     after: str | None = None
-    """Hash of the bytes now; None where there is no file."""
+    """Hash of the content now. None: there is no file."""
     size: int | None = None
     """Bytes now."""
     mode: int | None = None
     """Permission bits now."""
     added: int | None = None
-    """Lines. None where nobody counted them: it is no text, or there was too much to be compared line by line, and then
-    there is no diff either."""
+    """Lines. None: it is no text, or too large to compare, and then there is no diff either."""
     removed: int | None = None
-    """Lines; None as for `added`."""
+    """Lines. None as in `added`."""
     binary: bool = False
     layout_only: bool = False
-    """Only white space differs."""
+    """Only whitespace differs."""
     renamed_from: str | None = None
-    """The path it had before. That path is in the change set too, as deleted."""
+    """The path before. It is in the change set too, as deleted."""
     replaces: Kind | None = None
-    """What was there before, where it was another kind of thing: all of that is gone."""
+    """The kind that it had before, if another one. Its whole content is gone."""
     executable: bool = False
-    """Whether it can be run as a program now, and could not before."""
+    """Whether it became executable."""
     target: str | None = None
-    """Where a link leads, as it is written in it."""
+    """The target of a link, as written."""
     outside: bool = False
-    """Whether a link leads out of the folders that the session works in."""
+    """Whether a link leads out of the roots."""
     shared: bool = False
-    """Whether the file has other names (hard links), which get the change too."""
+    """Whether the file has hard links, which get the change too."""
     read_only: bool = False
-    """Whether a file is changed whose mode let nobody write it (0444)."""
+    """Whether the mode of the file allowed no writing (0444)."""
 
 
 class ChangeSet(Wire, frozen=True):
-    """All changes of one call; `number` is what undo takes."""
+    """All changes of one call. `number` is for undo."""
 
     changes: tuple[Change, ...]
     number: int | None = None
@@ -69,7 +68,7 @@ class ChangeSet(Wire, frozen=True):
     undoes: tuple[int, ...] = ()
     """The change sets that it undoes."""
     not_covered: tuple[str, ...] = ()
-    """What the call did, or may have done, that undo does not cover, in words."""
+    """Effects of the call that undo does not cover, in words."""
 
 
 class ChangeRecord(Wire, frozen=True, omit_defaults=False):
@@ -88,11 +87,11 @@ class ChangeRecord(Wire, frozen=True, omit_defaults=False):
     undoable: bool
     changes: tuple[Change, ...]
     not_covered: tuple[str, ...] = ()
-    """What the call did, or may have done, that undo does not cover, in words."""
+    """Effects of the call that undo does not cover, in words."""
 
 
 def classify_change(before: State | None, after: State | None) -> Action:
-    """What happened to a path, in a word."""
+    """The action that leads from one state to the other."""
     if before is None:
         return "created"
     if after is None:

@@ -1,4 +1,4 @@
-"""Modes, facts about a call and the decision of the policy."""
+"""The decision of the policy and the facts that it depends on."""
 
 from typing import Literal
 
@@ -17,142 +17,139 @@ FileKind = Literal["file", "directory", "link", "other", "missing"]
 
 
 class PathFact(Wire, frozen=True):
-    """What a path that a call names was when the facts were gathered."""
+    """A path that a call names, at the time when facts were gathered."""
 
     path: str
     """As the call named it."""
     access: Access
-    """What the call wants with it."""
     kind: FileKind
     real: str | None = None
-    """Where it leads: relative in the workspace, absolute in an extra root; None outside all roots."""
+    """Its target: relative in the workspace, absolute in an extra root. None: outside all roots."""
     named: str | None = None
-    """Where it would lead if no link were on the way, when that is elsewhere."""
+    """Its target without following links, if different."""
     writable: bool = True
-    """Whether its root may be written to."""
+    """Whether its root is writable."""
     size: int | None = None
     repository: bool = False
-    """Whether it steers a git repository that is not called `.git`, or makes its folder one."""
+    """Whether it is part of a git repository that is not called `.git`, or makes its folder one."""
     root: bool = False
-    """Whether it is a root as a whole, or holds one."""
+    """Whether it is a root or contains one."""
     outside: str | None = None
-    """Where it leads, outside all roots, as an absolute path; None inside, or where nobody looked."""
+    """Its absolute target outside all roots. None: it is inside, or was not resolved."""
     folder: str | None = None
-    """The folder that would have to be opened for it; None where none can be."""
+    """The folder that an approval would open for it. None: none can be opened."""
     closed_reason: str = msgspec.field(default="", name="shut")
-    """Why that folder is never opened, in words; empty where a person may be asked."""
+    """Why that folder is never opened. Empty: the user may be asked."""
     shared: bool = False
-    """Whether the file has other names (hard links), which a write changes too."""
+    """Whether the file has hard links, which a write changes too."""
     credential: bool = False
-    """Whether one of its other names in the roots is that of a credential."""
+    """Whether one of its hard links in the roots has the name of a credential."""
     read_only: bool = False
-    """Whether the file's mode lets nobody write it (0444)."""
+    """Whether the mode of the file allows no writing (0444)."""
 
 
 class DisplayedCommand(Wire, frozen=True):
-    """A simple command that the display parser found in a command outside the provable subset. It proves nothing."""
+    """A simple command found by the display parser, for commands outside the provable subset. It proves nothing."""
 
     words: tuple[str, ...]
-    """The program and its arguments; quotes are taken off, what bash would expand stays as it is written."""
+    """The program and its arguments, without quotes. Expansions stay as written."""
     text: str = ""
-    """As it stands in the command."""
+    """As written in the command."""
     writes: tuple[str, ...] = ()
     """Files that its output is redirected to."""
     forks_itself: bool = False
-    """A function that starts itself again and again."""
+    """Whether it is a function that starts itself again and again (a fork bomb)."""
 
 
 OVERLAY_TIER = 3
-"""The tier of a sandbox in which what a command changes goes into an overlay."""
+"""The tier in which the changes of a command go into an overlay."""
 
 
 class CommandFact(Wire, frozen=True):
-    """The command of a call, and what can be done with one here."""
+    """The command of a call and the sandbox that it would have."""
 
     text: str
     cwd: str = "."
-    """The folder that it starts in, as the call names it."""
+    """The working directory, as the call names it."""
     background: bool = False
-    """Whether it may outlive its call, on the real tree."""
+    """Whether it runs in the background, on the real tree."""
     yields: bool = False
-    """Whether it goes on after its call where it takes longer than the call waits."""
+    """Whether it moves to the background if it takes longer than the call waits."""
     tier: int = 2
-    """The sandbox: 3 an overlay that can be undone, 2 namespaces, 1 Landlock, 0 none."""
+    """The sandbox: 3 overlay (can be undone), 2 namespaces, 1 Landlock, 0 none."""
     snapshot: bool = False
-    """Whether what it changes can be undone although there is no overlay."""
+    """Whether its changes can be undone although there is no overlay."""
     there: tuple[str, ...] = ()
-    """Folders that a `cd` in it leads to, and that can be entered."""
+    """Existing folders that a `cd` in it enters."""
     hosts: tuple[str, ...] = ()
-    """The hosts that it names, or that its programs are known to reach: `example.org:443`."""
+    """The hosts that it names or that its programs are known to need: `example.org:443`."""
     unopened: tuple[str, ...] = ()
-    """What of the network it names and no yes can open, each with the reason in words."""
+    """Network targets that no approval can open, each with the reason."""
     seen: tuple[DisplayedCommand, ...] | None = None
-    """What the display parser found; None where it was not needed, or could not be used."""
+    """The findings of the display parser. None: it was not needed, or could not be used."""
 
     @property
     def has_overlay(self) -> bool:
-        """Whether what it changes goes into an overlay; of one that is proven to only look, whether it would."""
+        """Whether its changes go into an overlay, or would if it made any."""
         return self.tier >= OVERLAY_TIER and not self.background
 
     @property
     def outlives(self) -> bool:
-        """Whether it may go on after its call, on the real tree."""
+        """Whether it may outlive its call, on the real tree."""
         return self.background or (self.yields and not self.has_overlay)
 
 
 class ProcessFact(Wire, frozen=True):
-    """What a call wants with a process session, and what that runs."""
+    """The action of a call on a process session."""
 
     action: str
     id: str = ""
-    """Its whole id; empty where the call is about all of them."""
+    """Its whole id. Empty: the call is about all process sessions."""
     command: str = ""
-    """What it runs."""
     looks: bool = False
-    """Whether the command only looks, whatever it is sent, and the sandbox sees to that."""
+    """Whether the command is read-only whatever it is sent, enforced by the sandbox."""
     layered: bool = False
-    """Whether what it changes goes into an overlay, and can be undone."""
+    """Whether its changes go into an overlay and can be undone."""
     connected: bool = False
-    """Whether the program can reach other machines, when a call writes to it."""
+    """Whether the program has network access, if the call writes to it."""
 
 
 class Narrowing(Wire, frozen=True):
-    """What the tool of a call is left to be used for while skills are active. It never allows anything."""
+    """How active skills narrow the tool of a call. It never allows anything."""
 
     skills: tuple[str, ...]
-    """The active skills that say so."""
     patterns: tuple[str, ...] = ()
-    """For commands their words, `git status`, or their first ones, `git:*`; for every other tool globs of paths."""
+    """Commands by their words, `git status`, or their first words, `git:*`. For other tools, globs of paths."""
 
 
 class MemoryFact(Wire, frozen=True):
-    """What a call wants with the notes of a workspace."""
+    """The action of a call on the notes of a workspace."""
 
     action: str
     note: str = ""
-    """Its id, or the title of a new one."""
+    """The id of the note, or the title of a new one."""
 
 
 class ForeignFact(Wire, frozen=True):
-    """Which tool of another server a call is about, and what is known of it. The server's own words prove nothing."""
+    """The tool of another server that a call names. The server's own description proves nothing."""
 
     server: str
     tool: str
-    """As its server calls it."""
+    """Its name on that server."""
     read_only: bool = False
-    """Whether its server says that it only looks."""
+    """Whether its server calls it read-only."""
     changed: bool = False
-    """Whether its server describes it otherwise than when a person last said yes to it, or first met it."""
+    """Whether its description changed since it was last approved, or first seen."""
 
 
 class Facts(Wire, frozen=True):
-    """Everything about the world that a decision may depend on."""
+    """All facts that a decision may depend on."""
 
     paths: tuple[PathFact, ...] = ()
     command: CommandFact | None = None
     process: ProcessFact | None = None
     narrowed: Narrowing | None = None
-    """What active skills leave of the tool; None where they leave all of it."""
+    """How active skills narrow the tool. None: they do not."""
     memory: MemoryFact | None = None
     foreign: ForeignFact | None = None
 
@@ -166,8 +163,7 @@ class DecisionPart(Wire, frozen=True):
     rule: str
     reason: str
     grant: str = ""
-    """What may be allowed for good: a class of commands, `git commit`, or a tool of another server; empty where nothing
-    may be."""
+    """The grant that would cover it: a class of commands, `git commit`, or a tool of another server. Empty: none."""
 
 
 class Decision(Wire, frozen=True):
@@ -175,15 +171,14 @@ class Decision(Wire, frozen=True):
 
     decision: Verdict
     rule: str
-    """The rule that decided; of several, the strictest."""
+    """The rule that decided. Of several, the strictest."""
     reason: str
-    """Why, in words."""
     subject: str = ""
-    """The path, command or tool that the verdict is about."""
+    """The path, command or tool that the decision is about."""
     code: ErrorCode | None = None
-    """The error of a call that is denied."""
+    """The error code of a denied call."""
     parts: tuple[DecisionPart, ...] = ()
-    """The parts, where there is more than one."""
+    """The parts, if there are several."""
     grants: tuple[str, ...] = ()
-    """The classes of commands, or the tools of other servers, that a person may allow for good instead of being asked;
-    empty where a part asks that is of none."""
+    """The grants that would make an approval unnecessary: classes of commands, or tools of other servers. Empty: a part
+    that needs approval has none."""

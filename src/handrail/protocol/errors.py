@@ -1,18 +1,18 @@
-"""Error codes and the exceptions that carry them."""
+"""Every way a call can fail.
+
+Exception
+├── ToolError            for the model: becomes the error of a result, never leaves the runtime
+└── HandrailError        for the developer or operator: raised to the caller
+    ├── UsageError       the library was called wrongly (a bad workspace, a second base tool)
+    ├── StoreError       the state folder cannot be read or written: nothing can be recorded, so nothing runs
+    └── SettingsError    a setting is unreadable or invalid (handrail.settings)
+"""
 
 import errno
-import shlex
 import sys
-from importlib.util import find_spec
 from typing import Literal, get_args
 
-from handrail.protocol.wire import Envelope, Json
-
-# § [protocol.error] Every way a call can fail.  Exception ├── ToolError            for the model: becomes the error
-# § of a result, never leaves the runtime └── HandrailError        for the developer or operator: raised to the
-# § caller ├── UsageError       the library was called wrongly (a bad workspace, a second base tool) ├── StoreError
-# § the state folder cannot be read or written: nothing can be recorded, so nothing runs └── SettingsError    a
-# § setting cannot be read or makes no sense (handrail.settings)
+from handrail.protocol.wire import Envelope, Json, Wire
 
 ErrorCode = Literal[
     "INVALID_ARGUMENT",
@@ -82,7 +82,7 @@ CODES: tuple[ErrorCode, ...] = get_args(ErrorCode)
 RETRYABLE: frozenset[ErrorCode] = frozenset(
     {"CONFLICT", "STALE_FILE", "TIMEOUT", "NO_SPACE", "IO_ERROR", "UNAVAILABLE"}
 )
-"""Codes where the same or nearly the same call may succeed later."""
+"""Codes with which the same or nearly the same call may succeed later."""
 
 
 class ErrorInfo(Envelope, frozen=True):
@@ -97,8 +97,17 @@ class ErrorInfo(Envelope, frozen=True):
     """Whether the same call, or nearly the same, may succeed later."""
 
 
+class Problem(Wire, frozen=True, omit_defaults=False):
+    """One thing that is wrong with the arguments."""
+
+    field: str
+    problem: str
+    value: str | None = None
+    use: str | None = None
+
+
 class ToolError(Exception):
-    """A failure the model should read: what happened, the value, what to do next."""
+    """A failure for the model to read: what happened, the value, what to do next."""
 
     def __init__(self, code: ErrorCode, message: str, *, details: Json = None, warnings: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -109,12 +118,12 @@ class ToolError(Exception):
 
     @property
     def named_details(self) -> dict[str, Json]:
-        """The details that have names; none where they are something else."""
+        """The details if they are an object, else none."""
         details: Json = self.details
         return dict(details) if isinstance(details, dict) else {}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
     def info(self) -> ErrorInfo:
-        """The error as it stands in a result."""
+        """The error of a result."""
         retryable = self.code in RETRYABLE
         return ErrorInfo(code=self.code, message=self.message, details=self.details, retryable=retryable)
 
@@ -128,15 +137,15 @@ class UsageError(HandrailError):
 
 
 class StoreError(HandrailError):
-    """The state folder cannot be read or written. The text ends with the next step: its own, or that of its cause."""
+    """The state folder cannot be read or written. The text ends with the next command to run."""
 
     def __init__(self, text: str, brief: str = "handrail's records cannot be used") -> None:
         super().__init__(text)
         self.brief = brief
-        """The same for a model, which learns no path of the state folder."""
+        """The text for a model: without paths of the state folder."""
 
     def in_result(self, became: str) -> ToolError:
-        """The error of a call that fails for this reason; `became`: what the call did."""
+        """The error of a call that fails for this reason. `became`: what the call did."""
         cause, brief = self.__cause__, self.brief
         code, why = EXHAUSTED.get((isinstance(cause, OSError) and cause.errno) or 0, ("IO_ERROR", ""))
         text = f"{why}, so {brief}" if why else f"{brief[0].upper()}{brief[1:]}"
@@ -158,7 +167,7 @@ EXHAUSTED: dict[int, tuple[ErrorCode, str]] = {
     errno.ENOSPC: ("NO_SPACE", "The disk is full"),
     errno.EDQUOT: ("NO_SPACE", "The disk quota is used up"),
 }
-"""What a machine answers that has no more to give, whoever asks: no defect of ours."""
+"""Errors of a machine that has run out of something. They are no defects of handrail."""
 
 
 def _next_command(cause: OSError) -> str:
@@ -170,17 +179,19 @@ def _next_command(cause: OSError) -> str:
     return f" Next: df -h {path.rpartition('/')[0]}" if isinstance(path, str) else " Next: df -h"
 
 
-# § [settings.extras] How packages are brought into the environment that runs. The `pip` on a person's PATH is often
-# § that of another one, where our name would fetch whatever an index has under it.
-
-
 def build_install_command(extra: str) -> str:
-    """The command for a shell that brings one of our extras."""
+    """The shell command that installs one of handrail's extras."""
     return build_pip_command(f"handrail[{extra}]")
 
 
 def build_pip_command(*words: str) -> str:
-    """The command for a shell that installs something here."""
+    """The shell command that installs packages into the running environment.
+
+    The `pip` on PATH often belongs to another environment. There, our name could fetch an unrelated package.
+    """
+    import shlex  # noqa: PLC0415  only a missing package needs the command
+    from importlib.util import find_spec  # noqa: PLC0415
+
     python = sys.executable or "python3"
     pip = [python, "-m", "pip", "install"] if find_spec("pip") else ["uv", "pip", "install", "--python", python]
     return shlex.join([*pip, *words])

@@ -1,4 +1,4 @@
-"""Messages between the loop and a model."""
+"""The messages of a transcript."""
 
 from typing import Literal
 
@@ -11,38 +11,37 @@ Finish = Literal["stop", "calls", "length", "filtered", "other"]
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
-    """One line of the transcript."""
+    """A part of the transcript."""
 
 
 class Detail(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a provider wants to have back with a part as it gave it: signatures, ids. Nobody else can read it."""
+    """Opaque data of a provider, such as signatures, that must be sent back with its part."""
 
     provider: str
     values: dict[str, Json]
 
 
 class TextPart(_Message, frozen=True, kw_only=True, tag="text"):
-    """Words of the model for the person."""
+    """Text of the model for the user."""
 
     text: str
     detail: Detail | None = None
 
 
 class ReasoningPart(_Message, frozen=True, kw_only=True, tag="reasoning"):
-    """Words of the model for itself."""
+    """Reasoning of the model."""
 
     text: str
     detail: Detail | None = None
 
 
 class CallPart(_Message, frozen=True, kw_only=True, tag="call"):
-    """A call that the model wants to be made."""
+    """A tool call of the model."""
 
     tool_call_id: str
-    """Made by the runtime."""
     name: str
     args: Json
-    """As the model gave them; a text where they were no JSON: the tool then says what is wrong with it."""
+    """As the model gave them. A text: they were no JSON, and the tool reports that."""
     provider_call_id: str | None = None
     detail: Detail | None = None
 
@@ -55,46 +54,44 @@ class SystemMessage(_Message, frozen=True, kw_only=True, tag="system"):
 
     text: str
     tools: tuple[str, ...]
-    """The tools that it speaks of."""
+    """The tools that it describes."""
     skills: tuple[str, ...] = ()
-    """The skills that were active."""
 
 
 class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
-    """What the person said, or what the loop has to tell the model in the person's place."""
+    """A message of the user, or of the loop in the role of the user."""
 
     message_id: str
     text: str
     by_loop: bool = False
-    """Whether it is not the person's."""
+    """Whether the loop wrote it."""
     attachments: tuple[Attachment, ...] = ()
-    """Pictures that they put beside it."""
 
 
 class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
-    """What the model said, whole."""
+    """A complete response of the model."""
 
     message_id: str
     model: str
     parts: tuple[Part, ...]
     finish: Finish
     input_tokens: int = 0
-    """Of the question that it answers, all of it: so full the model's window was."""
+    """Tokens of the whole request: how full the model's window was."""
     output_tokens: int = 0
 
     @property
     def calls(self) -> tuple[CallPart, ...]:
-        """The calls that it wants to be made, in order."""
+        """Its tool calls, in order."""
         return tuple(part for part in self.parts if isinstance(part, CallPart))
 
     @property
     def text(self) -> str:
-        """Its words for the person."""
+        """Its text for the user."""
         return "".join(part.text for part in self.parts if isinstance(part, TextPart))
 
 
 class CallResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """As much of a result as the model sees."""
+    """The part of a result that the model sees."""
 
     tool_call_id: str
     name: str
@@ -102,26 +99,25 @@ class CallResult(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     content: str
     attachments: tuple[Attachment, ...] = ()
     files_changed: tuple[str, ...] = ()
-    """Not for the model, which reads of it in `content`: for who tells what a turn left."""
+    """Not sent to the model: for the summary of a turn."""
 
 
 class ResultsMessage(_Message, frozen=True, kw_only=True, tag="results"):
-    """What came of all calls of the assistant message before it."""
+    """The results of all calls of the assistant message before it."""
 
     results: tuple[CallResult, ...]
 
 
 class SummaryMessage(_Message, frozen=True, kw_only=True, tag="summary"):
-    """From here on the model sees this in the place of what came before; the journal keeps all of it."""
+    """From here on the model sees this summary instead of the messages before. The journal keeps them."""
 
     text: str
     kept_from: int
-    """The number of the first message before this one that the model still sees as it was."""
+    """The number of the first message that the model still sees in full."""
     cut: int | None = None
-    """Of the results before this one, the model sees at most so many characters each, and no pictures: they would not
-    have fitted. None where they are as they were."""
+    """The model sees at most so many characters of each earlier result, and no images. None: results are complete."""
     notes: str = ""
-    """The part of it that a model wrote."""
+    """The part that a model wrote."""
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ResultsMessage | SummaryMessage

@@ -9,8 +9,6 @@ from handrail.protocol.changes import Change
 from handrail.protocol.decisions import DecisionPart
 from handrail.protocol.wire import Time, Wire
 
-# § [protocol.permission] Permissions, the request put to a person, and the answers a person can give.
-
 Permission = Literal["fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write"]
 PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write")
 PermissionType = Literal["read", "write", "command", "all"]
@@ -30,7 +28,7 @@ _COARSE: dict[Permission, PermissionType] = {
 
 
 def classify_permissions(permissions: Iterable[Permission]) -> PermissionType:
-    """The coarse kind that events carry; several kinds, or none known, are `all`. Reading beside writing is writing."""
+    """The coarse kind for events. Several kinds, or none, are `all`. Reading and writing is writing."""
     kinds: set[PermissionType] = {_COARSE[permission] for permission in permissions}
     if "write" in kinds:
         kinds.discard("read")
@@ -38,8 +36,7 @@ def classify_permissions(permissions: Iterable[Permission]) -> PermissionType:
 
 
 def get_s4_kind(request: "PermissionRequest") -> str:
-    """The other name of a request: a folder outside the roots, `bash`, `edit` or `read`; else the name that the call
-    has. Another server may call its tool `bash`, too."""
+    """The kind in the vocabulary of other systems: `external_directory`, `bash`, `edit`, `read`, or the tool's name."""
     if request.kind is not None:
         return request.kind
     if "proc.exec" in request.permissions:
@@ -49,199 +46,182 @@ def get_s4_kind(request: "PermissionRequest") -> str:
 
 
 class PreviewRun(Wire, frozen=True):
-    """How a command went that was tried in a throw-away copy of the workspace: nothing of it is committed yet."""
+    """The run of a command in an overlay before its approval. Nothing of it is committed yet."""
 
     sealed: str
-    """Where the whole of it waits for the answer: what it printed, and what every file would become."""
+    """The id of the stored preview: its output and the new content of every file."""
     exit_code: int | None
-    """As the shell tells it; null where it was stopped."""
+    """As a shell reports it. Null: the command was stopped."""
     duration_ms: float
     ending: str = "exit"
     """`exit`, or why it was stopped: `timeout`, `memory`, `processes`, `cancelled`."""
     changes: tuple[Change, ...] = ()
-    """What it would change, the most harmful first; of very many the first ones."""
+    """The changes, the most harmful first. Of very many, the first ones."""
     files: int = 0
-    """How many files it would change, in all."""
     deleted: int = 0
-    """How many of them it would delete."""
     added: int = 0
     """Lines."""
     removed: int = 0
     """Lines."""
     lines: int = 0
-    """Of what it printed."""
+    """Lines of its output."""
     last_line: str = ""
     blocked: tuple[str, ...] = ()
-    """What it tried to reach, each in words: the network is off in the copy."""
+    """Connections that it tried, in words. A preview has no network."""
     unkept: tuple[str, ...] = ()
-    """What of it cannot be committed, each in words: a socket, a pipe."""
+    """What cannot be committed, in words: a socket, a pipe."""
     on: tuple[str, ...] = ()
-    """What of its batch it was tried on top of: previews of earlier commands, and calls of file tools. It is
-    committed only if all of that was."""
+    """Earlier previews and calls of its batch that it builds on. It is committed only if all of them are."""
 
 
 ONLY_LOOKS = "it only looks, so that a yes changes nothing"
-"""Why what is proven to change nothing is not tried, where a rule asks about it."""
+"""Why a read-only command has no preview, if a rule asks about it."""
 
 
 class Preview(Wire, frozen=True):
-    """What would change, shown before the answer."""
+    """The effect of a call, shown before the answer."""
 
     kind: Literal["diff", "run", "input", "none"]
-    """`diff`: what a file would become; `run`: what the command did in a copy; `input`: what a program is sent; `none`:
-    the command was not tried, and `text` says why."""
+    """`diff`: changes of a file. `run`: the command ran in an overlay. `input`: input for a program. `none`: no
+    preview, and `text` says why."""
     text: str
-    """Of a preview, the differences that it would make."""
+    """The diff, for `diff` and `run`."""
     truncated: bool = False
-    """Whether `text` is only the beginning."""
+    """Whether `text` is cut."""
     output: str = ""
-    """What the preview printed, in what a view has room for."""
+    """The output of the preview, shortened."""
     tried: PreviewRun | None = None
     time: Time | None = None
-    """When it was made. The files may have changed since."""
+    """When it was made. Files may have changed since."""
 
 
 class FileBinding(Wire, frozen=True, omit_defaults=False):
-    """A file as it was when the question was put: a yes counts only while it is still so."""
+    """The version of a file that an approval is bound to."""
 
     path: str
     """As the call names it."""
     real: str | None
-    """Where it led."""
+    """Its target."""
     hash: str | None
-    """Hash of the bytes; null where there was no file."""
+    """Hash of the content. Null: there was no file."""
 
 
 class PermissionRequest(Wire, frozen=True):
-    """One question to a person, with all that is needed to answer and to resume."""
+    """A request for approval, with everything needed to answer it and to resume."""
 
     id: str
-    """What the answer names."""
+    """The id for the answer."""
     tool_call_id: str
     tool_name: str
-    """What whoever offers the tool calls it."""
+    """The name of the tool on its server."""
     server_name: str
-    """Who offers the tool: `handrail`, or the name of another server."""
+    """The server of the tool: `handrail`, or the name of another server."""
     permission_type: PermissionType
-    """The coarse kind, for views that show no more."""
     description: str
     """The call in a few words."""
     rule: str
-    """The rule that asks."""
     reason: str
-    """Why it asks, in words."""
     permissions: tuple[Permission, ...]
-    """What the call needs: of a command also what policy reads in it."""
+    """The permissions that the call needs, also those that policy derives from a command."""
     answers: tuple[AnswerKind, ...]
-    """The answers that are possible here."""
     session_id: str
     batch_id: str
-    """The batch that goes on when all its requests are answered."""
+    """The batch. It resumes when all its requests are answered."""
     paths: tuple[str, ...] = ()
-    """The files it is about, as the call named them."""
+    """The paths of the call, as it named them."""
     command: str | None = None
-    """The whole command, where it is one."""
     cwd: str | None = None
-    """The folder that the command would run in, past all links; a yes to another one is no yes."""
+    """The real working directory of the command. The approval counts for no other."""
     tier: int | None = None
-    """The sandbox that the command would run in; a yes does not count for a weaker one."""
+    """The sandbox of the command. The approval does not count for a weaker one."""
     background: bool = False
-    """Whether the command goes on after its call, on the real tree: undo does not cover it."""
+    """Whether the command runs in the background, on the real tree, without undo."""
     process: str | None = None
-    """The process session that the call writes to; a yes to another one is no yes."""
+    """The process session that the call writes to. The approval counts for no other."""
     environment: str | None = None
-    """A digest of the variables that the command would get; a yes to other ones is no yes."""
+    """A digest of the command's environment. The approval counts for no other."""
     hosts: tuple[str, ...] = ()
-    """The hosts that a yes opens to the command, for this call: `example.org:443`."""
+    """The hosts that an approval opens for this call: `example.org:443`."""
     parts: tuple[DecisionPart, ...] = ()
-    """The simple commands of it, each with what policy says of it, and what of its result asks by itself; empty where
-    there is only one."""
+    """The simple commands with their decisions, and the changes that need approval by themselves. Empty: there is only
+    one part."""
     grants: tuple[str, ...] = ()
-    """What `session` and `workspace` stop the asking for: classes of commands, `ruff format`, or a tool of another
-    server by its name here."""
+    """What the answers `session` and `workspace` grant: classes of commands, `ruff format`, or a tool of another
+    server."""
     preview: Preview | None = None
     edited: bool = False
-    """Whether a person changed the command: it is not the one that was called."""
+    """Whether the user edited the command."""
     revision: int = 0
-    """How often it was tried again, or changed, since it was first put. A yes counts only for what it was given to."""
+    """How often it was retried or edited. An approval counts for one revision only."""
     bound_files: tuple[FileBinding, ...] = msgspec.field(default=(), name="basedOn")
-    """The files as the preview saw them; a yes to other bytes is no yes."""
+    """The versions of files that the preview saw. The approval counts for no others."""
     kind: RequestKind | None = None
-    """`external_directory`: a yes opens a folder outside the workspace."""
+    """`external_directory`: an approval opens a folder outside the workspace."""
     pattern: tuple[str, ...] = ()
-    """The folder that a yes opens, and what is in it: `/data`, `/data/*`."""
+    """The folder that an approval opens, and its content: `/data`, `/data/*`."""
     access: Literal["read", "write"] | None = None
-    """What it is opened for."""
     tool_call_name: str | None = None
-    """What the call named, where that is not `toolName`: `mcp__github__create_issue`."""
+    """The name in the call, if it is not `toolName`: `mcp__github__create_issue`."""
     fingerprint: str | None = None
-    """A digest of what another server says of its tool; a yes to another one is no yes."""
+    """A digest of another server's description of its tool. The approval counts for no other."""
 
     @property
     def called(self) -> str:
-        """The name that a call of the tool has."""
+        """The name of the tool in calls."""
         return self.tool_call_name or self.tool_name
 
 
 class OpenedFolder(Wire, frozen=True, omit_defaults=False):
-    """A folder outside the workspace that a person opened."""
+    """A folder outside the workspace that the user opened."""
 
     path: str
     access: Literal["read", "write"]
     scope: Scope
-    """How long: for the session, or for every session of the workspace until it is closed."""
+    """For the session, or for every session of the workspace until it is closed."""
     session_id: str
-    """The session in which it was opened."""
     time: Time
     named: str | None = None
-    """As a call named it, where a link leads there."""
+    """The path in the call, if it leads here by a link."""
 
 
 class StandingGrant(Wire, frozen=True, omit_defaults=False):
-    """What a person said not to be asked about again: a class of commands, or a tool of another server."""
+    """A standing approval: a class of commands, or a tool of another server."""
 
     id: str
-    """What revokes it."""
+    """The id to revoke it by."""
     command: str
-    """The class: `git commit`; or the tool: `mcp__github__create_issue`. Nothing in it is a wildcard."""
+    """The class, `git commit`, or the tool, `mcp__github__create_issue`. It has no wildcards."""
     scope: Scope
-    """How long: for the session, or for every session of the workspace until it is revoked."""
+    """For the session, or for every session of the workspace until it is revoked."""
     session_id: str
-    """The session in which it was granted."""
     time: Time
 
 
 class Answer(Wire, frozen=True):
-    """What the person said."""
+    """The answer of the user."""
 
     kind: AnswerKind
-    """`session` and `workspace`: also calls like it; `output`: what it printed, not what it changed."""
+    """`session`, `workspace`: similar calls too. `output`: keep the output, discard the changes."""
     reason: str | None = None
-    """Why not; the model reads it."""
+    """Why not. The model reads it."""
     revision: int | None = None
-    """The revision of the request that it is to; not given, the first one. A no is to all of them."""
-
-
-# § [protocol.question] A question of the model to the person, and the reply. It is a call that has no result until
-# § the reply is there.
+    """The revision of the request. Absent: the first one. A denial counts for all revisions."""
 
 
 class Question(Wire, frozen=True):
-    """What the model wants to know."""
+    """A question of the model to the user. Its call has no result until the reply."""
 
     tool_call_id: str
-    """What the reply names."""
+    """The id for the reply."""
     question: str
     options: tuple[str, ...] = ()
-    """Replies to choose from."""
     multiple: bool = False
-    """Several may be chosen."""
     custom: bool = False
-    """A reply in the person's own words is welcome."""
+    """The user may reply in their own words."""
 
 
 class Reply(Wire, frozen=True):
-    """What the person said to it: options, own words, or both."""
+    """The reply of the user: options, their own words, or both."""
 
     chosen: tuple[str, ...] = ()
     text: str | None = None

@@ -1,92 +1,78 @@
-"""Small records: processes, memories, skills, todo items."""
+"""Records that people and models list: processes, notes, skills, todo items."""
 
 from typing import Literal
 
 from handrail.protocol.wire import Time, Wire
 
-# § [protocol.process] A process session: a command that outlives its call, as people and models see it.
-
 ProcessState = Literal["running", "ended", "lost"]
-"""`lost`: what kept it was killed, so nobody knows how it ended; nothing of it runs any more."""
+"""`lost`: its keeper was killed, so its exit code is unknown. Nothing of it runs any more."""
 
 
 class ProcessRecord(Wire, frozen=True):
-    """What is known of one."""
+    """A process session: a command that outlives its call."""
 
     id: str
-    """`p-` and 20 letters and digits; any beginning of it that no other one has will do."""
+    """`p-` and 20 letters and digits. Any unique beginning of it will do."""
     state: ProcessState
     command: str
     cwd: str
-    """The folder that it was started in, as results name folders."""
+    """The folder that it was started in: relative in the workspace, absolute in an extra root."""
     session_id: str
     """The session whose process it is."""
     started: Time
     pid: int | None = None
-    """Of its first process, as the machine counts."""
+    """The number of its first process."""
     ended: Time | None = None
     exit_code: int | None = None
     signal: str | None = None
     """The signal that ended it, as far as the exit code tells."""
     reason: str | None = None
-    """Why it ended, where it did not do so by itself: `stopped`, `idle`, `session`, `memory`, `processes`, `disk`."""
+    """Why handrail ended it: `stopped`, `idle`, `session`, `memory`, `processes`, `disk`. Null: it ended by itself."""
     ports: tuple[int, ...] = ()
-    """TCP ports that it listens on, in its own network."""
+    """TCP ports that it listens on, in its network namespace."""
     size: int = 0
     """Bytes that it has printed."""
     dropped: int = 0
-    """Of these, how many are not kept: between the first 64 KB and the last 64 MB, or cleared."""
+    """The bytes of these that were dropped: between the first 64 KB and the last 64 MB, or cleared."""
     last_line: str = ""
     changed: str | None = None
-    """What became of what it changed in its overlay, in words, once it has ended; null where it works on the real tree,
-    or runs."""
-
-
-# § [protocol.memory] What a model noted about a workspace, for the sessions that come after.
+    """What became of the changes in its overlay, in words. Null: it still runs, or it has no overlay."""
 
 
 class Memory(Wire, frozen=True, omit_defaults=False):
-    """One note. A model wrote it, perhaps misled by what it read: it is never of higher rank than a person's words."""
+    """A model's note for later sessions of a workspace. It ranks below the user's words: the model may be misled."""
 
     id: str
-    """What changes and removes it: `m-7fq2k`."""
+    """The id to change or remove it by: `m-7fq2k`."""
     title: str
     content: str
     time: Time
     """When it was last changed."""
     session_id: str
-    """The session that wrote it."""
-
-
-# § [protocol.skill] A skill as it is listed: what it is for, where it comes from, and what it would leave of the
-# § tools.
 
 
 class SkillEntry(Wire, frozen=True, omit_defaults=False):
-    """One skill that was found, or that is active although it is gone."""
+    """A skill as it is listed. An active skill is listed even if its file is gone."""
 
     name: str
     description: str
     source: Literal["settings", "user", "project", "gone"]
-    """A folder that the settings name, the person's own places, the workspace; gone: its file is not there any more."""
+    """A folder of the settings, a folder of the user, or the workspace. `gone`: its file no longer exists."""
     path: str
-    """Its folder, as a person writes it."""
+    """Its folder, with `~` for the home folder."""
     active: bool
     usable: bool
     problem: str | None
-    """Why it cannot be used, in words."""
+    """Why it cannot be used."""
     by_name_only: bool
-    """Whether its author wants it to be used only where somebody asks for it: prompts do not tell of it."""
+    """Whether it is used only if somebody asks for it. Prompts do not mention it."""
     allowed_tools: tuple[str, ...] | None
-    """The tools that it leaves while it is active, in our names, `exec(git:*)`; None where it leaves all."""
+    """The tools that are allowed while it is active, such as `exec(git:*)`. None: all tools."""
     warnings: tuple[str, ...]
 
 
-# § [protocol.todo] What the model has to do, as it said last.
-
-
 class TodoItem(Wire, frozen=True, omit_defaults=False):
-    """One thing to do."""
+    """An item of the model's todo list."""
 
     text: str
     status: Literal["pending", "active", "done"]

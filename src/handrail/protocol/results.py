@@ -1,17 +1,15 @@
-"""The one shape of a tool's result, and its text for the model."""
+"""The result of a tool call."""
 
 from typing import Any, Generic, Literal, TypeVar
 
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.wire import Envelope, Wire
 
-# § [protocol.result] The one shape of a result.
-
 Data = TypeVar("Data")
 
 
 class Artifacts(Envelope, frozen=True):
-    """What the call left behind."""
+    """Files and commands of a call."""
 
     files_changed: tuple[str, ...] = ()
     """Relative in the workspace, absolute in an extra root."""
@@ -19,11 +17,11 @@ class Artifacts(Envelope, frozen=True):
 
 
 class Attachment(Envelope, frozen=True):
-    """A file or picture that goes with the result; `content` is base64."""
+    """A file or image that belongs to the result. `content` is base64."""
 
     type: Literal["file", "image"]
     path: str
-    """Where the file is; relative in the workspace."""
+    """The path of the file, relative in the workspace."""
     mime: str
     content: str | None = None
 
@@ -32,22 +30,22 @@ class SandboxUsed(Wire, frozen=True):
     """How a command was confined."""
 
     tier: int
-    """3 an overlay that can be undone, 2 namespaces, 1 Landlock, 0 none."""
+    """3 overlay (can be undone), 2 namespaces, 1 Landlock, 0 none."""
     net: Literal["none", "listed", "open"]
-    """Whether it could reach a network; `listed`: only `hosts`, through a proxy."""
+    """The network that it had. `listed`: only `hosts`, through a proxy."""
     undo: Literal["read-only", "layer", "snapshot", "none"]
-    """`read-only`: it could change nothing. `layer`: whatever it changed in the workspace can be undone.
-    `snapshot`: what it changed can be undone but for `not_covered`. `none`: what it changed cannot be."""
+    """`read-only`: it could change nothing. `layer`: all changes in the workspace can be undone. `snapshot`: changes
+    can be undone except `not_covered`. `none`: changes cannot be undone."""
     not_covered: tuple[str, ...] = ()
-    """What undo does not cover, in words: files that git ignores, what a listed host was told."""
+    """What undo does not cover, in words: files that git ignores, data sent to a host."""
     no_layer: str = ""
-    """Why it had no overlay, in words, where it could have changed something."""
+    """Why it had no overlay, although it could change something."""
     hosts: tuple[str, ...] = ()
-    """What it could reach: `example.org:443`."""
+    """The hosts that it could reach: `example.org:443`."""
     hidden: int = 0
-    """How many credentials and sockets in the workspace it did not see."""
+    """How many credentials and sockets of the workspace were hidden from it."""
     gaps: tuple[str, ...] = ()
-    """What this tier does not give, in words."""
+    """What this tier does not confine, in words."""
     per_process: tuple[str, ...] = ()
     """Limits that hold for each process on its own."""
     tree: tuple[str, ...] = ()
@@ -55,94 +53,87 @@ class SandboxUsed(Wire, frozen=True):
 
 
 class Meta(Wire, frozen=True):
-    """How the answer relates to the whole."""
+    """Facts about a result besides its content."""
 
     truncated: bool
-    """Whether there is more than `content` shows."""
+    """Whether `content` shows only a part."""
     returned: int | None = None
-    """How many lines, entries or matches there are in the answer."""
+    """How many lines, entries or matches the result has."""
     total: int | None = None
-    """How many there are in all, where that is known."""
+    """How many there are in all, if known."""
     total_is_lower_bound: bool = False
-    """There are more than `total`, or nobody counted."""
+    """There may be more than `total`."""
     files: int | None = None
-    """How many files the matches of a search are in."""
+    """How many files have matches."""
     protected: int | None = None
-    """How many names a search passed over because policy withholds them, up to the last result shown; absent where that
-    could not be counted in time. It says nothing of what is in them."""
+    """How many names a search skipped because policy protects them, up to the last result shown. Absent: they could not
+    be counted in time. Their content plays no part."""
     engine: Literal["ripgrep", "python"] | None = None
-    """What searched."""
     next_offset: int | None = None
     """The `offset` of the next page."""
     output: str | None = None
-    """`@output/…`: where `read` finds the whole text."""
+    """`@output/…`: the stored whole text, for `read`."""
     characters: int | None = None
-    """How long the whole text is."""
+    """The length of the whole text."""
     raw: str | None = None
-    """`@output/…`: what a command printed, byte for byte, where it was cleaned for the model."""
+    """`@output/…`: the exact bytes that a command printed, if they were cleaned for the model."""
     unread: bool = False
-    """Written over without having been read in this session."""
+    """The file was overwritten without having been read in this session."""
     in_place: bool = False
-    """Written through its hard links instead of being replaced."""
+    """The file was written through its hard links instead of being replaced."""
     strategy: str | None = None
-    """How `edit` found the place: `exact`, or what had to be forgiven: `line-trimmed`, `indentation-flexible`,
+    """How `edit` found the place: `exact`, or the difference that it ignored: `line-trimmed`, `indentation-flexible`,
     `trimmed-boundary`, `whitespace-normalised`, `typography`, `line-numbers`, `code-fences`,
     `escape-normalised`, `elision`, `context-aware`, `block-anchor`. `multi_edit` has one for each edit, in its data."""
     occurrences: int | None = None
     """How many places `edit` changed, or all edits of `multi_edit` together."""
     matched_lines: tuple[tuple[int, int], ...] = ()
-    """The first and the last line of each place that `edit` changed, as they were before; of many only the first."""
+    """First and last line of each place that `edit` changed, before the change. Of many places only the first ones."""
     undo: int | None = None
-    """The number to undo the change by."""
+    """The number of the change, for undo."""
     limits: tuple[str, ...] = ()
-    """The limits that fired."""
+    """The limits that were hit."""
     sandbox: SandboxUsed | None = None
     """How a command was confined."""
 
 
 class ToolResult(Envelope, Generic[Data], frozen=True):
-    """What a call came to. Every call has exactly one."""
+    """The result of a call. Every call has exactly one."""
 
     tool_call_id: str
-    """The call that this is the result of."""
     name: str
-    """The tool that ran, or what was called."""
+    """The tool that ran, or the name that was called."""
     version: str
-    """The version of the tool that ran."""
     ok: bool
-    """True: the tool did it. A command that exits non-zero is ok."""
+    """Whether the tool succeeded. A command that exits non-zero is ok."""
     title: str
     """For people: what the call is."""
     summary: str
-    """For people: what came of it, in one line."""
+    """For people: the outcome, in one line."""
     content: str
-    """For the model: what it reads."""
+    """For the model."""
     data: Data | None
-    """For programs: as the tool's output schema says; null when the call failed early."""
+    """For programs: as the tool's output schema says. Null: the call failed early."""
     error: ErrorInfo | None
     """Null when ok."""
     meta: Meta
     artifacts: Artifacts
     attachments: tuple[Attachment, ...]
     warnings: tuple[str, ...]
-    """What is not as it should be, although the call succeeded."""
+    """What went wrong although the call succeeded."""
     duration_ms: float
     """Milliseconds from the call to its result."""
 
 
-# § [protocol.told] What a model is told of a result.
-
-
 def render_for_model(result: ToolResult[Any]) -> str:
-    """Its content, and what there is to know of that besides: where the next page begins, and what is not as it should
-    be. A model that is not told takes a page for the file. Most contents are all, and come as they are."""
+    """The content, followed by notes that it does not hold: where the next page begins, and the warnings.
+
+    Without the first, a model takes a page for the whole file. Most results have no notes.
+    """
     following = result.meta.next_offset
     if following is None and not result.warnings:
         return result.content
     page = () if following is None else (f"{result.summary}. Go on with offset {following}.",)
     notes = [f"[{note}]\n" for note in (*page, *result.warnings) if note not in result.content]
-    return _on_lines_of_their_own(result.content, notes) if notes else result.content
-
-
-def _on_lines_of_their_own(content: str, notes: list[str]) -> str:
-    return content + ("" if not content or content.endswith("\n") else "\n") + "".join(notes)
+    separator = "\n" if notes and result.content and not result.content.endswith("\n") else ""
+    return result.content + separator + "".join(notes)

@@ -1,5 +1,7 @@
-"""JSON Schema of every wire type, flat: no references to follow."""
+"""JSON Schema of wire types and tools, flat: without references."""
 
+from functools import lru_cache
+from pkgutil import get_data
 from typing import Any
 
 import msgspec
@@ -8,12 +10,13 @@ from handrail.protocol.calls import Done, Parked, ToolCall
 from handrail.protocol.changes import ChangeRecord, ChangeSet
 from handrail.protocol.decisions import Decision, Facts
 from handrail.protocol.errors import ErrorInfo
-from handrail.protocol.events import KINDS, get_event_kind
+from handrail.protocol.events import KIND_NAMES
 from handrail.protocol.messages import AssistantMessage, ResultsMessage, SummaryMessage, SystemMessage, UserMessage
 from handrail.protocol.permissions import Answer, PermissionRequest, Question, Reply
 from handrail.protocol.records import ProcessRecord
 from handrail.protocol.results import ToolResult
-from handrail.protocol.tool_spec import ToolDescription
+from handrail.protocol.tool_spec import ToolDescription, ToolSpec
+from handrail.protocol.wire import Json, decode_json
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -39,20 +42,111 @@ MESSAGES: dict[str, Any] = {
     "message.results": ResultsMessage,
     "message.summary": SummaryMessage,
 }
-EVENTS: dict[str, Any] = {f"event.{get_event_kind(kind)}": kind for kind in KINDS}
+EVENTS: dict[str, Any] = {f"event.{name}": kind for kind, name in KIND_NAMES.items()}
 WIRE_TYPES: dict[str, Any] = MESSAGES | EVENTS
-"""Every type of the contract by the name its schema is exported under."""
-
-
-def build_flat_schema(shape: Any) -> dict[str, Any]:
-    """The schema of one type with everything it refers to put in place."""
-    (schema,), components = msgspec.json.schema_components([shape], ref_template="{name}")
-    return _inline(schema, components)
+"""Every wire type by the name of its schema."""
 
 
 def build_wire_schemas() -> dict[str, dict[str, Any]]:
-    """Every schema of the contract by name."""
+    """The schema of every wire type by name."""
     return {name: {"$schema": DIALECT, "title": name, **build_flat_schema(shape)} for name, shape in WIRE_TYPES.items()}
+
+
+def read_wire_samples() -> dict[str, Any]:
+    """A sample of every wire type by the name of its schema, recorded by `scripts/protocol`."""
+    return decode_json(get_data("handrail.protocol", "samples.json") or b"", dict[str, Any])
+
+
+def describe(spec: ToolSpec) -> ToolDescription:
+    """The spec with its schemas."""
+    foreign = spec.foreign
+    return ToolDescription(
+        name=spec.name,
+        title=spec.title,
+        enabled=spec.enabled,
+        version=spec.version,
+        description=spec.description,
+        category=spec.category,
+        auto_execute=spec.auto_execute,
+        permissions=spec.permissions,
+        side_effects=spec.side_effects,
+        input_schema=build_flat_schema(spec.arguments) if foreign is None else foreign.input_schema,
+        output_schema=build_flat_schema(spec.data) if foreign is None else foreign.output_schema or {},
+    )
+
+
+def get_input_schema(spec: ToolSpec) -> dict[str, Json]:
+    """The schema of its arguments. It is cached, so callers must not change it."""
+    return _get_cached_schema(spec.arguments) if spec.foreign is None else spec.foreign.input_schema
+
+
+def to_openai_tool(spec: ToolSpec) -> dict[str, Any]:
+    """The entry of an OpenAI tool list."""
+    function = {"name": spec.name, "description": spec.description, "parameters": describe(spec).input_schema}
+    return {"type": "function", "function": function}
+
+
+def to_anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
+    """The entry of an Anthropic tool list."""
+    return {"name": spec.name, "description": spec.description, "input_schema": describe(spec).input_schema}
+
+
+def to_mcp_tool(spec: ToolSpec) -> dict[str, Any]:
+    """The entry of an MCP tool list.
+
+    The output is a whole ToolResult, also for an error or an interim answer. For the tool of another server its data
+    may be anything.
+    """
+    return {
+        "name": spec.name,
+        "title": spec.title,
+        "description": spec.description,
+        "inputSchema": get_input_schema(spec),
+        "outputSchema": _build_result_schema(None if spec.foreign else spec.data),
+        "annotations": _build_mcp_hints(spec),
+    }
+
+
+def _build_mcp_hints(spec: ToolSpec) -> dict[str, Any]:
+    """Hints about a tool as the MCP specification defines them.
+
+    readOnlyHint: it has no effects at all. A tool that only shows or asks something changes the conversation.
+    destructiveHint: false means that it "performs only additive updates". Overwriting a file is more than that, even if
+        it can be undone: undo is a person's act, and no client can count on it. The transcript only grows; notes can be
+        deleted.
+    idempotentHint: as the spec says. A tool without effects can always be called again.
+    openWorldHint: it may reach the outside. A command has the network that a person opened in the settings or by an
+        approval, also while it runs in the background. File tools and searches have none.
+    """
+    effects = set(spec.side_effects)
+    return {
+        "title": spec.title,
+        "readOnlyHint": not effects,
+        "destructiveHint": bool(effects - {"conversation"}),
+        "idempotentHint": spec.idempotent or not effects,
+        "openWorldHint": bool(effects & {"processes", "network"}) or "net.connect" in spec.permissions,
+    }
+
+
+@lru_cache(256)
+def _get_cached_schema(shape: Any) -> dict[str, Json]:
+    return build_flat_schema(shape)
+
+
+@lru_cache(256)
+def _build_result_schema(data: Any) -> dict[str, Json]:
+    """A result with this data. None: with any data."""
+    result = _get_cached_schema(ToolResult[Any])
+    if data is None:
+        return result
+    described = {"anyOf": [_get_cached_schema(data), {"type": "null"}]}
+    return {**result, "properties": {**result["properties"], "data": described}}
+
+
+def build_flat_schema(shape: Any) -> dict[str, Any]:
+    """The schema of one type, with everything that it refers to inlined."""
+    (schema,), components = msgspec.json.schema_components([shape], ref_template="{name}")
+    return _inline(schema, components)
 
 
 def _inline(node: Any, components: dict[str, Any]) -> Any:
@@ -63,10 +157,12 @@ def _inline(node: Any, components: dict[str, Any]) -> Any:
     reference = node.get("$ref")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if reference is not None:
         return _inline(components[str(reference)], components)  # pyright: ignore[reportUnknownArgumentType]
-    return {key: _inline(value, components) for key, value in node.items() if not _says_nothing(key, value)}  # pyright: ignore[reportUnknownVariableType]
+    return {key: _inline(value, components) for key, value in node.items() if not _is_noise(key, value)}  # pyright: ignore[reportUnknownVariableType]
 
 
-def _says_nothing(key: Any, value: Any) -> bool:
-    """A class name repeated as a title; a property called title is a mapping, not a text. That a tuple has no items
-    more, which `maxItems` says: some readers take no schema that is a plain `false`."""
+def _is_noise(key: Any, value: Any) -> bool:
+    """A title repeats the class name (a property called title is a mapping, not a text).
+
+    `items: false` repeats `maxItems` of a tuple, and some readers reject a schema that is a plain `false`.
+    """
     return (key == "title" and isinstance(value, str)) or (key == "items" and value is False)

@@ -1,9 +1,10 @@
-"""Formats text for people and models: escapes, widths, truncation, durations."""
+"""Formats text for people and models."""
 
 import re
+import reprlib
 import unicodedata
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -28,6 +29,18 @@ def truncate(text: str, most: int) -> str:
 def quote_text(text: str, most: int = 80) -> str:
     """The repr of a text, truncated before it is escaped."""
     return repr(truncate(text, most))
+
+
+def clip_text(text: str, most: int) -> str:
+    """The beginning of a text. If it has an unprintable character, everything beyond ASCII is escaped."""
+    text = text[: most + 1]  # no need to escape a megabyte for a short beginning
+    clean = text if text.isprintable() else text.encode("unicode_escape", "surrogatepass").decode("ascii")
+    return clean if len(clean) <= most else f"{clean[: most - 3]}…"
+
+
+def render_value(value: object) -> str:
+    """A value for a message: short, printable, JSON-like."""
+    return clip_text(_SHORT_REPR.repr(value), 80)
 
 
 def escape_unprintable(text: str) -> str:
@@ -167,3 +180,22 @@ class _EscapeTable(dict[int, str]):
 
 
 _ESCAPES = _EscapeTable()
+
+
+class _ShortRepr(reprlib.Repr):
+    """Bounded in every direction, and the same on every run: no addresses."""
+
+    def repr1(self, x: Any, level: int) -> str:
+        if type(x) in {str, int, list, tuple, dict}:
+            return super().repr1(x, level)
+        if x is None or isinstance(x, bool):
+            return {None: "null", True: "true", False: "false"}[x]
+        return repr(x) if type(x) is float else f"<{type(x).__name__}>"
+
+    def repr_int(self, x: int, level: int) -> str:
+        # Python refuses to write integers of more than some thousand digits.
+        return super().repr_int(x, level) if x.bit_length() < 2_000 else "<too large>"
+
+
+_SHORT_REPR = _ShortRepr()
+_SHORT_REPR.maxstring = _SHORT_REPR.maxlong = 80

@@ -1,28 +1,23 @@
 """The description of a tool."""
 
 from collections.abc import Callable
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import msgspec
 
+from handrail.protocol.errors import Problem
 from handrail.protocol.permissions import Permission
 from handrail.protocol.wire import Json, Wire
-
-if TYPE_CHECKING:
-    from handrail.protocol.arguments import Problem
-
 
 Category = Literal["builtin", "custom", "mcp"]
 Layer = Literal["base", "companion", "gain"]
 """`base`: the eight. `companion`: works on the conversation, on no file. `gain`: adds what the others lack."""
 Stage = Literal["look", "read", "change", "run", "other"]
-"""The step of work that a tool serves."""
+"""The step of work that a tool is for."""
 SideEffect = Literal["files", "processes", "network", "conversation", "memory"]
-"""`conversation`: what it says or asks, which stands in the journal with its result or not at all; `memory`: the notes
-of the workspace."""
+"""`conversation`: it shows or asks something. `memory`: it changes the notes of the workspace."""
 ASIDE: frozenset[SideEffect] = frozenset({"conversation", "memory"})
-"""The effects that touch nothing of the workspace."""
+"""The effects that do not touch the workspace."""
 OWN_SERVER = "handrail"
 BASE_NAMES = ("read", "write", "edit", "find", "grep", "ls", "exec", "process")
 
@@ -32,33 +27,33 @@ class Arguments(Wire, frozen=True):
 
 
 class ForeignArguments(msgspec.Struct, frozen=True):
-    """The arguments of another server's tool, as they were given: what they may be, its own schema says."""
+    """The arguments of another server's tool. Its own schema describes them."""
 
     given: dict[str, Json]
 
 
 class ForeignData(Wire, frozen=True):
-    """Stands for what another server's tool gives, which is as its own schema says, or nothing."""
+    """The data of another server's tool. Its own schema describes it, if there is one."""
 
 
 class Foreign(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What only a tool of another server has. Its server wrote all of this, and may lie."""
+    """The description of another server's tool. The server wrote it and may lie."""
 
     name: str
-    """What its server calls it. The model and calls use the spec's name; people are shown this one."""
+    """Its name on the server, for people. The model and calls use the name of the spec."""
     input_schema: dict[str, Json]
-    """As models are shown it."""
+    """As models see it."""
     output_schema: dict[str, Json] | None
     fingerprint: str
-    """A digest of all that its server says of it: another one is another tool."""
-    problems: "Callable[[object], tuple[Problem, ...]]"
-    """What is wrong with arguments, by its server's whole schema."""
+    """A digest of the whole description. With another digest it is another tool."""
+    problems: Callable[[object], tuple[Problem, ...]]
+    """Check arguments against the whole schema of the server."""
     reach: tuple[Permission, ...] = ()
-    """What the settings open to its server, and so to who calls it: the only thing here that no server wrote."""
+    """The permissions that the settings give to its server. Not written by the server."""
 
 
 class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything about a tool but what it does."""
+    """Everything about a tool except its code."""
 
     name: str
     title: str
@@ -72,32 +67,30 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True):
     server: str = OWN_SERVER
     auto_execute: bool = False
     idempotent: bool = False
-    """Whether the same call again, with nothing in between, changes nothing more. Goes without saying for one without
-    effects."""
+    """Whether repeating a call changes nothing more. Always true for a tool without effects."""
     enabled: bool = True
     plain_arguments: tuple[str, ...] = ()
-    """Text arguments the audit keeps as they are; every other text is redacted."""
+    """Text arguments that the audit keeps as they are. Every other text is redacted."""
     format_error: Callable[[tuple[str, ...]], str] | None = None
-    """Words the problems of wrong arguments in the tool's own way."""
+    """The tool's own wording of problems with arguments."""
     layer: Layer = "gain"
-    """Where it stands. No tool may have the intent of another, least of all of one that stands below it."""
+    """Its layer. No two tools have the same intent."""
     stage: Stage = "other"
     intent: str = ""
-    """What somebody wants who should take this tool: "locate files by name". Rules of choice are made of it."""
+    """What the tool is for: "locate files by name". The prompt's rules of choice are built from it."""
     not_for: tuple[tuple[str, str], ...] = ()
-    """What it could be taken for and should not, each with the name of the tool for that: ("part of a file", "edit").
-    Told only where that tool is offered."""
+    """Mistaken uses, each with the right tool: ("part of a file", "edit"). Mentioned if that tool is offered."""
     foreign: Foreign | None = None
-    """For tools of other servers."""
+    """Only for tools of other servers."""
 
     @property
     def own_name(self) -> str:
-        """What whoever offers the tool calls it."""
+        """The name of the tool on its server."""
         return self.name if self.foreign is None else self.foreign.name
 
     @property
     def label(self) -> str:
-        """The tool as people are shown it: `read`, `create_issue (github)`."""
+        """The tool for people: `read`, `create_issue (github)`."""
         return format_tool_label(self.own_name, self.server)
 
 
@@ -105,21 +98,20 @@ class ToolDescription(Wire, frozen=True, omit_defaults=False):
     """A spec as it is listed and exported."""
 
     name: str
-    """What a call names."""
+    """The name in calls."""
     title: str
     """For people."""
     enabled: bool
-    """Whether it is offered without being asked for."""
+    """Whether it is offered by default."""
     version: str
     description: str
     """For the model: what it does and when to use it."""
     category: Category
     auto_execute: bool
-    """A hint that it may run unasked; counts only for tools without effects."""
+    """A hint that it may run without approval. It counts only for tools without effects."""
     permissions: tuple[Permission, ...]
-    """What it needs."""
     side_effects: tuple[SideEffect, ...]
-    """What it may change; empty for a tool that only looks."""
+    """Its effects. Empty: it is read-only."""
     input_schema: dict[str, Json]
     """JSON Schema of the arguments."""
     output_schema: dict[str, Json]
@@ -127,105 +119,11 @@ class ToolDescription(Wire, frozen=True, omit_defaults=False):
 
 
 def format_tool_label(name: str, server: str | None) -> str:
-    """A tool and who offers it, where that is another server."""
+    """A tool, with its server if that is another one."""
     return name if server is None or server == OWN_SERVER else f"{name} ({server})"
 
 
 def parse_major_version(version: str) -> int | None:
-    """The first number of a version, or None when it is none."""
+    """The first number of a version. None: it is no version."""
     first = version.split(".", 1)[0]
     return int(first) if first.isascii() and first.isdigit() and len(first) < 10 else None
-
-
-def describe(spec: ToolSpec) -> ToolDescription:
-    """The spec with its schemas."""
-    from handrail.protocol.schema import build_flat_schema  # noqa: PLC0415  only listings need the schema machinery
-
-    foreign = spec.foreign
-    return ToolDescription(
-        name=spec.name,
-        title=spec.title,
-        enabled=spec.enabled,
-        version=spec.version,
-        description=spec.description,
-        category=spec.category,
-        auto_execute=spec.auto_execute,
-        permissions=spec.permissions,
-        side_effects=spec.side_effects,
-        input_schema=build_flat_schema(spec.arguments) if foreign is None else foreign.input_schema,
-        output_schema=build_flat_schema(spec.data) if foreign is None else foreign.output_schema or {},
-    )
-
-
-def get_input_schema(spec: ToolSpec) -> dict[str, Json]:
-    """The schema of its arguments, made once: for who asks at every step, and changes nothing in it."""
-    return _made_once(spec.arguments) if spec.foreign is None else spec.foreign.input_schema
-
-
-@lru_cache(256)
-def _made_once(shape: Any) -> dict[str, Json]:
-    from handrail.protocol.schema import build_flat_schema  # noqa: PLC0415  as above
-
-    return build_flat_schema(shape)
-
-
-def to_openai_tool(spec: ToolSpec) -> dict[str, Any]:
-    """The entry of an OpenAI tool list."""
-    described = describe(spec)
-    function = {"name": spec.name, "description": spec.description, "parameters": described.input_schema}
-    return {"type": "function", "function": function}
-
-
-def to_anthropic_tool(spec: ToolSpec) -> dict[str, Any]:
-    """The entry of an Anthropic tool list."""
-    return {"name": spec.name, "description": spec.description, "input_schema": describe(spec).input_schema}
-
-
-def to_mcp_tool(spec: ToolSpec) -> dict[str, Any]:
-    """The entry of an MCP tool list. What it gives is a whole result of ours, error and interim answer included; what
-    the data of another server's tool is like is not ours to promise."""
-    return {
-        "name": spec.name,
-        "title": spec.title,
-        "description": spec.description,
-        "inputSchema": get_input_schema(spec),
-        "outputSchema": _result_schema(spec.data) if spec.foreign is None else _any_result(),
-        "annotations": build_mcp_hints(spec),
-    }
-
-
-def build_mcp_hints(spec: ToolSpec) -> dict[str, Any]:
-    """What a client may tell its person about a tool before it is called, in the protocol's own sense of the words.
-
-    readOnlyHint: it has no effects at all. One that only shows or asks something is not called so: the conversation
-        is changed.
-    destructiveHint: false means that it "performs only additive updates". To write over a file is more than that, also
-        where it can be undone: undo is a person's act, and no client can count on it. The transcript is only ever
-        added to; notes can be deleted.
-    idempotentHint: as the spec says; a tool that only looks can always be asked again.
-    openWorldHint: it may reach what is outside. A command has the network that a person opens, by the settings or by
-        the yes to this one; what it goes on doing in the background has it too. File tools and searches have none.
-    """
-    effects = set(spec.side_effects)
-    return {
-        "title": spec.title,
-        "readOnlyHint": not effects,
-        "destructiveHint": bool(effects - {"conversation"}),
-        "idempotentHint": spec.idempotent or not effects,
-        "openWorldHint": bool(effects & {"processes", "network"}) or "net.connect" in spec.permissions,
-    }
-
-
-@lru_cache(256)
-def _result_schema(data: Any) -> dict[str, Json]:
-    """A result with this data. All but the data is the same for every tool, and is made once."""
-    whole = _any_result()
-    described = {"anyOf": [_made_once(data), {"type": "null"}]}
-    return {**whole, "properties": {**whole["properties"], "data": described}}
-
-
-@lru_cache(1)
-def _any_result() -> dict[str, Json]:
-    from handrail.protocol.results import ToolResult  # noqa: PLC0415  as above
-
-    return _made_once(ToolResult[Any])

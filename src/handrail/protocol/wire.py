@@ -1,4 +1,7 @@
-"""Encoding and decoding of the wire types, and JSON that any program can read."""
+"""Encoding and decoding of wire types.
+
+Every room imports this module, so it must stay light.
+"""
 
 from _thread import allocate_lock
 from datetime import datetime
@@ -6,39 +9,33 @@ from typing import Annotated, Any, TypeVar, overload
 
 import msgspec
 
-# § [protocol.wire] The two ways a struct is spelled on the wire.
-
 Json = Any
-"""A JSON value. Its shape is the sender's; structs say what is known."""
+"""A JSON value. Its shape is the sender's."""
 
 Time = Annotated[datetime, msgspec.Meta(tz=True)]
-"""A moment with its offset from UTC, as RFC 3339 spells it."""
+"""A time with its offset from UTC, as in RFC 3339."""
 
 
 class Wire(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, rename="camel"):
-    """Inside `data`, `meta`, arguments and `permission_request`: camelCase, absent when not given."""
+    """Inside `data`, `meta`, arguments and `permission_request`: camelCase, defaults are omitted."""
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Calls and results: snake_case, every field always present."""
+    """Calls and results: snake_case, every field is present."""
 
 
 encode = msgspec.json.Encoder().encode
-"""The one JSON encoder of the wire."""
-
-
-# § [protocol.reading] Reads JSON, MessagePack and plain values as types of ours.  What msgspec has to know of a
-# § type it finds out when the type is first used. Two threads that are first at the same time end the process with
-# § a segmentation fault (seen with 0.22), so whoever is first does it behind a lock. Nobody else gives msgspec a
-# § type to read: a test looks.
+"""The JSON encoder of the wire."""
 
 Kind = TypeVar("Kind")
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, TypeError, RecursionError)
-"""What reading raises where the value is not of the type, whatever bytes, or other things, a damaged file gives."""
+"""The exceptions of decoding, whatever bytes a damaged file holds."""
 
-_FIRST = allocate_lock()  # threading would be loaded for it by all that reads settings
-_json: dict[Any, msgspec.json.Decoder[Any]] = {}
-_msgpack: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
+# msgspec inspects a type when it first decodes it. If two threads do so at once, the process dies with a segmentation
+# fault (seen with 0.22). So every decoder is created here, behind a lock. A test checks that no other module does it.
+_LOCK = allocate_lock()  # not from threading, which would slow down the start
+_json_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+_msgpack_decoders: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 
 
 @overload
@@ -46,15 +43,15 @@ def get_json_decoder(kind: type[Kind]) -> msgspec.json.Decoder[Kind]: ...
 @overload
 def get_json_decoder(kind: Any) -> msgspec.json.Decoder[Any]: ...
 def get_json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    """The one that reads this type."""
+    """The decoder of a type."""
     try:
-        decoder = _json.get(kind)
-    except TypeError:  # `Annotated` with something that has no hash: such a one is made anew each time
-        with _FIRST:
+        decoder = _json_decoders.get(kind)
+    except TypeError:  # `Annotated` with metadata that has no hash: no cache
+        with _LOCK:
             return msgspec.json.Decoder(kind)
     if decoder is None:
-        with _FIRST:
-            decoder = _json[kind] = msgspec.json.Decoder(kind)
+        with _LOCK:
+            decoder = _json_decoders[kind] = msgspec.json.Decoder(kind)
     return decoder
 
 
@@ -63,11 +60,11 @@ def get_msgpack_decoder(kind: type[Kind]) -> msgspec.msgpack.Decoder[Kind]: ...
 @overload
 def get_msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]: ...
 def get_msgpack_decoder(kind: Any) -> msgspec.msgpack.Decoder[Any]:
-    """The one that reads this type."""
-    decoder = _msgpack.get(kind)
+    """The decoder of a type."""
+    decoder = _msgpack_decoders.get(kind)
     if decoder is None:
-        with _FIRST:
-            decoder = _msgpack[kind] = msgspec.msgpack.Decoder(kind)
+        with _LOCK:
+            decoder = _msgpack_decoders[kind] = msgspec.msgpack.Decoder(kind)
     return decoder
 
 
@@ -76,41 +73,39 @@ def decode_json(data: bytes | str, kind: type[Kind]) -> Kind: ...
 @overload
 def decode_json(data: bytes | str, kind: Any) -> Any: ...
 def decode_json(data: bytes | str, kind: Any) -> Any:
-    """A value of this type; what msgspec raises, where it is none."""
+    """A value of this type. msgspec's exceptions pass through."""
     return get_json_decoder(kind).decode(data)
 
 
 def decode_msgpack(data: bytes, kind: type[Kind]) -> Kind:
-    """A value of this type; what msgspec raises, where it is none."""
+    """A value of this type. msgspec's exceptions pass through."""
     return get_msgpack_decoder(kind).decode(data)
 
 
 def convert(value: object, kind: type[Kind]) -> Kind:
-    """A value of this type, of what JSON could have brought; what msgspec raises, where it is none."""
+    """A value of this type from decoded JSON. msgspec's exceptions pass through."""
     get_json_decoder(kind)
     return msgspec.convert(value, kind)
 
 
-# § [protocol.plain] Makes anything a caller may hand in fit for the journal, without losing that it was there.
-
 _MAX_LEVELS = 64
-"""Levels of nesting that everything which reads a journal can take, however deep its own stack is."""
+"""Every reader of a journal can take this nesting, however deep its own stack is."""
 _MAX_ITEMS = 10_000
 
 
 def sanitize_json(value: Any) -> tuple[Json, bool]:
-    """The value itself where it is JSON, else the nearest JSON to it; and whether it was JSON."""
+    """The value if it is JSON that the journal takes, else a JSON approximation. The flag says whether it was."""
     try:
-        # Two bytes a level: what is short cannot be deep.
+        # A level takes two bytes, so a short value cannot be deep.
         if len(encode(value)) <= 2 * _MAX_LEVELS or not _is_deeper(value, _MAX_LEVELS):
             return value, True
     except (TypeError, ValueError, OverflowError, RecursionError):
         pass
-    return _Copy().of(value, _MAX_LEVELS), False
+    return _JsonCopy().copy(value, _MAX_LEVELS), False
 
 
 def escape_surrogates(text: str) -> str:
-    """The text with lone surrogates made visible, so that it can be written as UTF-8."""
+    """The text with lone surrogates escaped, so that it can be encoded as UTF-8."""
     if text.isascii():
         return text
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -124,33 +119,29 @@ def _is_deeper(value: Any, depth: int) -> bool:
     return False
 
 
-class _Copy:
-    """One copy in the making. It has room for so many items, so that what holds itself many times over has an end."""
+class _JsonCopy:
+    """A copy with a bound on its items, so that a value which contains itself many times has an end."""
 
     __slots__ = ("_room",)
 
     def __init__(self) -> None:
         self._room = _MAX_ITEMS
 
-    def of(self, value: Any, depth: int) -> Json:
+    def copy(self, value: Any, depth: int) -> Json:
         if isinstance(value, dict | list | tuple):
-            return self._items(value, depth - 1) if depth > 0 else "<too deep>"  # pyright: ignore[reportUnknownArgumentType]
-        return _scalar(value)
+            return self._copy_items(value, depth - 1) if depth > 0 else "<too deep>"  # pyright: ignore[reportUnknownArgumentType]
+        return _copy_scalar(value)
 
-    def _items(self, value: dict[Any, Any] | list[Any] | tuple[Any, ...], depth: int) -> Json:
+    def _copy_items(self, value: dict[Any, Any] | list[Any] | tuple[Any, ...], depth: int) -> Json:
         room = self._room
         self._room = max(0, room - len(value))
         if isinstance(value, dict):
-            return {_key(key): self.of(item, depth) for key, item in list(value.items())[:room]}
-        return [self.of(item, depth) for item in value[:room]]
+            return {str(_copy_scalar(key)): self.copy(item, depth) for key, item in list(value.items())[:room]}
+        return [self.copy(item, depth) for item in value[:room]]
 
 
-def _key(key: Any) -> str:
-    return str(_scalar(key))
-
-
-def _scalar(value: Any) -> Json:
-    """Of a subclass, what it stands for: the encoder takes only the types themselves."""
+def _copy_scalar(value: Any) -> Json:
+    """A plain JSON scalar. The encoder rejects subclasses of str, int and float."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

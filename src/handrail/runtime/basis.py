@@ -4,6 +4,7 @@ from handrail.protocol.decisions import CommandFact
 from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import FileBinding
 from handrail.runtime.session import PendingCall, Session
+from handrail.workspace.facts import build_command_fact
 
 _MAX_HASHED_BYTES = 64 * 1024 * 1024
 """Bytes of a file that a command only names: no script is larger, and hashing takes time."""
@@ -27,12 +28,12 @@ def bind_files(session: Session, pending: PendingCall) -> tuple[FileBinding, ...
 
 def _named(session: Session, command: CommandFact) -> list[FileBinding]:
     """The files whose names are in a command: the scripts that it runs, and what it gives to programs."""
-    from handrail.policy.parse import list_word_paths  # noqa: PLC0415  tables that only commands need
+    from handrail.policy.parse import parse_command  # noqa: PLC0415  tables that only commands need
 
     found: list[FileBinding] = []
-    for path in list_word_paths(command.text, command.cwd, command.seen)[:_MAX_NAMED_PATHS]:
+    for path in parse_command(command.text, command.cwd).word_paths(command.seen)[:_MAX_NAMED_PATHS]:
         try:
-            fact = session.workspace.fact_for_command(path, "read")
+            fact = build_command_fact(session.workspace, path, "read")
         except ToolError:
             continue  # no path can be like this
         if fact.kind == "file" and fact.real is not None and (fact.size or 0) <= _MAX_HASHED_BYTES:

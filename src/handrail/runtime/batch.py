@@ -28,7 +28,8 @@ from handrail.runtime.reloading import load_call
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.stacking import rebase_later_calls
 from handrail.runtime.waiting_trials import find_preview_id
-from handrail.store.approvals import find_last_request
+from handrail.store.approvals import list_ready_batches
+from handrail.store.inbox import find_last_request
 from handrail.store.journal import DuplicateCallError
 from handrail.tools.contract import ApprovalNeededError
 
@@ -101,8 +102,6 @@ def answer_request(session: Session, request_id: str, given: Answer) -> Done | P
 def resume_batches(session: Session) -> Done | None:
     """Runs what killed processes left of batches that everything is answered of; None where there is nothing. Of a
     batch that has to wait once more there are no results yet."""
-    from handrail.store.approvals import list_ready_batches  # noqa: PLC0415  hardly ever needed
-
     recover(session)
     results: list[ToolResult[Any]] = []
     for batch_id in list_ready_batches(session.journal.database):

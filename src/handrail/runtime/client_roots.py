@@ -8,8 +8,7 @@ from handrail.runtime.session import Session
 from handrail.settings import resolve_user_file
 from handrail.settings.model import ClientRoots
 from handrail.settings.paths import MANAGED_FILE
-from handrail.workspace.facts import Boundary
-from handrail.workspace.roots import Root, open_root
+from handrail.workspace.roots import Boundary, Root, open_root
 
 MAX_CLIENT_ROOTS = 32
 """Folders of one client; each is a descriptor."""
@@ -37,14 +36,14 @@ def set_client_roots(session: Session, folders: Sequence[str], setting: ClientRo
         told.append(
             f"{len(outside) - MAX_CLIENT_ROOTS} more roots of the client are not used: there may be {MAX_CLIENT_ROOTS}."
         )
-    if kept or session.workspace.root_sets.joined:
-        session.workspace.root_sets.set_client_roots(kept)
+    if kept or session.workspace.root_sets.sources["client"]:
+        session.workspace.root_sets.replace("client", kept)
     return tuple(told)
 
 
 def _is_inside(session: Session, real: str) -> bool:
     """Whether a folder is in the workspace, or in a root that the settings name."""
-    joined = session.workspace.root_sets.joined
+    joined = session.workspace.root_sets.sources["client"]
     given = [root.path for root in session.workspace.roots if root not in joined]
     return any(real == path or real.startswith(path.rstrip("/") + "/") for path in given)
 
@@ -59,7 +58,7 @@ def _refused(session: Session, real: str, setting: ClientRoots, boundary: Bounda
 
 def _root(session: Session, real: str, *, writable: bool) -> Root | None:
     """The root of a folder, the one that there is where there is one."""
-    for root in session.workspace.root_sets.joined:
+    for root in session.workspace.root_sets.sources["client"]:
         if (root.path, root.writable) == (real, writable):
             return root
     root = open_root(real, writable=writable)

@@ -6,16 +6,16 @@ from typing import Any
 
 import msgspec
 
-from handrail.protocol.arguments import clip_text
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import MEANING, ErrorInfo, StoreError, ToolError
 from handrail.protocol.events import ChangeEvent, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import Artifacts, Meta, ToolResult
+from handrail.protocol.text import clip_text
 from handrail.protocol.wire import decode_json, encode
 from handrail.runtime.session import PendingCall, Session
-from handrail.store.audit import AuditRecord, redact_arguments, redact_commands
+from handrail.store.audit import AuditRecord, note_audited, redact_arguments, redact_commands
 from handrail.store.journal import PendingEvent
 from handrail.tools.contract import Output
 from handrail.tools.preview import truncate_with_reference
@@ -63,7 +63,7 @@ def finish(session: Session, pending: PendingCall) -> None:
         session.since_checkpoint += 1
         if session.since_checkpoint >= _NOTED_EVERY_CALLS:
             session.since_checkpoint = 0
-            session.journal.note_audited(session.chain.known_size)
+            note_audited(session.journal, session.chain.known_size)
 
 
 def restore_audit_record(session: Session, pending: PendingCall) -> None:
@@ -155,7 +155,7 @@ def _redacted_command(pending: PendingCall) -> str | msgspec.UnsetType:
         text = args.get("command")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     if not isinstance(text, str):
         return msgspec.UNSET
-    from handrail.policy.parse import outline_command  # noqa: PLC0415  the tables are only for commands
+    from handrail.policy.outline import outline_command  # noqa: PLC0415  the tables are only for commands
 
     return outline_command(text, fact.seen if fact else None)
 

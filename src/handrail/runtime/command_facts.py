@@ -2,19 +2,17 @@
 
 from typing import TYPE_CHECKING
 
-from handrail.policy.builtin_denies import to_base_name
-from handrail.policy.parse import list_cd_targets, list_command_uses, needs_display, parse_steps
-from handrail.policy.programs.spec import PathUse
-from handrail.policy.shell.syntax import Unparsed
+from handrail.policy.parse import ParsedCommand, parse_command
+from handrail.policy.programs.spec import PathUse, to_base_name
 from handrail.protocol.decisions import CommandFact, DisplayedCommand, Facts, PathFact
 from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import clip_path
+from handrail.workspace.facts import build_command_fact
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.policy.network.needs import NetworkNeeds
 
-_LOCAL = frozenset({"proven", "write", "delete"})
 _MAX_PATHS = 1_000
 """Paths that are looked at; those after them count as outside, the strictest there is."""
 
@@ -24,10 +22,12 @@ def collect_command_facts(
 ) -> Facts:
     """The facts of a command. It starts in a folder beneath the roots, or there is nothing to judge: ToolError."""
     _refuse_cwd(workspace, cwd)
-    seen = _seen(text) if needs_display(text) else None
-    uses = list_command_uses(text, cwd, seen)
-    there = _there(workspace, text, cwd)
-    needs = _needs(workspace, text, cwd, there, seen)
+    command = parse_command(text, cwd, ())
+    seen = _seen(text) if command.needs_display else None
+    uses = command.path_uses(seen)
+    there = _find_existing_dirs(workspace, command)
+    command = parse_command(text, cwd, there) if there else command
+    needs = _needs(workspace, command, seen)
     return Facts(
         paths=tuple(_fact(workspace, use) if n < _MAX_PATHS else _outside(use) for n, use in enumerate(uses)),
         command=CommandFact(
@@ -36,7 +36,7 @@ def collect_command_facts(
             background=background,
             yields=yields,
             tier=tier,
-            snapshot=tier == 2 and not (background or yields) and _has_snapshot(text, cwd, there, seen),
+            snapshot=tier == 2 and not (background or yields) and _has_snapshot(command, seen),
             there=there,
             hosts=needs.hosts if needs else (),
             unopened=needs.unreachable if needs else (),
@@ -45,20 +45,19 @@ def collect_command_facts(
     )
 
 
-def _there(workspace: Workspace, text: str, cwd: str) -> tuple[str, ...]:
+def _find_existing_dirs(workspace: Workspace, command: ParsedCommand) -> tuple[str, ...]:
     """Folders that a `cd` leads to for certain: they are inside, and what is in them can be reached."""
-    facts = {folder: _fact(workspace, PathUse(f"{folder}/.", "read")) for folder in list_cd_targets(text, cwd)}
+    facts = {folder: _fact(workspace, PathUse(f"{folder}/.", "read")) for folder in command.cd_targets()}
     return tuple(folder for folder, fact in facts.items() if fact.kind == "directory" and fact.real is not None)
 
 
-def _has_snapshot(text: str, cwd: str, there: tuple[str, ...], seen: tuple[DisplayedCommand, ...] | None) -> bool:
+def _has_snapshot(command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None) -> bool:
     """Whether what it changes is kept beforehand, so that undo covers it. Not where it is git that changes something:
     no snapshot holds a repository. Nor below tier 2, where what it does not hold could not be sealed."""
-    steps = parse_steps(text, cwd, there)
-    if isinstance(steps, Unparsed):
+    if command.unparsed is not None:
         if seen is None or any(_is_git(one.words) for one in seen):
             return False
-    elif any(_is_git(step.words) and step.reading.effect != "proven" for step in steps):
+    elif any(_is_git(step.words) and step.classification.effect != "proven" for step in command.steps):
         return False
     from handrail.changes.snapshots.git import find_git  # noqa: PLC0415  only where there is no overlay
 
@@ -70,19 +69,18 @@ def _is_git(words: tuple[str, ...]) -> bool:
 
 
 def _needs(
-    workspace: Workspace, text: str, cwd: str, there: tuple[str, ...], seen: tuple[DisplayedCommand, ...] | None
+    workspace: Workspace, command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None
 ) -> "NetworkNeeds | None":
     """What it needs of the network; None for what only looks, or only does what it says to the files it names."""
-    steps = parse_steps(text, cwd, there)
-    if not isinstance(steps, Unparsed) and all(step.reading.effect in _LOCAL for step in steps):
+    if command.unparsed is None and not any(step.has_unknown_effect for step in command.steps):
         return None
     from handrail.runtime.network_facts import collect_network_needs  # noqa: PLC0415  most commands need none
 
-    return collect_network_needs(workspace, text, cwd, there, seen)
+    return collect_network_needs(workspace, command, seen)
 
 
 def _refuse_cwd(workspace: Workspace, cwd: str) -> None:
-    fact = workspace.fact_for_command(cwd, "read")
+    fact = build_command_fact(workspace, cwd, "read")
     if fact.real is None:
         message = f"cwd {clip_path(cwd)} is outside the workspace. Folders are relative to it."
         raise ToolError("OUTSIDE_WORKSPACE", message)
@@ -94,7 +92,7 @@ def _refuse_cwd(workspace: Workspace, cwd: str) -> None:
 
 def _fact(workspace: Workspace, use: PathUse) -> PathFact:
     try:
-        return workspace.fact_for_command(use.path, use.access, past_files=True)
+        return build_command_fact(workspace, use.path, use.access, past_files=True)
     except ToolError:  # no path can be like this, or nobody can tell where it leads
         return _outside(use)
 

@@ -108,6 +108,6 @@ def _only_looked(pending: PendingCall) -> bool:
     command = pending.facts.command
     if command is None or command.tier == 0:
         return False
-    from handrail.policy.parse import build_runnable  # noqa: PLC0415  tables that only commands need
+    from handrail.policy.parse import parse_fact  # noqa: PLC0415  tables that only commands need
 
-    return build_runnable(command.text, command.cwd, command.there).is_read_only
+    return parse_fact(command).is_read_only

@@ -6,12 +6,11 @@ from typing import Any
 
 import msgspec
 
-from handrail.policy.config import PolicyConfig
+from handrail.policy.config import MCP_PREFIX, PolicyConfig
 from handrail.policy.decide import decide
-from handrail.policy.rules.rulebook import MCP_PREFIX
-from handrail.protocol.arguments import Problem, build_argument_error, validate
+from handrail.protocol.arguments import build_argument_error, validate
 from handrail.protocol.decisions import Decision, DecisionPart, Facts
-from handrail.protocol.errors import ToolError
+from handrail.protocol.errors import Problem, ToolError
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime.registry import ToolSet

@@ -8,7 +8,7 @@ import msgspec
 
 from handrail.changes.history import History
 from handrail.changes.recorder import Recorder
-from handrail.policy.decide import PolicyConfig
+from handrail.policy.config import PolicyConfig
 from handrail.protocol.permissions import Scope
 from handrail.runtime.background import BackgroundWork
 from handrail.runtime.locks import Locks
@@ -21,7 +21,6 @@ from handrail.runtime.skills import SessionSkills
 from handrail.settings import Settings, resolve_user_file
 from handrail.settings.paths import MANAGED_FILE
 from handrail.settings.units import parse_size
-from handrail.store.active_skills import ActiveSkills
 from handrail.store.audit import AuditChain
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
@@ -29,9 +28,10 @@ from handrail.store.grants import GrantedFolders
 from handrail.store.journal import SessionJournal
 from handrail.store.runner import Runner
 from handrail.store.state_dir import GRANTED, OPENED, StateFolder
+from handrail.store.transcript import ActiveSkills
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import Tool
-from handrail.workspace.facts import Boundary
+from handrail.workspace.roots import Boundary
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

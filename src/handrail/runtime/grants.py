@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from handrail.policy.config import Grant
 from handrail.protocol.errors import StoreError
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest, Scope, StandingGrant
-from handrail.store.approvals import list_open_answers
 from handrail.store.database import Database
 from handrail.store.grants import GrantFiles
+from handrail.store.inbox import list_open_answers
 
 _SCOPES: dict[AnswerKind, Scope] = {"session": "session", "workspace": "workspace"}
 

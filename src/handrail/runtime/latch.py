@@ -4,7 +4,6 @@ import os
 from contextlib import suppress
 from functools import partial
 
-from handrail.protocol.arguments import render_value
 from handrail.protocol.calls import Parked
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.events import (
@@ -14,7 +13,7 @@ from handrail.protocol.events import (
     ToolCallPermissionRequired,
 )
 from handrail.protocol.permissions import Answer, PermissionRequest
-from handrail.protocol.wire import encode
+from handrail.protocol.text import render_value
 from handrail.runtime.closing import build_start_event
 from handrail.runtime.pipeline import DECIDING, take_steps
 from handrail.runtime.question import request_approval as put_question
@@ -22,8 +21,17 @@ from handrail.runtime.question import require_answer
 from handrail.runtime.recovery import recover
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.waiting_trials import drop_preview, find_preview_id, forget_preview, list_base_previews
-from handrail.store.approvals import StoredRequest, find_answer, find_stored_request, list_pending_requests
-from handrail.store.journal import NewCall, PendingEvent
+from handrail.store.approvals import (
+    NewCall,
+    StoredRequest,
+    claim_ready,
+    find_stored_request,
+    release_claims,
+    save_answer,
+    save_parked_batch,
+)
+from handrail.store.inbox import find_answer, list_pending_questions, list_pending_requests
+from handrail.store.journal import PendingEvent
 
 
 def needs_answer(pending: PendingCall) -> bool:
@@ -59,11 +67,10 @@ def park_batch(session: Session, batch: list[PendingCall]) -> Parked:
         ]
         drafts = (build_start_event(pending), *pending.pending_events)
         calls.append(NewCall(pending.call.tool_call_id, pending.call_context, drafts))
-    rows = tuple((request.id, request.tool_call_id, encode(request)) for request in requests)
     _keep_variables(session, requests)
     save_workspace_path(os.path.dirname(session.folder), session.workspace.main.path)  # before anybody can answer, too
     try:
-        session.journal.park(batch_id, tuple(calls), rows)
+        save_parked_batch(session.journal, batch_id, tuple(calls), tuple(requests))
     except Exception:  # an interrupt may come when they are parked already: whoever looks then sees to it
         for pending in batch:
             forget_preview(session, pending)
@@ -85,8 +92,6 @@ def _keep_variables(session: Session, requests: list[PermissionRequest]) -> None
 
 def load_parked(session: Session, batch_id: str | None = None) -> Parked:
     """What is open, of one batch or of the session: what needs a yes, and what the model asks."""
-    from handrail.store.approvals import list_pending_questions  # noqa: PLC0415  only where something waits
-
     database = session.journal.database
     return Parked(
         batch_id=batch_id or "",
@@ -135,7 +140,7 @@ def _write_answer(session: Session, asked: StoredRequest, given: Answer) -> list
     if request.tool_call_name is not None:
         fields |= {"tool_name": request.tool_name, "server_name": request.server_name}
     event: PendingEvent = (kind, {**fields, "permission_request": request, "answer": given})
-    calls = session.journal.answer(request.id, request.batch_id, asked.data, encode(given), event)
+    calls = save_answer(session.journal, asked, given, event)
     if calls is None:
         return None
     try:
@@ -158,16 +163,12 @@ def _answered_before(session: Session, request: PermissionRequest, given: Answer
 
 def claim_batch(session: Session, batch_id: str) -> list[str]:
     """Takes over what a killed process left of a batch that everything is answered of; all its calls, or none."""
-    from handrail.store.approvals import claim_ready  # noqa: PLC0415  hardly ever needed
-
     recover(session)
     return claim_ready(session.journal.database, session.journal.runner, batch_id)
 
 
 def release_batch(session: Session, batch_id: str) -> None:
     """Gives up what this process took over and did not begin; whoever comes next can have it."""
-    from handrail.store.approvals import release_claims  # noqa: PLC0415  hardly ever needed
-
     with suppress(StoreError):
         release_claims(session.journal.database, session.journal.runner, batch_id)
 

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from handrail.protocol.calls import Parked
 from handrail.protocol.events import ToolCallPermissionRequired
 from handrail.protocol.permissions import PermissionRequest
-from handrail.protocol.wire import encode
 from handrail.runtime.basis import bind_files
 from handrail.runtime.closing import build_event_fields, build_start_event
 from handrail.runtime.question import build_request
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.waiting_trials import forget_preview, get_preview_id
+from handrail.store.approvals import NewCall, save_parked_call
 from handrail.store.grants import save_variables
-from handrail.store.journal import NewCall
 from handrail.store.state_dir import save_workspace_path
 from handrail.tools.contract import ApprovalNeededError
 
@@ -53,8 +52,7 @@ def _write_down(
     # Before anybody can answer: who does it in another shell is to carry it out as it would have been here.
     save_workspace_path(os.path.dirname(session.folder), session.workspace.main.path)
     save_variables(session.folder, session.commands.variables(session.workspace.roots))
-    row = (request.id, request.tool_call_id, encode(request))
-    session.journal.park_late(pending.batch_id, begun, later, calls, row)
+    save_parked_call(session.journal, begun, later, calls, request)
     for other in batch:
         if other.journal_state != "finished":
             other.journal_state = "parked"

@@ -9,8 +9,10 @@ from contextlib import suppress
 
 from handrail.policy.network.git_remotes import Remote, list_remote_urls
 from handrail.policy.network.needs import NetworkNeeds, add_remote_urls, find_network_needs
+from handrail.policy.parse import ParsedCommand
 from handrail.protocol.decisions import DisplayedCommand
 from handrail.protocol.errors import ToolError
+from handrail.workspace.facts import build_command_fact
 from handrail.workspace.workspace import Workspace
 
 _MAX_CONFIG_BYTES = 1 << 18
@@ -19,10 +21,10 @@ _LINK = "gitdir: "
 
 
 def collect_network_needs(
-    workspace: Workspace, text: str, cwd: str, there: tuple[str, ...], seen: tuple[DisplayedCommand, ...] | None
+    workspace: Workspace, command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None
 ) -> NetworkNeeds:
-    """What a command that starts in a folder needs of the network."""
-    needs = find_network_needs(text, cwd, there, seen)
+    """The hosts that a command needs."""
+    needs = find_network_needs(command, seen)
     for remote in needs.remotes[:_MAX_REMOTES]:
         needs = add_remote_urls(needs, _urls(workspace, remote))
     return needs
@@ -41,7 +43,7 @@ def _urls(workspace: Workspace, remote: Remote) -> tuple[str, ...]:
 def _top(workspace: Workspace, folder: str) -> str | None:
     """The folder around another that has a `.git` in it, no further up than its root."""
     try:
-        here = workspace.fact_for_command(folder, "read").real
+        here = build_command_fact(workspace, folder, "read").real
     except ToolError:
         return None
     end = "" if here is None else workspace.root_path(here)
@@ -64,7 +66,7 @@ def _joined(folder: str, path: str) -> str:
 
 def _kind(workspace: Workspace, path: str) -> str:
     try:
-        fact = workspace.fact_for_command(path, "read")
+        fact = build_command_fact(workspace, path, "read")
     except ToolError:
         return "missing"
     return fact.kind if fact.real is not None else "missing"

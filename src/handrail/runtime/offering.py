@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
-from handrail.policy.config import TrustedServer
+from handrail.policy.config import TrustedServer, is_mcp_tool_excluded
 from handrail.protocol.errors import ToolError
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.runtime.discovery import load_configured_tools
@@ -40,7 +40,6 @@ def list_foreign_specs(
 ) -> list[ToolSpec]:
     """What other servers offer, as a session would have it; they are started for that."""
     from handrail.policy.decide import is_read_only_tool  # noqa: PLC0415  few have other servers
-    from handrail.policy.rules.rulebook import is_mcp_tool_excluded  # noqa: PLC0415
     from handrail.protocol.decisions import ForeignFact  # noqa: PLC0415
     from handrail.runtime.foreign.accepting import find_tool_problem  # noqa: PLC0415
     from handrail.runtime.foreign.fitting import select_fitting  # noqa: PLC0415

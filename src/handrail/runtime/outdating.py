@@ -8,7 +8,9 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import PermissionRequest
 from handrail.runtime.session import Session
 from handrail.runtime.waiting_trials import find_preview_id, list_base_previews
-from handrail.store.approvals import list_batch_calls, list_batch_requests
+from handrail.store.approvals import list_batch_calls
+from handrail.store.inbox import list_batch_requests
+from handrail.workspace.facts import build_command_fact
 
 GONE = "what was tried is not kept any more"
 ELSE = "what an earlier call of its batch would change"
@@ -94,6 +96,6 @@ def _changed_files(session: Session, request: PermissionRequest) -> tuple[str, .
 
 def _now(session: Session, path: str) -> tuple[str | None, str | None]:
     try:
-        return session.workspace.fact_for_command(path, "read").real, session.workspace.hash_of(path)
+        return build_command_fact(session.workspace, path, "read").real, session.workspace.hash_of(path)
     except ToolError:
         return None, None

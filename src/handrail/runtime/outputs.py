@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
+from handrail.store.transcript import find_output, save_output
 from handrail.tools.contract import OffloadedText
 from handrail.tools.preview import build_output_reference
 
@@ -44,7 +45,7 @@ class StoredOutputs:
 
     def open(self, call_id: str) -> int:
         """A descriptor of the whole text; NOT_FOUND when this session has none of that id."""
-        blob = self._blob(call_id)
+        blob = find_output(self._database, call_id)
         try:
             if blob is not None:
                 return self._blobs.open(self._as_text(call_id, blob))
@@ -54,7 +55,7 @@ class StoredOutputs:
 
     def raw(self, call_id: str) -> bytes:
         """What a command printed, byte for byte, as far as it was kept; NOT_FOUND when nothing was."""
-        blob = self._blob(_raw(call_id)) or self._blob(call_id)
+        blob = find_output(self._database, _raw(call_id)) or find_output(self._database, call_id)
         if blob is None:
             raise _missing(call_id)
         try:
@@ -77,12 +78,8 @@ class StoredOutputs:
         self._note(call_id, text)
         return text
 
-    def _blob(self, name: str) -> str | None:
-        row = self._database.row("SELECT blob FROM output WHERE call_id = ?", (name,))
-        return str(row[0]) if row else None
-
     def _note(self, name: str, blob: str) -> str:
-        self._database.run("INSERT OR REPLACE INTO output VALUES (?, ?)", (name, blob))
+        save_output(self._database, name, blob)
         return build_output_reference(name)
 
 

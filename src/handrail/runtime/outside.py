@@ -12,8 +12,8 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import AnswerKind, OpenedFolder, PermissionRequest, Scope
 from handrail.settings.paths import find_account_home
 from handrail.store.grants import GrantedFolders
-from handrail.workspace.facts import Boundary, find_spelled_folder
-from handrail.workspace.roots import Root, open_root
+from handrail.workspace.facts import find_spelled_folder
+from handrail.workspace.roots import Boundary, Root, open_root
 from handrail.workspace.workspace import Workspace
 
 OPENING: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
@@ -58,10 +58,11 @@ class OpenedRoots:
             names = tuple(store.names() for store in self._stores.values())
             if names == self._known:
                 return
-            variable = self._workspace.root_sets
+            roots = self._workspace.root_sets
             folders = sorted(self.listed(), key=lambda folder: folder.access)  # of two, the one for writing counts
             strongest = {folder.path: folder for folder in folders}.values()
-            variable.set_opened_roots([root for folder in strongest if (root := self._root(folder, variable.opened))])
+            opened = roots.sources["person"]
+            roots.replace("person", [root for folder in strongest if (root := self._root(folder, opened))])
             self._known = names
 
     def listed(self) -> tuple[OpenedFolder, ...]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from handrail.policy.parse import build_runnable
+from handrail.policy.parse import parse_command
 from handrail.process.sessions.known import read_record
 from handrail.process.sessions.layers import read_note
 from handrail.process.sessions.session import build_ended_error
@@ -24,7 +24,7 @@ def collect_process_facts(use: ProcessUse, sessions: "Callable[[], ProcessSessio
     if use.action == "write" and record.state != "running":
         raise build_ended_error(found.id)
     # A command that only looks has a sandbox that lets it do nothing else, unless there is none.
-    looks = use.action == "write" and build_runnable(record.command, record.cwd).is_read_only and tier() > 0
+    looks = use.action == "write" and parse_command(record.command, record.cwd).is_read_only and tier() > 0
     layered = use.action == "write" and read_note(found.folder) is not None
     connected = use.action == "write" and not looks and (tier() == 0 or _has_proxy(found.folder))
     fact = ProcessFact(

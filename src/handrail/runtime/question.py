@@ -15,6 +15,7 @@ from handrail.runtime.outside import collect_requested_folders, to_folder_reques
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.steps import digest_environment
 from handrail.store.state_dir import make_id
+from handrail.workspace.facts import build_command_fact
 
 POSSIBLE: tuple[AnswerKind, ...] = ("once", "deny")
 """The answers that are always possible."""
@@ -97,7 +98,7 @@ def build_request(
         batch_id=pending.batch_id,
         paths=tuple(fact.path for fact in facts),
         command=command.text if command else None,
-        cwd=session.workspace.fact_for_command(command.cwd, "read").real if command else None,
+        cwd=build_command_fact(session.workspace, command.cwd, "read").real if command else None,
         tier=command.tier if command else None,
         background=command is not None and command.outlives,
         process=pending.facts.process.id if pending.facts.process else None,

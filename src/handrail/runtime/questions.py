@@ -25,7 +25,7 @@ from handrail.runtime.latch import park_batch
 from handrail.runtime.pipeline import close_call, take_steps
 from handrail.runtime.reloading import load_call
 from handrail.runtime.session import PendingCall, Session
-from handrail.store.approvals import find_pending_question
+from handrail.store.inbox import find_pending_question
 from handrail.store.journal import CallEntry, DuplicateCallError
 from handrail.tools.companions.replying import build_no_reply_error, build_reply_output, normalize_reply
 

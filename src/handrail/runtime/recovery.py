@@ -16,8 +16,9 @@ from handrail.runtime.registry import ToolSet
 from handrail.runtime.reloading import load_call
 from handrail.runtime.session import Session
 from handrail.runtime.waiting_trials import find_preview_id
-from handrail.store.approvals import find_last_request
-from handrail.store.audit import AuditChain
+from handrail.store.approvals import has_begun_calls, release_claims
+from handrail.store.audit import AuditChain, forget_runner, list_unaudited
+from handrail.store.inbox import find_last_request
 from handrail.store.journal import CallEntry, SessionJournal
 from handrail.store.runner import Runner, is_dead, list_dead_runners, remove_runner
 
@@ -37,7 +38,7 @@ def recover(session: Session) -> None:
             _settle(session, runner)
             with suppress(StoreError):  # what cannot be kept is asked for again
                 session.grants.remember_all(session.journal.database)
-            session.journal.forget_runner(runner)
+            forget_runner(session.journal, runner)
             remove_runner(session.folder, runner)
     finally:
         lock.release()
@@ -67,8 +68,8 @@ def end_work(session: Session, runner: Runner) -> None:
     try:
         with session.closing:
             flush_audit(session)
-        if not session.journal.has_begun_calls():
-            session.journal.forget_runner(runner.id)
+        if not has_begun_calls(session.journal):
+            forget_runner(session.journal, runner.id)
             end = runner.close
     except StoreError:
         pass
@@ -92,15 +93,13 @@ def _settle(session: Session, runner: str) -> None:
         if entry.facts.command is not None:
             session.commands.end_left()
         _seal_interrupted(session, entry)
-    from handrail.store.approvals import release_claims  # noqa: PLC0415  hardly ever needed
-
     # Of what was answered and not begun nothing is lost: whoever asks for it next runs it, and nobody is asked again.
     release_claims(session.journal.database, runner)
 
 
 def restore_lines(session: Session | AuditSession, runner: str) -> int:
     """Results that were written down and did not get their line before the end; how many."""
-    calls, start = session.journal.unaudited(runner)
+    calls, start = list_unaudited(session.journal, runner)
     found = session.chain.contains(session.id, set(calls), start) if calls else set[str]()
     restored = 0
     for call_id in calls:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from handrail.policy.rules.rulebook import MCP_PREFIX, is_mcp_tool_excluded
-from handrail.protocol.arguments import render_value
+from handrail.policy.config import MCP_PREFIX, is_mcp_tool_excluded
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Permission
+from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
 from handrail.tools.contract import Tool
 

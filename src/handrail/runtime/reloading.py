@@ -11,7 +11,7 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.events import ToolCallStart
 from handrail.runtime.registry import ToolSet
 from handrail.runtime.session import PendingCall
-from handrail.store.approvals import find_last_request
+from handrail.store.inbox import find_last_request
 from handrail.store.journal import CallEntry, SessionJournal
 
 

@@ -12,8 +12,8 @@ from handrail.protocol.decisions import Decision, Facts, Mode, Verdict
 from handrail.protocol.errors import StoreError
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.store.journal import BrokenEvent, CallContext
-from handrail.store.sessions import PastCall, list_past_calls
+from handrail.store.journal import BrokenEvent, CallContext, PastCall
+from handrail.store.sessions import list_past_calls
 
 _BEFORE_POLICY = frozenset({"call.refused", "journal.broken"})
 

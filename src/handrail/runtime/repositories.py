@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from handrail.policy.names import is_git_control_name, list_possible_repositories, normalize_name
 from handrail.protocol.changes import Change
 from handrail.protocol.errors import ToolError
-from handrail.workspace.file_state import open_parent
 from handrail.workspace.workspace import Workspace
 
 _HEAD, _REFS = "head", "refs"
@@ -55,7 +54,7 @@ class _Looks:
 
     def _listed(self, folder: str) -> frozenset[str] | None:
         try:
-            with open_parent(self._workspace, os.fsencode(f"{'' if folder == '.' else folder + '/'}HEAD")) as landing:
+            with self._workspace.open_parent(os.fsencode(f"{'' if folder == '.' else folder + '/'}HEAD")) as landing:
                 if landing.missing:
                     return None
                 found = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=landing.folder)

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallStart
 from handrail.protocol.permissions import PermissionRequest
-from handrail.protocol.wire import encode
 from handrail.runtime.closing import build_event_fields
 from handrail.runtime.latch import load_request
 from handrail.runtime.outdating import is_fresh
@@ -21,8 +20,8 @@ from handrail.runtime.reloading import load_call, replace_command
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.steps import digest_environment
 from handrail.runtime.waiting_trials import drop_preview, find_preview_id, forget_preview
-from handrail.store.approvals import StoredRequest, find_last_request, list_batch_calls, list_batch_requests
-from handrail.store.journal import NewCall
+from handrail.store.approvals import NewCall, StoredRequest, list_batch_calls, replace_request
+from handrail.store.inbox import find_last_request, list_batch_requests
 
 
 def retry(session: Session, request_id: str, command: str | None) -> PermissionRequest:
@@ -57,7 +56,7 @@ def _ask_again(session: Session, asked: StoredRequest, command: str | None, *, s
             anew = replace(anew, id=request_id, revision=asked.request.revision + 1)
         drafts = ((ToolCallPermissionRequired, {**build_event_fields(pending), "permission_request": anew}),)
         call = NewCall(pending.call.tool_call_id, pending.call_context, drafts)
-        if not session.journal.renew(request_id, asked.data, (anew.id, encode(anew)), call):
+        if not replace_request(session.journal, asked, anew, call):
             raise UsageError(_too_late(session, request_id))
     except Exception:
         forget_preview(session, pending)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from handrail.changes.recorder import Recorder
-from handrail.policy.decide import PolicyConfig
+from handrail.policy.config import PolicyConfig
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.decisions import Decision, Facts

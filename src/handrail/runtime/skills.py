@@ -9,9 +9,9 @@ from handrail.policy.names import can_hold_credentials
 from handrail.protocol.decisions import Narrowing
 from handrail.protocol.errors import ToolError, UsageError
 from handrail.runtime.registry import ToolSet
-from handrail.store.active_skills import ActiveSkill, ActiveSkills
-from handrail.workspace.facts import Boundary
-from handrail.workspace.roots import Root
+from handrail.store.transcript import ActiveSkill, ActiveSkills
+from handrail.workspace.facts import build_command_fact
+from handrail.workspace.roots import Boundary, Root
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class SessionSkills:
     def reaches(self, folder: str) -> bool:
         """Whether files in a folder can be read."""
         try:
-            return self._workspace.fact_for_command(folder, "read").real is not None
+            return build_command_fact(self._workspace, folder, "read").real is not None
         except ToolError:
             return False
 
@@ -152,18 +152,18 @@ class SessionSkills:
     def _folders(self, skill: "Skill") -> tuple[str, ...]:
         if skill.origin != "project":
             return (skill.folder,)
-        real = self._workspace.fact_for_command(skill.folder, "read").real
+        real = build_command_fact(self._workspace, skill.folder, "read").real
         return tuple(dict.fromkeys((skill.folder, real or skill.folder)))
 
     def _bring(self, active: tuple[ActiveSkill, ...]) -> None:
         """The folders of a person's own skills are read-only roots while these are active."""
-        variable = self._workspace.root_sets
+        roots = self._workspace.root_sets
         wanted = [folder for skill in active if skill.outside for folder in skill.folders]
-        if not wanted and not variable.brought:
+        if not wanted and not roots.sources["skills"]:
             return
-        kept = [root for root in variable.brought if root.path in wanted]
+        kept = [root for root in roots.sources["skills"] if root.path in wanted]
         fresh = [folder for folder in dict.fromkeys(wanted) if folder not in {root.path for root in kept}]
-        variable.set_skill_roots([*kept, *(root for folder in fresh if (root := self._root(folder)) is not None)])
+        roots.replace("skills", [*kept, *(root for folder in fresh if (root := self._root(folder)) is not None)])
 
     def _root(self, folder: str) -> Root | None:
         """None where it is in a root already, where it holds what nobody opens, or where it is gone."""

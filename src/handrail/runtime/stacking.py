@@ -6,7 +6,7 @@ from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import ToolError
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.waiting_trials import find_preview_id
-from handrail.store.approvals import find_last_request
+from handrail.store.inbox import find_last_request
 
 _NOT_KEPT = (
     "This was tried on top of what an earlier call of its batch would change, and that was not kept, or is another"

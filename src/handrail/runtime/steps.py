@@ -7,14 +7,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.policy.decide import PolicyConfig, decide, is_network_closed
-from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.policy.config import MCP_PREFIX, PolicyConfig
+from handrail.policy.decide import decide, is_network_closed
 from handrail.policy.verdict import SKILL
 from handrail.protocol import events
-from handrail.protocol.arguments import Problem, build_argument_error, validate
+from handrail.protocol.arguments import build_argument_error, validate
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Access, Decision, Facts, MemoryFact, PathFact
-from handrail.protocol.errors import ErrorCode, ToolError
+from handrail.protocol.errors import ErrorCode, Problem, ToolError
 from handrail.protocol.events import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.tool_spec import SideEffect, ToolSpec, parse_major_version
@@ -26,6 +26,7 @@ from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.waiting_trials import find_preview_id
 from handrail.tools.contract import CallLimits, CommandContext, CommandUse, Context, ProcessUse, Touches
 from handrail.workspace.errors import clip_path
+from handrail.workspace.facts import build_command_fact, build_path_fact
 from handrail.workspace.workspace import Workspace
 
 _MAX_LOCKED_FILES = 100
@@ -125,7 +126,8 @@ def _facts_of_process(session: Session, use: ProcessUse) -> Facts:
 
 def collect_touched_facts(workspace: Workspace, touched: Touches) -> Facts:
     """What the paths that a call declares are now."""
-    look = workspace.fact if touched.locate_error is None else partial(_told_fact, workspace, touched.locate_error)
+    locate_error = touched.locate_error
+    look = partial(_told_fact, workspace, locate_error) if locate_error else partial(build_path_fact, workspace)
     paths = [look(path, "read") for path in touched.reads]
     if touched.writes or touched.deletes:
         paths += [look(path, "write") for path in touched.writes]
@@ -139,7 +141,7 @@ def _told_fact(
     workspace: Workspace, told: Callable[[ToolError, str], ToolError], path: str, access: Access
 ) -> PathFact:
     try:
-        return workspace.fact(path, access)
+        return build_path_fact(workspace, path, access)
     except ToolError as error:
         raise told(error, path) from None
 
@@ -283,7 +285,9 @@ def check_bound_files(session: Session, pending: PendingCall) -> None:
         return
     leads = {fact.path: fact.real for fact in pending.facts.paths}
     for basis in pending.bound_files:
-        real = leads[basis.path] if basis.path in leads else session.workspace.fact_for_command(basis.path, "read").real
+        real = (
+            leads[basis.path] if basis.path in leads else build_command_fact(session.workspace, basis.path, "read").real
+        )
         if real != basis.real or session.workspace.hash_of(basis.path) != basis.hash:
             raise ToolError("CONFLICT", _outdated(pending, clip_path(basis.path)))
 
@@ -333,7 +337,7 @@ def _check_surroundings(session: Session, pending: PendingCall, asked: Permissio
     message = ""
     if command.tier < asked.tier:
         message = f"The person was asked about a sandbox of tier {asked.tier}; now there is only tier {command.tier}."
-    elif session.workspace.fact_for_command(command.cwd, "read").real != asked.cwd:
+    elif build_command_fact(session.workspace, command.cwd, "read").real != asked.cwd:
         message = f"cwd {clip_path(command.cwd)} leads to another folder now than when the person was asked."
     elif set(command.hosts) != set(asked.hosts):
         message = "The command would reach other hosts now than those that the person was asked about."

@@ -32,7 +32,7 @@ from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.steps import build_command_context, check_arguments, judge_call_changes, resolve_turn
 from handrail.sandbox.layer.layer import Overlay
 from handrail.sandbox.layer.owner import reclaim
-from handrail.store.approvals import find_answer
+from handrail.store.inbox import find_answer
 from handrail.tools.changed_words import render_change_row
 from handrail.tools.kept_output import read_captured_output
 from handrail.tools.layered import commit_preview

@@ -1,54 +1,46 @@
-"""Loads the settings of a workspace."""
+"""Loads the settings of a workspace from all sources."""
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from handrail.policy.names import find_protection
 from handrail.protocol.wire import convert
-from handrail.settings.errors import SettingsError, quote_path
-from handrail.settings.model import Settings, nest
-from handrail.settings.paths import MANAGED_FILE, expand_home, is_located_in, resolve_state_folder, resolve_user_file
-from handrail.settings.sources import (
-    Layer,
-    Project,
-    build_default_layer,
-    build_environment_layers,
-    build_flag_layer,
-    build_session_layer,
-    read_managed_layer,
-    read_project_layer,
-    read_user_layer,
+from handrail.settings.errors import SettingsError, describe_refused, quote_path, truncate_repr
+from handrail.settings.merge import Layer, LoadedSettings, Merge
+from handrail.settings.model import DEFAULTS, REFERENCE, Settings, find_invalid_values, nest
+from handrail.settings.paths import (
+    MANAGED_FILE,
+    PROJECT_FILE,
+    exists,
+    expand_home,
+    is_located_in,
+    resolve_state_folder,
+    resolve_user_file,
 )
+from handrail.settings.toml_file import read_layer
+from handrail.settings.trust import Project, read_file_trust
 
 if TYPE_CHECKING:
     from handrail.policy.config import Rule
-    from handrail.settings.mcp_servers import ServerTable
-    from handrail.settings.merge import IgnoredSetting
 
+_VARIABLES = {"mode": "HANDRAIL_MODE", "model": "HANDRAIL_MODEL"}
+_SHARED_FOLDERS = (".config", ".local", ".local/share")
+"""Folders in the home folder where many programs keep files, credentials too."""
+_WIDE_FOLDERS = frozenset(
+    f"/{name}" for name in ("", "etc", "home", "root", "var", "run", "mnt", "srv", "tmp", "proc", "dev")
+)
 
-# § [settings.load] Settings from all layers, and which layer each value comes from.
-
-
-class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings in force; for every dotted key its source; what a person should be told."""
-
-    settings: Settings
-    sources: dict[str, str]
-    rules: "tuple[Rule, ...]" = ()
-    """The rules that people wrote and that count, of all layers."""
-    servers: "Mapping[str, ServerTable]" = {}
-    """Other MCP servers that the files name and that count; those of .mcp.json come to them (`project_servers`)."""
-    servers_fixed: bool = False
-    """Whether the managed file says which there are: then there are no others."""
-    notes: tuple[str, ...] = ()
-    ignored: "tuple[IgnoredSetting, ...]" = ()
-    """What was said and does not count; each has its note too."""
-    managed: Mapping[str, object] = {}
-    """What the managed file fixes: nothing looser counts, whoever says it later."""
-    project: Project | None = None
+ToolchainObjection = Literal["home", "state", "shared", "credentials", "machine", "in state"]
+"""What a path would show to commands: a folder that it holds or lies in, or credentials."""
+_REFUSED_TOOLCHAINS: dict[ToolchainObjection, str] = {
+    "home": "which the home folder lies in",
+    "state": "which handrail keeps its own files in",
+    "shared": "where programs keep credentials",
+    "credentials": "where programs keep credentials",
+}
+"""Objections that stop everything. With the others, the sandbox does not show the folder, and `doctor` says so."""
 
 
 def load(
@@ -64,64 +56,133 @@ def load(
 ) -> LoadedSettings:
     """Managed file; else flag, environment, session, project file, user file, default. Folders come back absolute.
 
-    `state` is the folder that remembers trust, where it is not the environment's; `trusted` says what to make of the
-    project's file instead of looking there. Without `review` rules come as they are, right or wrong.
+    `state` is the folder that records trust, if not the environment's. `trusted` overrides that record for the project
+    file. Without `review` the rules are not checked.
     """
-    top = read_managed_layer(managed)
-    found, project = _project(workspace, environ, state, trusted)
-    layers = [read_user_layer(environ, workspace), *found]
-    layers += [build_session_layer(session or {}), *build_environment_layers(environ), build_flag_layer(flags)]
-    loaded = _merged([layer for layer in layers if layer.speaks], top, project, review=review)
-    loaded = msgspec.structs.replace(loaded, settings=_with_home(loaded.settings, environ))
-    _refuse_reach(loaded.settings.paths.writable, (resolve_user_file(environ), managed))
-    if loaded.settings.sandbox.toolchains:
-        _refuse_wide(loaded, environ, state)
+    top = _read_managed_layer(managed)
+    project_layer, project = _read_project_layer(workspace, environ, state, trusted)
+    layers = [_read_user_layer(environ, workspace), project_layer, _build_session_layer(session or {})]
+    layers += [*_build_environment_layers(environ), _build_flag_layer(flags)]
+    loaded = _merge([layer for layer in layers if not layer.is_empty], top, project, environ, review=review)
+    _refuse_writable_settings(loaded.settings.paths.writable, (resolve_user_file(environ), managed))
+    if toolchains := loaded.settings.sandbox.toolchains:
+        _refuse_toolchains(toolchains, expand_home("~", environ), state or resolve_state_folder(environ))
     return loaded
 
 
-def _project(
-    workspace: str | None, environ: Mapping[str, str], state: str | None, trusted: bool | None
-) -> tuple[list[Layer], Project | None]:
-    if workspace is None:
-        return [], None
-    layer, project = read_project_layer(workspace, environ, state, trusted)
-    return [layer], project
-
-
-def _merged(layers: list[Layer], managed: Layer, project: Project | None, *, review: bool) -> LoadedSettings:
+def _merge(
+    layers: list[Layer], managed: Layer, project: Project | None, environ: Mapping[str, str], *, review: bool
+) -> LoadedSettings:
     remarks = (project.remark,) if project and project.remark else ()
-    bottom = build_default_layer()
-    if not layers and not managed.speaks:  # nobody says anything
-        sources = dict.fromkeys(bottom.values, bottom.source)
+    if not layers and managed.is_empty:
+        sources = dict.fromkeys(DEFAULTS, "default")
         return LoadedSettings(settings=Settings(), sources=sources, notes=remarks, project=project)
-    from handrail.settings.merge import Merge  # noqa: PLC0415 - only where there is something to merge
-
-    merge = Merge(bottom)
+    merge = Merge()
     for layer in layers:
         merge.put(layer)
     merge.put_managed(managed)
-    told = _reviewed(merge.rules, [managed, *layers]) if merge.rules and review else ()
+    notes = [*remarks, *(ignored.note for ignored in merge.ignored)]
+    if merge.rules and review:
+        from handrail.settings.rules import review_rules  # noqa: PLC0415  few have rules
+
+        notes += review_rules(tuple(merge.rules), [layer.source for layer in (managed, *layers) if layer.rules])
     return LoadedSettings(
-        settings=convert(nest(merge.values), Settings),
+        settings=convert(nest(_expand_home(merge.values, environ)), Settings),
         sources=merge.sources,
         rules=tuple(merge.rules),
         servers=merge.servers,
         servers_fixed=managed.servers is not None,
-        notes=(*remarks, *(ignored.note for ignored in merge.ignored), *told),
+        notes=tuple(notes),
         ignored=tuple(merge.ignored),
         managed=managed.values,
         project=project,
     )
 
 
-def _reviewed(rules: "list[Rule]", layers: list[Layer]) -> tuple[str, ...]:
-    from handrail.settings.rules import review_rules  # noqa: PLC0415 - only where there are rules
+def _read_managed_layer(path: str) -> Layer:
+    """The file of the administrator. If it exists and cannot be used, nothing runs."""
+    return read_layer(path, "managed")[0] if exists(path) else Layer(kind="managed", source="managed file")
 
-    return review_rules(tuple(rules), layers)
+
+def _read_user_layer(environ: Mapping[str, str], workspace: str | None) -> Layer:
+    """The user file. It may be missing unless HANDRAIL_CONFIG names it."""
+    path = resolve_user_file(environ)
+    if not environ.get("HANDRAIL_CONFIG") and not exists(path):
+        return Layer(kind="user", source="user file")
+    layer, _ = read_layer(path, "user")
+    if workspace is None or not is_located_in(path, workspace):
+        return layer
+    return msgspec.structs.replace(layer, trusted=False)  # an agent in this workspace could write it
 
 
-def _refuse_reach(writable: tuple[str, ...], files: tuple[str, ...]) -> None:
-    """The agent must not write its own policy, nor make the file where it will be looked for."""
+def _read_project_layer(
+    workspace: str | None, environ: Mapping[str, str], state: str | None, trusted: bool | None
+) -> tuple[Layer, Project | None]:
+    """The file in the root of the workspace. `trusted` overrides the record of the state folder."""
+    if workspace is None or not exists(os.path.join(workspace, PROJECT_FILE)):
+        return Layer(kind="project", source="project file"), None
+    root = os.path.realpath(workspace)
+    path = os.path.join(root, PROJECT_FILE)
+    layer, digest = read_layer(path, "project")
+    remark = ""
+    if trusted is None:
+        trusted, remark = read_file_trust(state or resolve_state_folder(environ), root, PROJECT_FILE, digest)
+    project = Project(path=path, workspace=root, digest=digest, trusted=trusted, remark=remark)
+    return msgspec.structs.replace(layer, trusted=trusted), project
+
+
+def _build_session_layer(given: Mapping[str, object]) -> Layer:
+    """Settings of this session alone: values by dotted key, and rule tables as in a file under `rule`."""
+    values = {key: value for key, value in given.items() if key != "rule"}
+    rules: tuple[Rule, ...] = ()
+    problems = describe_refused(find_invalid_values(values))
+    if "rule" in given:
+        from handrail.settings.rules import parse_rules  # noqa: PLC0415  few have rules
+
+        rules, wrong = parse_rules(given["rule"], "session", "")
+        problems += wrong
+    if problems:
+        raise SettingsError(
+            "The session's settings cannot be used", problems, "Nothing was run. Correct them, then try again."
+        )
+    return Layer(kind="session", source="session", values=values, rules=rules)
+
+
+def _build_environment_layers(environ: Mapping[str, str]) -> list[Layer]:
+    """HANDRAIL_MODE, which can only be stricter than the layers below, and HANDRAIL_MODEL."""
+    given = {key: (name, environ[name]) for key, name in _VARIABLES.items() if environ.get(name)}
+    for key, (name, value) in given.items():
+        if find_invalid_values({key: value}):
+            raise SettingsError(
+                "The environment cannot be used",
+                [f"{name} is {truncate_repr(value)}; allowed: {REFERENCE[key].allowed}"],
+                f"Nothing was run. Set {name} to {'one of these' if key == 'mode' else 'such a name'}, or unset it.",
+            )
+    return [
+        Layer(kind="environment", source=f"environment {name}", values={key: value})
+        for key, (name, value) in given.items()
+    ]
+
+
+def _build_flag_layer(flags: Mapping[str, object]) -> Layer:
+    """Options of the command line. None: the option was not given."""
+    values = {key: value for key, value in flags.items() if value is not None}
+    if invalid := find_invalid_values(values):
+        raise SettingsError(
+            "The flags cannot be used", describe_refused(invalid), "Nothing was run. Correct them, then try again."
+        )
+    return Layer(kind="flag", source="flag", values=values)
+
+
+def _expand_home(values: Mapping[str, Any], environ: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        key: tuple(expand_home(path, environ) for path in value) if REFERENCE[key].has_home else value
+        for key, value in values.items()
+    }
+
+
+def _refuse_writable_settings(writable: tuple[str, ...], files: tuple[str, ...]) -> None:
+    """The agent must not be able to write its own policy, nor create the file where it is looked for."""
     for path in files if writable else ():
         if around := [folder for folder in writable if is_located_in(path, folder)]:
             raise SettingsError(
@@ -131,64 +192,39 @@ def _refuse_reach(writable: tuple[str, ...], files: tuple[str, ...]) -> None:
             )
 
 
-def _refuse_wide(loaded: LoadedSettings, environ: Mapping[str, str], state: str | None) -> None:
-
-    home = expand_home("~", environ)
-    refuse_wide(loaded.settings.sandbox.toolchains, home, state or resolve_state_folder(environ))
-
-
-def _with_home(settings: Settings, environ: Mapping[str, str]) -> Settings:
-    """No reader of the settings has to know about `~`."""
-
-    def absolute(folders: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(expand_home(folder, environ) for folder in folders)
-
-    return msgspec.structs.replace(
-        settings,
-        tools=msgspec.structs.replace(settings.tools, folders=absolute(settings.tools.folders)),
-        skills=msgspec.structs.replace(settings.skills, folders=absolute(settings.skills.folders)),
-        paths=msgspec.structs.replace(
-            settings.paths,
-            read_only=absolute(settings.paths.read_only),
-            writable=absolute(settings.paths.writable),
-        ),
-        sandbox=msgspec.structs.replace(settings.sandbox, toolchains=absolute(settings.sandbox.toolchains)),
-    )
-
-
-# § [settings.toolchains] Which folders nobody shows to commands as a toolchain, so that a slip in the settings does
-# § not bare everything.
-
-_EVERY_PROGRAMS = (".config", ".local", ".local/share")
-"""Folders in the home folder that every program keeps something in, credentials too."""
-
-
-def refuse_wide(toolchains: tuple[str, ...], home: str, state: str) -> None:
-    """A SettingsError for toolchains that hold the home folder, the state folder or credentials."""
-    found = [(path, why) for path in toolchains if (why := _why_not(path, home, state))]
-    if found:
+def _refuse_toolchains(toolchains: tuple[str, ...], home: str, state: str) -> None:
+    objections = [(path, find_toolchain_objection(path, home, state)) for path in toolchains]
+    if problems := [
+        f"sandbox.toolchains has {quote_path(path)}, {_REFUSED_TOOLCHAINS[objection]}"
+        for path, objection in objections
+        if objection in _REFUSED_TOOLCHAINS
+    ]:
         raise SettingsError(
-            "The settings cannot be used",
-            [f"sandbox.toolchains has {quote_path(path)}, {why}" for path, why in found],
-            "Nothing was run. Name a smaller folder in it, then try again.",
+            "The settings cannot be used", problems, "Nothing was run. Name a smaller folder in it, then try again."
         )
 
 
-def _why_not(path: str, home: str, state: str) -> str | None:
-    spellings = _places(path)
-    if _any_holds(spellings, home):
-        return "which the home folder lies in"
-    if _any_holds(spellings, state):
-        return "which handrail keeps its own files in"
-    shared = {os.path.join(place, name) for place in _places(home) for name in _EVERY_PROGRAMS}
-    if spellings & shared or any(find_protection(spelled) == "credential" for spelled in spellings):
-        return "where programs keep credentials"
-    return None
+def find_toolchain_objection(path: str, home: str, state: str) -> ToolchainObjection | None:
+    """Why commands should not see a path as a toolchain."""
+    from handrail.policy.names import find_protection  # noqa: PLC0415  few name toolchains
+
+    paths, homes, states = map(_list_spellings, (path, home, state))
+    if _is_in(homes, paths):
+        return "home"
+    if _is_in(states, paths):
+        return "state"
+    if paths & {os.path.join(folder, name) for folder in homes for name in _SHARED_FOLDERS}:
+        return "shared"
+    if any(find_protection(spelling) == "credential" for spelling in paths):
+        return "credentials"
+    if paths & _WIDE_FOLDERS:
+        return "machine"
+    return "in state" if _is_in(paths, states) else None
 
 
-def _any_holds(folders: set[str], path: str) -> bool:
-    return any(os.path.commonpath((folder, place)) == folder for folder in folders for place in _places(path))
-
-
-def _places(path: str) -> set[str]:
+def _list_spellings(path: str) -> set[str]:
     return {os.path.normpath(path), os.path.realpath(path)}
+
+
+def _is_in(paths: set[str], folders: set[str]) -> bool:
+    return any(os.path.commonpath((folder, path)) == folder for folder in folders for path in paths)

@@ -1,4 +1,4 @@
-"""MCP servers from .mcp.json and from a session."""
+"""The MCP servers of a session: those of the settings and those of `.mcp.json`, which other agents read too."""
 
 import os
 import re
@@ -14,76 +14,87 @@ from handrail.protocol.permissions import Permission
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.wire import convert
 from handrail.settings.errors import SettingsError, truncate_repr
-from handrail.settings.load import LoadedSettings
-from handrail.settings.mcp_servers import MAX_SERVERS, ServerTable, UnsetError, expand_variables, list_server_problems
-from handrail.settings.paths import is_there, resolve_state_folder
-from handrail.settings.toml_file import File, read_bytes
-from handrail.settings.trust import read_server_trust
+from handrail.settings.mcp_servers import (
+    MAX_SERVERS,
+    ServerTable,
+    UnsetError,
+    expand_variables,
+    find_name_problem,
+    list_table_problems,
+)
+from handrail.settings.merge import LoadedSettings
+from handrail.settings.paths import MCP_FILE, exists, resolve_state_folder
+from handrail.settings.toml_file import SettingsFile, read_bytes
+from handrail.settings.trust import read_file_trust
 from handrail.settings.units import parse_seconds
 
-# § [settings.mcp_json] The servers that a workspace brings in `.mcp.json`, the file that other agents read too.
-
-MCP_FILE = ".mcp.json"
-_KEYS = ("command", "args", "env", "cwd", "url", "headers")
-_OURS = frozenset(ServerTable.__struct_fields__) - frozenset(_KEYS)
-_OURSELVES = re.compile(r"(?:.*/)?handrail(?:\[[\w,-]*\])?(?:[=@].*)?", re.DOTALL)
-_REMOTE = frozenset({"http", "streamable-http", "streamableHttp"})
+_SHARED_KEYS = ("command", "args", "env", "cwd", "url", "headers")
+_OWN_KEYS = frozenset(ServerTable.__struct_fields__) - frozenset(_SHARED_KEYS)
+_OWN_PROGRAM = re.compile(r"(?:.*/)?handrail(?:\[[\w,-]*\])?(?:[=@].*)?", re.DOTALL)
+_HTTP_TYPES = frozenset({"http", "streamable-http", "streamableHttp"})
+_LOCAL_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class McpJson(msgspec.Struct, frozen=True, kw_only=True):
-    """What the file says, and whether it counts."""
+    """The content of the file, and whether it is trusted."""
 
     workspace: str
     """Its real path."""
     digest: str
-    """SHA-256 of the file's bytes: what trust is given to; empty where they could not be read."""
+    """The SHA-256 of the file. Trust is given to exactly this content. Empty: the file is unusable."""
     servers: Mapping[str, ServerTable] = {}
     unusable: Mapping[str, str] = {}
-    """Servers that cannot be used, and why."""
+    """The reasons why servers cannot be used, by name."""
     remarks: tuple[str, ...] = ()
     trusted: bool = False
 
 
 def read_mcp_json(workspace: str) -> McpJson | None:
-    """The file in the root of a workspace, not trusted; None where there is none, or it starts nothing but us. Whatever
-    is wrong with it is told, never raised: others wrote it for other programs."""
+    """The file in the root of a workspace, as not trusted. None: it is missing, or it starts only handrail.
+
+    Problems become remarks, never errors: the file is written for other programs.
+    """
     root = os.path.realpath(workspace)
     path = os.path.join(root, MCP_FILE)
-    if not is_there(path):
+    if not exists(path):
         return None
     try:
-        content = read_bytes(File(path, "project"))
-        said = _entries(content)
-        if said and not (said := {name: entry for name, entry in said.items() if not _is_handrail(entry)}):
+        content = read_bytes(SettingsFile(path, "project"))
+        written = _parse_entries(content)
+        entries = {name: entry for name, entry in written.items() if not _is_handrail(entry)}
+        if written and not entries:
             return None
-    except SettingsError as error:
-        return McpJson(workspace=root, digest="", remarks=(f"{MCP_FILE} cannot be used: {error.problems[0]}",))
-    except ValueError as error:
-        return McpJson(workspace=root, digest="", remarks=(f"{MCP_FILE} cannot be used: {error}",))
-    problems = {name: wrong for name, entry in said.items() if (wrong := _wrong(name, entry))}
+    except (SettingsError, ValueError) as error:
+        reason = error.problems[0] if isinstance(error, SettingsError) else error
+        return McpJson(workspace=root, digest="", remarks=(f"{MCP_FILE} cannot be used: {reason}",))
+    problems = {name: problem for name, entry in entries.items() if (problem := _find_problem(name, entry))}
     return McpJson(
         workspace=root,
         digest=sha256(content).hexdigest(),
-        servers={name: _table(entry) for name, entry in said.items() if name not in problems},
+        servers={
+            name: convert(_pick_shared_keys(entry), ServerTable)
+            for name, entry in entries.items()
+            if name not in problems
+        },
         unusable=problems,
-        remarks=tuple(_left_out(said)),
+        remarks=tuple(_list_ignored_keys(entries)),
     )
 
 
 def load_mcp_json(workspace: str, state: str) -> McpJson | None:
-    """The same, and whether the state folder says that it is trusted."""
-    found = read_mcp_json(workspace)
-    if found is None or not found.digest:
-        return found
-    trusted, remark = read_server_trust(state, found.workspace, found.digest)
-    return msgspec.structs.replace(found, trusted=trusted, remarks=(*([remark] if remark else []), *found.remarks))
+    """The file, with trust as the state folder records it."""
+    file = read_mcp_json(workspace)
+    if file is None or not file.digest:
+        return file
+    trusted, remark = read_file_trust(state, file.workspace, MCP_FILE, file.digest)
+    return msgspec.structs.replace(file, trusted=trusted, remarks=(*([remark] if remark else []), *file.remarks))
 
 
-def _entries(content: bytes) -> dict[str, Any]:
+def _parse_entries(content: bytes) -> dict[str, Any]:
     try:
         document: object = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"it is not JSON: {_place(content) or error}") from None
+        raise ValueError(f"it is not JSON: {_locate_error(content) or error}") from None
     servers: object = cast("dict[str, object]", document).get("mcpServers") if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise ValueError('it has no object "mcpServers"')
@@ -93,8 +104,8 @@ def _entries(content: bytes) -> dict[str, Any]:
     return entries
 
 
-def _place(content: bytes) -> str | None:
-    """Where it is broken, for a person who looks for it; the quicker reader says so in bytes only."""
+def _locate_error(content: bytes) -> str | None:
+    """Line and column of the error. msgspec counts bytes."""
     import json  # noqa: PLC0415  only for a broken file
 
     try:
@@ -107,57 +118,51 @@ def _place(content: bytes) -> str | None:
 
 
 def _is_handrail(entry: object) -> bool:
-    """Whether it starts handrail itself, as `handrail mcp --config` has it for other agents: nothing that we need."""
-    said = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
-    args: Any = said.get("args")
-    words = [said.get("command"), *(cast("list[Any]", args) if isinstance(args, list) else ())]
-    return any(isinstance(one, str) and _OURSELVES.fullmatch(one) and then == "mcp" for one, then in pairwise(words))
+    """Whether it starts handrail itself, as `handrail mcp --config` writes it for other agents."""
+    table = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
+    args: Any = table.get("args")
+    words = [table.get("command"), *(cast("list[Any]", args) if isinstance(args, list) else ())]
+    return any(isinstance(one, str) and _OWN_PROGRAM.fullmatch(one) and then == "mcp" for one, then in pairwise(words))
 
 
-def _wrong(name: str, entry: object) -> str | None:
+def _find_problem(name: str, entry: object) -> str | None:
     if not isinstance(entry, dict):
         return "it is no object"
-    said = cast("dict[str, object]", entry)
-    kind = said.get("type", "http" if "url" in said else "stdio")
+    table = cast("dict[str, object]", entry)
+    kind = table.get("type", "http" if "url" in table else "stdio")
     if kind == "sse":
         return "its transport, sse, is the one before streamable HTTP, and is not spoken here"
-    if kind != "stdio" and kind not in _REMOTE:
+    if kind != "stdio" and kind not in _HTTP_TYPES:
         return f"its type is {truncate_repr(kind)}; allowed: stdio or http"
     needed = "command" if kind == "stdio" else "url"
-    if needed not in said:
+    if needed not in table:
         return f"it has no {needed}"
-    told = next(list_server_problems(name, {key: value for key, value in said.items() if key in _KEYS}), None)
-    return told.removeprefix(f"mcp.servers.{name}.").removeprefix(f"mcp.servers.{name} ") if told else None
+    if problem := find_name_problem(name):
+        return problem
+    key, problem = next(list_table_problems(_pick_shared_keys(table)), ("", ""))
+    return f"{key} {problem}".strip() or None
 
 
-def _table(entry: dict[str, Any]) -> ServerTable:
-    return convert({key: value for key, value in entry.items() if key in _KEYS}, ServerTable)
+def _pick_shared_keys(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key in _SHARED_KEYS}
 
 
-def _left_out(said: Mapping[str, object]) -> Iterator[str]:
-    """What the file may not say: how far a server's sandbox is open is for handrail's own settings."""
-    for name, entry in said.items():
-        ours = _OURS & cast("dict[str, object]", entry).keys() if isinstance(entry, dict) else frozenset[str]()
-        if ours:
-            told = ", ".join(sorted(ours))
-            server = truncate_repr(name)
-            yield f"{MCP_FILE}: {told} of the server {server} is ignored: handrail's own settings can say so"
-
-
-# § [settings.project_servers] Which MCP servers a session has: those of the settings, and those of a trusted
-# § .mcp.json.
-
-_LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
+def _list_ignored_keys(entries: Mapping[str, object]) -> Iterator[str]:
+    """Only handrail's own settings may open the sandbox of a server."""
+    for name, entry in entries.items():
+        if isinstance(entry, dict) and (own := _OWN_KEYS & cast("dict[str, object]", entry).keys()):
+            keys, server = ", ".join(sorted(own)), truncate_repr(name)
+            yield f"{MCP_FILE}: {keys} of the server {server} is ignored: handrail's own settings can say so"
 
 
 class ConfiguredServer(msgspec.Struct, frozen=True, kw_only=True):
-    """One server, ready to be started or reached. Its variables and headers may be secrets: nobody shows them."""
+    """A server, ready to be started or reached. Its variables and headers may be secrets and are never shown."""
 
     name: str
     table: ServerTable
-    """As it was written, for words about it."""
+    """As it was written, to describe it."""
     words: tuple[str, ...] = ()
-    """What is started; empty for one that is reached."""
+    """The command line. Empty: the server is reached at `url`."""
     variables: tuple[tuple[str, str], ...] = ()
     cwd: str = "."
     url: str = ""
@@ -168,7 +173,7 @@ class ConfiguredServer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reach(self) -> tuple[Permission, ...]:
-        """What is open to it. One that is started here sees the workspace."""
+        """The permissions that it has. A server that runs here sees the workspace."""
         if not self.words:
             return ("net.connect",)
         changes: tuple[Permission, ...] = ("fs.write", "fs.delete", "git.write") if self.writable else ()
@@ -176,89 +181,81 @@ class ConfiguredServer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConfiguredServers(msgspec.Struct, frozen=True, kw_only=True):
-    """All of them."""
+    """All servers of a session."""
 
     usable: tuple[ConfiguredServer, ...] = ()
     unusable: Mapping[str, str] = {}
-    """Those that cannot be, by name, and why."""
+    """The reasons why servers cannot be used, by name."""
     notes: tuple[str, ...] = ()
-    """What a person should be told."""
+    """Sentences for a person."""
 
 
 def resolve_servers(
     loaded: LoadedSettings, workspace: str, environ: Mapping[str, str], state: str | None = None
 ) -> ConfiguredServers:
-    """What a session in this workspace has. A server that cannot be used keeps no other from it."""
+    """The servers of a session in this workspace. A server that cannot be used does not stop the others."""
     brought = None if loaded.servers_fixed else load_mcp_json(workspace, state or resolve_state_folder(environ))
-    tables, unusable = _joined(loaded.servers, brought)
+    tables, unusable = _join_tables(loaded.servers, brought)
     usable: list[ConfiguredServer] = []
     for name, table in tables.items():
         try:
-            server = _server(name, table, environ)
+            server = _expand_server(name, table, environ)
         except UnsetError as error:
             unusable[name] = f"the variable {error}, which it asks for, is not set; export {error}=…"
         except ValueError as error:
             unusable[name] = str(error)
         else:
-            # None of its tools would be offered, and to start it opens the network.
+            # None of its tools would be offered, and starting it opens the network.
             if "net.connect" in server.reach and "net.connect" in loaded.settings.tools.deny:
                 unusable[name] = "it needs net.connect, which [tools] deny lists"
             else:
                 usable.append(server)
-    return ConfiguredServers(usable=tuple(usable), unusable=unusable, notes=_notes(brought))
+    return ConfiguredServers(usable=tuple(usable), unusable=unusable, notes=_list_notes(brought))
 
 
-def _joined(
+def _join_tables(
     settings: Mapping[str, ServerTable], brought: McpJson | None
 ) -> tuple[dict[str, ServerTable], dict[str, str]]:
-    """The settings' own go first; where they only add, they add to what the trusted file says."""
-    found = dict(brought.servers) if brought and brought.trusted else {}
+    """The servers of the settings override or extend those of a trusted file."""
+    tables = dict(brought.servers) if brought and brought.trusted else {}
     unusable = dict(brought.unusable) if brought and brought.trusted else {}
     for name, table in settings.items():
         if not table.is_extension:
-            found[name] = table
+            tables[name] = table
             unusable.pop(name, None)
-        elif name in found:
-            found[name] = merge_server_tables(found[name], table)
-    return {name: table for name, table in found.items() if table.enabled}, unusable
+        elif name in tables:
+            tables[name] = merge_server_tables(tables[name], table)
+    return {name: table for name, table in tables.items() if table.enabled}, unusable
 
 
 def merge_server_tables(brought: ServerTable, ours: ServerTable) -> ServerTable:
-    """What .mcp.json says of a server, with what the settings add to it."""
-    return msgspec.structs.replace(
-        brought,
-        network=ours.network,
-        writable=ours.writable,
-        read_only=ours.read_only,
-        hints=ours.hints,
-        timeout=ours.timeout,
-        enabled=ours.enabled,
-    )
+    """The table of .mcp.json, extended by that of the settings."""
+    return msgspec.structs.replace(ours, **{key: getattr(brought, key) for key in _SHARED_KEYS})
 
 
-def _server(name: str, table: ServerTable, environ: Mapping[str, str]) -> ConfiguredServer:
-    def value(text: str) -> str:
+def _expand_server(name: str, table: ServerTable, environ: Mapping[str, str]) -> ConfiguredServer:
+    def expand(text: str) -> str:
         return expand_variables(text, environ)
 
-    url = value(table.url) if table.url is not None else ""
+    url = expand(table.url) if table.url is not None else ""
     if url:
-        _check(url)
+        _check_url(url)
     return ConfiguredServer(
         name=name,
         table=table,
-        words=(value(table.command), *map(value, table.args)) if table.command is not None else (),
-        variables=tuple((one, value(text)) for one, text in table.env.items()),
-        cwd=_in_workspace(value(table.cwd)) if table.cwd is not None else ".",
+        words=(expand(table.command), *map(expand, table.args)) if table.command is not None else (),
+        variables=tuple((one, expand(text)) for one, text in table.env.items()),
+        cwd=_check_cwd(expand(table.cwd)) if table.cwd is not None else ".",
         url=url,
-        headers=tuple((one, _one_line(one, value(text))) for one, text in table.headers.items()),
+        headers=tuple((one, _check_header(one, expand(text))) for one, text in table.headers.items()),
         network=table.network,
         writable=table.writable,
         seconds=parse_seconds(table.timeout),
     )
 
 
-def _check(url: str) -> None:
-    """ValueError for an address where what is sent could be read on the way. The address itself is not told."""
+def _check_url(url: str) -> None:
+    """ValueError: others could read the requests on the way. The message does not show the address."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname or "", parts.port
@@ -268,24 +265,24 @@ def _check(url: str) -> None:
         raise ValueError("its url has a name or a password in it; put them into headers")
     if parts.scheme == "https" and host:
         return
-    if parts.scheme != "http" or host not in _LOCAL:
+    if parts.scheme != "http" or host not in _LOCAL_HOSTS:
         raise ValueError("its url is neither https nor http of this machine (localhost, 127.0.0.1, [::1])")
 
 
-def _in_workspace(cwd: str) -> str:
+def _check_cwd(cwd: str) -> str:
     plain = os.path.normpath(cwd)
     if os.path.isabs(plain) or plain == ".." or plain.startswith("../"):
         raise ValueError("its cwd is not in the workspace; write it relative to the workspace")
     return plain
 
 
-def _one_line(name: str, text: str) -> str:
+def _check_header(name: str, text: str) -> str:
     if not text.isprintable() or not text.isascii():
         raise ValueError(f"the header {name} is not one line of plain characters")
     return text
 
 
-def _notes(brought: McpJson | None) -> tuple[str, ...]:
+def _list_notes(brought: McpJson | None) -> tuple[str, ...]:
     if brought is None:
         return ()
     waiting = [escape_unprintable(name) for name in (*brought.servers, *brought.unusable)]

@@ -1,45 +1,38 @@
-"""Tables of MCP servers."""
+"""Tables of MCP servers in a settings file: `[mcp.servers.NAME]`."""
 
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Annotated, Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
 
 from handrail.policy.secrets import is_random_value, is_secret_name, is_secret_value
-from handrail.protocol.text import escape_unprintable, truncate
+from handrail.protocol.text import escape_unprintable
 from handrail.protocol.tool_spec import OWN_SERVER
 from handrail.protocol.wire import convert
-from handrail.settings.errors import MAX_SHOWN_CHARACTERS, list_first_problems, truncate_repr
-from handrail.settings.model import Section, Time, Variable
-from handrail.settings.reference import SERVER
-from handrail.settings.units import parse_seconds
+from handrail.settings.declaration import Field, Section, declare_time, list_fields
+from handrail.settings.errors import format_line, list_first_problems, quote_key, suggest_key, truncate_repr
+from handrail.settings.model import Time, Variable
 
-# § [settings.server_names] What a server may be called: its name is part of what its tools are called.
-
+MAX_SERVERS = 64
+_MAX_COMMAND_CHARS = 500
+_HIDDEN = "…"
+_SECRET_KEYS = frozenset({"env", "headers", "args", "url", "command"})
+"""Messages about these never show the value, which may hold a secret."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_)){0,47}(?<!_)")
-NAME_IN_WORDS = (
+_ALLOWED_NAMES = (
     "letters, digits, - and single _, at most 48, beginning with a letter or digit, not ending with _; and not"
     " handrail, as whose own its tools would be shown"
 )
+_OWNERS = {"args": "command", "env": "command", "cwd": "command", "headers": "url"}
+"""Keys that only make sense beside another one."""
+_SHELL_SYNTAX = re.compile(r"[;&|<>(){}$`\n]")
+_TOKEN = re.compile(r"""(?:(?:bearer|basic)\s+)?[^\s;&|<>(){}$`'"\\]+""", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
-
-def is_server_name(name: str) -> bool:
-    """Whether a server may be called so. Without `__` its tools' names can be taken apart again; and those of one that
-    is called as we are would be shown to people as ours."""
-    return _NAME.fullmatch(name) is not None and name.casefold() != OWN_SERVER
-
-
-# § [settings.servers] Other MCP servers as a settings file names them: `[mcp.servers.NAME]`.
-
-MAX_SERVERS = 64
-_SECRET = frozenset({"env", "headers", "args", "url", "command"})
-"""What may hold a secret: what is wrong with it is told, what it says is not."""
-_MAX_CALL_SECONDS = 3_600.0
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=8_192, pattern=r"\A[^\0]*\Z")]
 Value = Annotated[str, msgspec.Meta(max_length=65_536, pattern=r"\A[^\0]*\Z")]
 Header = Annotated[str, msgspec.Meta(pattern=r"\A[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}\Z")]
@@ -47,114 +40,145 @@ HeaderValue = Annotated[str, msgspec.Meta(max_length=8_192, pattern=r"\A[^\0\r\n
 
 
 class ServerTable(Section, frozen=True, kw_only=True):
-    """One server as it is written; without `command` and `url` it adds to the one of that name in .mcp.json."""
+    """One server. Without `command` and `url` the table extends the server of that name in .mcp.json."""
 
-    command: Text | None = None
-    args: tuple[Value, ...] = ()
-    env: Mapping[Variable, Value] = {}
-    cwd: Text | None = None
-    url: Text | None = None
-    headers: Mapping[Header, HeaderValue] = {}
-    network: tuple[str, ...] = ()
-    writable: bool = False
-    read_only: tuple[Text, ...] = ()
-    hints: bool = False
-    timeout: Time = "60s"
-    enabled: bool = True
+    command: Annotated[
+        Text | None,
+        Field("The program that is the server; it is started here, in a sandbox."),
+        Field(allowed="a text that is not empty"),
+    ] = None
+    args: Annotated[tuple[Value, ...], Field("What it is started with.", allowed="a list of texts")] = ()
+    env: Annotated[
+        Mapping[Variable, Value],
+        Field("Variables that it gets besides those of commands; ${NAME} and ${NAME:-else} stand for yours."),
+        Field(allowed="a table of names of variables and texts"),
+    ] = {}
+    cwd: Annotated[
+        Text | None,
+        Field("The folder that it is started in: the workspace, or one in it.", allowed="a folder in the workspace"),
+    ] = None
+    url: Annotated[
+        Text | None,
+        Field("Where a server is that runs elsewhere.", allowed="an address, https, or http of this machine"),
+    ] = None
+    headers: Annotated[
+        Mapping[Header, HeaderValue],
+        Field("What every request to it carries.", allowed="a table of names of headers and texts of one line"),
+    ] = {}
+    network: Annotated[
+        tuple[str, ...],
+        Field("Hosts that a server reaches which is started here; all others are out of its reach."),
+        Field(
+            allowed='a list such as "api.github.com:443" or "*.example.org"; ports are 80 and 443 where none is named'
+        ),
+    ] = ()
+    writable: Annotated[bool, Field("Whether it may change the workspace.")] = False
+    read_only: Annotated[
+        tuple[Text, ...],
+        Field("Tools of it that only look, by your word: its own word loosens nothing."),
+        Field(allowed="a list of names of tools, as the server calls them; get_* stands for several"),
+    ] = ()
+    hints: Annotated[bool, Field("Whether it is believed when it says itself that a tool only looks.")] = False
+    timeout: Annotated[
+        Time, declare_time("How long a call of one of its tools may take.", "100 ms", "1 h", '"60s"')
+    ] = "60s"
+    enabled: Annotated[bool, Field("Whether it is used.")] = True
 
     def __post_init__(self) -> None:
-        """ValueError for a host that lists nothing, or a time that is too long."""
-        if not 0.1 <= parse_seconds(self.timeout) <= _MAX_CALL_SECONDS:
-            raise ValueError(f"{self.timeout!r} is not between 100 ms and 1 h")
+        """ValueError: an entry of `network` names no host, or `timeout` is out of its range."""
+        Section.__post_init__(self)
         if self.network:
-            from handrail.policy.network.allowlist import Allowlist  # noqa: PLC0415  only where somebody lists one
+            from handrail.policy.network.allowlist import Allowlist  # noqa: PLC0415  few list hosts
 
             Allowlist.from_entries(self.network)
 
     @property
     def is_extension(self) -> bool:
-        """Whether it says nothing of what is started, only what the one in .mcp.json may do."""
+        """Whether it only says what the server of .mcp.json may do."""
         return self.command is None and self.url is None
 
 
+SERVER = list_fields(ServerTable)
+"""The declaration of every key of a server."""
+
+
+def is_server_name(name: str) -> bool:
+    """Whether a server may have this name.
+
+    Names of its tools begin with it and `__`. The tools of a server called handrail would pass for ours.
+    """
+    return _NAME.fullmatch(name) is not None and name.casefold() != OWN_SERVER
+
+
 def parse_servers(tables: object, lines: Mapping[str, int]) -> tuple[dict[str, ServerTable], list[str]]:
-    """The servers by name, and everything that is wrong with them in words; servers only where nothing is. `lines`:
-    where each stands."""
+    """The servers by name, or everything that is wrong with them in words. `lines` has the line of each server."""
     if not isinstance(tables, dict):
         return {}, [f"mcp.servers is {truncate_repr(tables)}; allowed: tables, each written [mcp.servers.NAME]"]
     written = cast("dict[str, object]", tables)
     if len(written) > MAX_SERVERS:
         return {}, [f"there are {len(written):,} servers; allowed: at most {MAX_SERVERS}"]
     found = (
-        (_at(lines.get(name)) + wrong for wrong in list_server_problems(name, table)) for name, table in written.items()
+        format_line(lines.get(name)) + problem
+        for name, table in written.items()
+        for problem in list_server_problems(name, table)
     )
-    if problems := list_first_problems(chain.from_iterable(found)):
+    if problems := list_first_problems(found):
         return {}, problems
     return {name: convert(table, ServerTable) for name, table in written.items()}, []
 
 
 def list_server_problems(name: str, table: object) -> Iterator[str]:
-    """What is wrong with one server, each in a sentence that shows no value which may be a secret."""
-    if not is_server_name(name):
-        yield f"a server is called {truncate_repr(name)}; allowed: {NAME_IN_WORDS}"
+    """Sentences about what is wrong with a server. They show no value that may be a secret."""
+    if problem := find_name_problem(name):
+        yield problem
     elif not isinstance(table, dict):
         yield f"mcp.servers.{name} is no table; write [mcp.servers.{name}]"
     else:
-        values = cast("dict[str, Any]", table)
-        yield from (sentence for key, value in values.items() if (sentence := _wrong(name, key, value)))
-        yield from _wrong_together(name, values)
+        for key, problem in list_table_problems(cast("dict[str, Any]", table)):
+            yield f"mcp.servers.{name}{f'.{key}' if key else ''} {problem}"
 
 
-def _wrong_together(name: str, table: Mapping[str, object]) -> Iterator[str]:
+def find_name_problem(name: str) -> str | None:
+    """Why a server may not have this name."""
+    return None if is_server_name(name) else f"a server is called {truncate_repr(name)}; allowed: {_ALLOWED_NAMES}"
+
+
+def list_table_problems(table: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """The keys that are wrong, each with the rest of the sentence. The key is empty for the table as a whole."""
+    for key, value in table.items():
+        if key not in SERVER:
+            yield quote_key(key), f"is not a setting; {suggest_key(key, SERVER)}"
+        elif not _is_valid(key, value):
+            shown = "cannot be used" if key in _SECRET_KEYS else f"is {truncate_repr(value)}"
+            yield key, f"{shown}; allowed: {SERVER[key].allowed}"
     if "command" in table and "url" in table:
-        yield f"mcp.servers.{name} has a command and a url; a server is started or reached, not both"
-    owner = {"args": "command", "env": "command", "cwd": "command", "headers": "url"}
-    for key, needed in owner.items():
+        yield "", "has a command and a url; a server is started or reached, not both"
+    for key, needed in _OWNERS.items():
         if key in table and needed not in table:
-            yield f"mcp.servers.{name}.{key} is for a server with a {needed}, and this one has none"
-    if "url" in table:
-        for key in ("network", "writable"):
-            if key in table:
-                yield f"mcp.servers.{name}.{key} is for a server that is started here; a url runs elsewhere"
+            yield key, f"is for a server with a {needed}, and this one has none"
+    for key in ("network", "writable"):
+        if "url" in table and key in table:
+            yield key, "is for a server that is started here; a url runs elsewhere"
 
 
-def _wrong(name: str, key: str, value: object) -> str | None:
-    if key not in SERVER:
-        near = get_close_matches(truncate(key, MAX_SHOWN_CHARACTERS), list(SERVER), n=1)
-        told = f"did you mean {near[0]}?" if near else f"there are {', '.join(SERVER)}"
-        spelled = truncate(key, MAX_SHOWN_CHARACTERS) if key.isascii() and key.isidentifier() else truncate_repr(key)
-        return f"mcp.servers.{name}.{spelled} is not a setting; {told}"
+def _is_valid(key: str, value: object) -> bool:
     try:
         convert({key: value}, ServerTable)
     except (msgspec.ValidationError, ValueError):
-        said = "cannot be used" if key in _SECRET else f"is {truncate_repr(value)}"
-        return f"mcp.servers.{name}.{key} {said}; allowed: {SERVER[key].allowed}"
-    return None
+        return False
+    return True
 
 
-def _at(line: int | None) -> str:
-    return f"line {line}: " if line else ""
-
-
-# § [settings.server_words] What a server is, in a few words that hold no secret.
-
-
-_HIDDEN = "…"
-_MAX_COMMAND_CHARS = 500
-_OF_A_SHELL = re.compile(r"[;&|<>(){}$`\n]")
-_TOKEN = re.compile(r"""(?:(?:bearer|basic)\s+)?[^\s;&|<>(){}$`'"\\]+""", re.IGNORECASE)
-
-
-def describe_server(table: "ServerTable") -> str:
-    """`runs npx -y a-server, with GITHUB_TOKEN; reaches api.github.com`."""
+def describe_server(table: ServerTable) -> str:
+    """A server in a few words without secrets: `runs npx -y a-server; with GITHUB_TOKEN; reaches api.github.com`."""
     if table.url is not None:
-        first = f"connects to {to_origin(table.url)}"
+        first = f"connects to {_get_origin(table.url)}"
     elif table.command is not None:
-        first = f"runs {_command_words((table.command, *table.args))}"
+        first = f"runs {_render_command((table.command, *table.args))}"
     else:
         first = "adds to the one of .mcp.json"
     names = (*table.env, *table.headers)
-    told = [
+    details = [
         *([f"with {', '.join(names)}"] if names else []),
         *([f"reaches {', '.join(table.network)}"] if table.network else []),
         *(["changes the workspace"] if table.writable else []),
@@ -162,11 +186,34 @@ def describe_server(table: "ServerTable") -> str:
         *(["is believed about which tools only look"] if table.hints else []),
         *([] if table.enabled else ["switched off"]),
     ]
-    return escape_unprintable("; ".join((first, *told)))
+    return escape_unprintable("; ".join((first, *details)))
 
 
-def to_origin(url: str) -> str:
-    """The server of an address: the rest of it may hold a token."""
+class UnsetError(Exception):
+    """A variable has no value and no default."""
+
+
+def expand_variables(text: str, environ: Mapping[str, str]) -> str:
+    """The text with `${NAME}` and `${NAME:-else}` replaced. Values are not expanded again."""
+
+    def get_value(match: re.Match[str]) -> str:
+        name, default = match[1], match[2]
+        if default is not None:
+            return environ.get(name) or default
+        if name not in environ:
+            raise UnsetError(name)
+        return environ[name]
+
+    return _VARIABLE.sub(get_value, text)
+
+
+def list_variables(texts: Iterable[str]) -> tuple[str, ...]:
+    """The names of the variables in texts, each once."""
+    return tuple(dict.fromkeys(match[1] for text in texts for match in _VARIABLE.finditer(text)))
+
+
+def _get_origin(url: str) -> str:
+    """The scheme and host of an address. The rest may hold a token."""
     try:
         parts = urlsplit(url)
         return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else _HIDDEN
@@ -174,23 +221,23 @@ def to_origin(url: str) -> str:
         return _HIDDEN
 
 
-def _command_words(words: tuple[str, ...]) -> str:
-    """What is run, word by word as a shell would take it; what is too long says how much of it is not shown."""
-    line = escape_unprintable(" ".join(_shown_words(words)))
+def _render_command(words: tuple[str, ...]) -> str:
+    """A command as a shell would take it, truncated."""
+    line = escape_unprintable(" ".join(_render_words(words)))
     if len(line) <= _MAX_COMMAND_CHARS:
         return line
     return f"{line[:_MAX_COMMAND_CHARS]}… ({len(line) - _MAX_COMMAND_CHARS:,} characters more)"
 
 
-def _shown_words(words: tuple[str, ...]) -> Iterator[str]:
-    """The words of a command; what looks like a secret, or stands behind an option that is called so, is left out."""
-    yield shlex.quote(words[0])  # which is never a secret
+def _render_words(words: tuple[str, ...]) -> Iterator[str]:
+    """The words of a command. Values that look like secrets, or follow an option for one, are hidden."""
+    yield shlex.quote(words[0])  # the program is no secret
     for before, word in pairwise(words):
         option, sign, _ = word.partition("=")
         after = before.startswith("-") and "=" not in before and is_secret_name(before)
         parts = _TOKEN.sub(lambda token: _HIDDEN if _is_secret(token[0]) else token[0], word)
-        if _OF_A_SHELL.search(word) or (" " in word and parts not in {word, _HIDDEN}):
-            yield shlex.quote(parts)  # more than a value: no program may pass for a key, which is left out
+        if _SHELL_SYNTAX.search(word) or (" " in word and parts not in {word, _HIDDEN}):
+            yield shlex.quote(parts)  # more than a value: a program must not be hidden as a secret
         elif sign and is_secret_name(option):
             yield f"{option}={_HIDDEN}"
         else:
@@ -199,31 +246,3 @@ def _shown_words(words: tuple[str, ...]) -> Iterator[str]:
 
 def _is_secret(word: str) -> bool:
     return is_secret_value(word) or is_random_value(word)
-
-
-# § [settings.expansion] `${NAME}` and `${NAME:-else}` in what a server is started with.
-
-_PLACE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-
-
-class UnsetError(Exception):
-    """A variable that is asked for, has no value, and nothing stands for it."""
-
-
-def expand_variables(text: str, environ: Mapping[str, str]) -> str:
-    """The text with the variables of the environment in it. What they hold is not looked through again."""
-
-    def value(found: re.Match[str]) -> str:
-        name, otherwise = found[1], found[2]
-        if otherwise is not None:
-            return environ.get(name) or otherwise
-        if name not in environ:
-            raise UnsetError(name)
-        return environ[name]
-
-    return _PLACE.sub(value, text)
-
-
-def list_variables(texts: Iterable[str]) -> tuple[str, ...]:
-    """The names of the variables that texts ask for, each once."""
-    return tuple(dict.fromkeys(found[1] for text in texts for found in _PLACE.finditer(text)))

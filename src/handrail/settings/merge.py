@@ -1,146 +1,127 @@
-"""Puts settings over settings; a weaker source cannot loosen."""
+"""Merges layers of settings: the nearest decides, unless it would loosen what it may not."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from handrail.protocol.text import escape_unprintable, truncate
+from handrail.settings.declaration import FILE_SOURCES, LayerKind
 from handrail.settings.errors import MAX_SHOWN_CHARACTERS
-from handrail.settings.model import FILE_SOURCES, STRICTNESS, LayerKind, may_loosen
-from handrail.settings.sources import Layer
+from handrail.settings.model import DEFAULTS, REFERENCE, Settings, may_loosen
+from handrail.settings.trust import Project
 
 if TYPE_CHECKING:
     from handrail.policy.config import Rule
     from handrail.settings.mcp_servers import ServerTable
 
 
-# § [settings.ignored] What is said about a value or a rule that does not count, or not as a whole.
+class Layer(msgspec.Struct, frozen=True, kw_only=True):
+    """Valid values by dotted key, and their source."""
+
+    kind: LayerKind
+    source: str
+    values: Mapping[str, object] = {}
+    rules: "tuple[Rule, ...]" = ()
+    servers: "Mapping[str, ServerTable] | None" = None
+    """Other MCP servers by name. None: the layer does not mention them."""
+    lines: Mapping[str, int] = {}
+    """The lines of keys in a file."""
+    trusted: bool = True
+    """Whether it may loosen anything at all."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing."""
+        return not self.values and not self.rules and self.servers is None
 
 
 class IgnoredSetting(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a layer says and may not."""
+    """A value, rule or server that was ignored because its layer may not loosen anything by it."""
 
-    kind: "LayerKind"
+    kind: LayerKind
     value: str = msgspec.field(name="said")
     """As it is written: `mode = "auto"`."""
     line: int | None
     note: str
     """The whole sentence for a person."""
     until_trusted: bool = False
-    """Whether trusting the project would let it count."""
+    """Whether it would count if the user trusted the project."""
 
 
-def build_ignored_value(
-    layer: "Layer", key: str, value: object, held: object, below: tuple[object, str]
-) -> IgnoredSetting:
-    """A value of which only `held` counts; `below` is the value that would count without it, and its source."""
-    said = f"{key} = {render_written_value(value)}"
-    line = layer.lines.get(key)
-    curable = layer.kind == "project" and not layer.trusted and may_loosen("project", key, value)
-    part = "is ignored" if held == below[0] else f"counts only where it is stricter ({render_written_value(held)})"
-    if layer.kind == "environment":
-        note = (
-            f"HANDRAIL_MODE={value} is ignored: the mode is {below[0]} ({below[1]}), and the environment can make it"
-            " stricter, not looser. To loosen it, use the flag or the user file."
-        )
-    else:
-        note = f"{describe_location(layer, line)}{said} {part}{_why(layer, key, curable=curable)}"
-    return IgnoredSetting(kind=layer.kind, value=said, line=line, note=note, until_trusted=curable)
+class LoadedSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings in force."""
 
-
-def build_ignored_rule(layer: "Layer", rule: "Rule") -> IgnoredSetting:
-    """A rule that allows something, of a layer that is not trusted."""
-    said = f"rule {rule.id}: allow {render_written_value(rule.pattern)}" + (
-        f" for {rule.tool}" if rule.tool != "exec" else ""
-    )
-    number = rule.source.partition(":")[2]
-    line = int(number) if number else None
-    curable = layer.kind == "project"
-    note = f"{describe_location(layer, line)}{said} is ignored{_why(layer, 'mode', curable=curable)}"
-    return IgnoredSetting(kind=layer.kind, value=said, line=line, note=note, until_trusted=curable)
-
-
-def build_ignored_server(layer: "Layer", name: str, table: "ServerTable") -> IgnoredSetting:
-    """Another MCP server, of a layer that is not trusted: it would be started, or told things."""
-    said = _server_said(name, table)
-    line = layer.lines.get(f"mcp.servers.{name}")
-    curable = layer.kind == "project"
-    note = f"{describe_location(layer, line)}{said} is ignored{_why(layer, 'mode', curable=curable)}"
-    return IgnoredSetting(kind=layer.kind, value=said, line=line, note=note, until_trusted=curable)
-
-
-def build_overridden_server(name: str, table: "ServerTable", managed: str) -> IgnoredSetting:
-    """A server that is not among those of the managed file."""
-    said = _server_said(name, table)
-    return IgnoredSetting(
-        kind="managed", value=said, line=None, note=f"{said} is ignored: the {managed} says which there are"
-    )
-
-
-def _server_said(name: str, table: "ServerTable") -> str:
-    from handrail.settings.mcp_servers import describe_server  # noqa: PLC0415 - few name one
-
-    return f"mcp.servers.{name}: {describe_server(table)}"
-
-
-def build_overridden_value(key: str, value: object, source: str, held: object, managed: str) -> IgnoredSetting:
-    """A value that is looser than the managed one."""
-    said = f"{key} = {render_written_value(value)}"
-    note = f"{said} ({source}) is ignored: the {managed} says {render_written_value(held)}, and nothing looser counts"
-    return IgnoredSetting(kind="managed", value=said, line=None, note=note)
-
-
-def render_written_value(value: object) -> str:
-    """A value as a settings file has it, cut, and with nothing hidden in it."""
-    return truncate(escape_unprintable(msgspec.json.encode(value).decode()), MAX_SHOWN_CHARACTERS)
-
-
-def describe_location(layer: "Layer", line: int | None) -> str:
-    """Where something stands, as the beginning of a sentence."""
-    if layer.kind in {"flag", "session"}:
-        return f"{layer.source} "
-    name = "handrail.toml" if layer.kind == "project" else layer.source
-    return f"{name} line {line}: " if line else f"{name}: "
-
-
-def _why(layer: "Layer", key: str, *, curable: bool) -> str:
-    if curable:
-        return " until you trust this project: handrail trust"
-    if layer.kind == "user":
-        return ": the file lies in the workspace, where an agent could write it"
-    where = "the user file" if STRICTNESS[key].loosened_by == FILE_SOURCES else "the user file or a flag"
-    return f": {where} can say so, a {layer.kind} cannot"
-
-
-# § [settings.merge] Puts layer over layer: the nearest decides, as far as it may loosen; the managed one is never
-# § loosened.
+    settings: Settings
+    sources: dict[str, str]
+    """The source of every dotted key."""
+    rules: "tuple[Rule, ...]" = ()
+    """The rules of all layers that count."""
+    servers: "Mapping[str, ServerTable]" = {}
+    """Other MCP servers that the settings files name. `.mcp.json` may add to them (`mcp_json`)."""
+    servers_fixed: bool = False
+    """Whether the managed file lists the servers. Then there are no others."""
+    notes: tuple[str, ...] = ()
+    """Sentences for a person."""
+    ignored: tuple[IgnoredSetting, ...] = ()
+    """Each is among the notes, too."""
+    managed: Mapping[str, object] = {}
+    """The values of the managed file. No layer may choose a looser one."""
+    project: Project | None = None
 
 
 class Merge:
-    """The values so far, each with its source, the rules, and what did not count."""
+    """The merged values with their sources, the rules, the servers, and what was ignored."""
 
     __slots__ = ("ignored", "rules", "servers", "sources", "values")
 
-    def __init__(self, bottom: Layer) -> None:
-        self.values = dict(bottom.values)
-        self.sources = dict.fromkeys(bottom.values, bottom.source)
+    def __init__(self) -> None:
+        self.values = dict(DEFAULTS)
+        self.sources = dict.fromkeys(DEFAULTS, "default")
         self.rules: list[Rule] = []
         self.servers: dict[str, ServerTable] = {}
         self.ignored: list[IgnoredSetting] = []
 
     def put(self, layer: Layer) -> None:
-        """A layer nearer than those before."""
+        """Add a layer that is nearer than those before."""
         ignored = [*self._put_values(layer), *self._put_rules(layer), *self._put_servers(layer)]
-        self.ignored += sorted(ignored, key=lambda one: one.line or 0)  # as they stand in the file
+        self.ignored += sorted(ignored, key=lambda one: one.line or 0)  # in the order of the file
+
+    def put_managed(self, layer: Layer) -> None:
+        """Add the managed layer. What other layers chose counts only if it is stricter."""
+        for key, given in layer.values.items():
+            value, chosen, source = _to_tuple(given), self.values[key], self.sources[key]
+            held = value if source == "default" else REFERENCE[key].merge(value, chosen)
+            if source != "default" and not _is_same(held, chosen):
+                self._override(
+                    f"{key} = {_render_value(chosen)}",
+                    f" ({source}) is ignored: the {layer.source} says {_render_value(held)}, and nothing looser counts",
+                )
+            self.values[key] = held
+            if _is_same(held, value):
+                self.sources[key] = layer.source
+            elif not _is_same(held, chosen):
+                self.sources[key] = f"{layer.source} and {source}"
+        self.rules[:0] = layer.rules
+        if layer.servers is not None:
+            for name, table in self.servers.items():
+                if layer.servers.get(name) != table:
+                    written = _describe_server(name, table)
+                    self._override(written, f" is ignored: the {layer.source} says which there are")
+            self.servers = dict(layer.servers)
+
+    def _override(self, written: str, reason: str) -> None:
+        note = written + reason
+        self.ignored.append(IgnoredSetting(kind="managed", value=written, line=None, note=note))
 
     def _put_values(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for key, given in layer.values.items():
-            value, below = _settled(given), (self.values[key], self.sources[key])
-            held = value if layer.trusted and may_loosen(layer.kind, key, value) else _meet(key, below[0], value)
-            if not _same(held, value):
-                yield build_ignored_value(layer, key, value, held, below)
-            if _same(held, value) or held != below[0]:
+            value, below, source = _to_tuple(given), self.values[key], self.sources[key]
+            loosens = layer.trusted and may_loosen(layer.kind, key, value)
+            held = value if loosens else REFERENCE[key].merge(below, value)
+            if not _is_same(held, value):
+                yield _build_ignored_value(layer, key, value, held, below, source)
+            if _is_same(held, value) or held != below:
                 self.values[key], self.sources[key] = held, layer.source
 
     def _put_rules(self, layer: Layer) -> Iterator[IgnoredSetting]:
@@ -148,52 +129,78 @@ class Merge:
             if layer.trusted or rule.verdict != "allow":
                 self.rules.append(rule)
             else:
-                yield build_ignored_rule(layer, rule)
+                tool = f" for {rule.tool}" if rule.tool != "exec" else ""
+                line = int(rule.source.partition(":")[2] or 0) or None
+                yield _build_untrusted(layer, f"rule {rule.id}: allow {_render_value(rule.pattern)}{tool}", line)
 
     def _put_servers(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for name, table in (layer.servers or {}).items():
-            if layer.trusted:  # files only: neither a flag nor a variable names a server
+            if layer.trusted:  # only files name servers
                 self.servers[name] = table
             else:
-                yield build_ignored_server(layer, name, table)
-
-    def put_managed(self, layer: Layer) -> None:
-        """The managed layer: what others chose still counts where it is stricter."""
-        for key, given in layer.values.items():
-            value, chosen, source = _settled(given), self.values[key], self.sources[key]
-            held = value if source == "default" else _meet(key, value, chosen)
-            if source != "default" and not _same(held, chosen):
-                self.ignored.append(build_overridden_value(key, chosen, source, held, layer.source))
-            self.values[key] = held
-            self.sources[key] = _source(layer, source, is_managed=_same(held, value), is_chosen=_same(held, chosen))
-        self.rules[:0] = layer.rules
-        if layer.servers is not None:
-            others = {name: table for name, table in self.servers.items() if layer.servers.get(name) != table}
-            self.ignored += [build_overridden_server(name, table, layer.source) for name, table in others.items()]
-            self.servers = dict(layer.servers)
+                yield _build_untrusted(layer, _describe_server(name, table), layer.lines.get(f"mcp.servers.{name}"))
 
 
-def _source(layer: Layer, chosen: str, *, is_managed: bool, is_chosen: bool) -> str:
-    if is_managed:
-        return layer.source
-    return chosen if is_chosen else f"{layer.source} and {chosen}"
-
-
-def _meet(key: str, below: object, above: object) -> object:
-    return STRICTNESS[key].merge_strict(below, above)
-
-
-def _settled(value: object) -> object:
-    """As the model has it: TOML and flags bring lists."""
+def _to_tuple(value: object) -> object:
+    """The value as the model has it. TOML and flags have lists."""
     return tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-def _same(one: object, other: object) -> bool:
-    """Order and repetition say nothing in any list of settings."""
+def _is_same(one: object, other: object) -> bool:
+    """Order and repetition mean nothing in a list of settings."""
     if isinstance(one, tuple) and isinstance(other, tuple):
-        return _items(one) == _items(other)  # pyright: ignore[reportUnknownArgumentType]
+        return frozenset[object](one) == frozenset[object](other)  # pyright: ignore[reportUnknownArgumentType]
     return one == other
 
 
-def _items(values: Iterable[object]) -> frozenset[object]:
-    return frozenset(values)
+def _build_ignored_value(
+    layer: Layer, key: str, value: object, held: object, below: object, source: str
+) -> IgnoredSetting:
+    """A value of which only `held` counts. `below` is the value of the layers before, `source` its source."""
+    written, line = f"{key} = {_render_value(value)}", layer.lines.get(key)
+    curable = layer.kind == "project" and not layer.trusted and may_loosen("project", key, value)
+    if layer.kind == "environment":
+        note = (
+            f"HANDRAIL_MODE={value} is ignored: the mode is {below} ({source}), and the environment can make it"
+            " stricter, not looser. To loosen it, use the flag or the user file."
+        )
+    else:
+        part = "is ignored" if held == below else f"counts only where it is stricter ({_render_value(held)})"
+        note = f"{_describe_location(layer, line)}{written} {part}{_describe_reason(layer, key, curable=curable)}"
+    return IgnoredSetting(kind=layer.kind, value=written, line=line, note=note, until_trusted=curable)
+
+
+def _build_untrusted(layer: Layer, written: str, line: int | None) -> IgnoredSetting:
+    """A rule that allows something, or an MCP server, of a layer that is not trusted."""
+    curable = layer.kind == "project"
+    note = f"{_describe_location(layer, line)}{written} is ignored{_describe_reason(layer, 'mode', curable=curable)}"
+    return IgnoredSetting(kind=layer.kind, value=written, line=line, note=note, until_trusted=curable)
+
+
+def _describe_server(name: str, table: "ServerTable") -> str:
+    from handrail.settings.mcp_servers import describe_server  # noqa: PLC0415  few name one
+
+    return f"mcp.servers.{name}: {describe_server(table)}"
+
+
+def _render_value(value: object) -> str:
+    """A value as a settings file has it, truncated and with invisible characters escaped."""
+    return truncate(escape_unprintable(msgspec.json.encode(value).decode()), MAX_SHOWN_CHARACTERS)
+
+
+def _describe_location(layer: Layer, line: int | None) -> str:
+    """The beginning of a sentence: where the value is written."""
+    if layer.kind in {"flag", "session"}:
+        return f"{layer.source} "
+    name = "handrail.toml" if layer.kind == "project" else layer.source
+    return f"{name} line {line}: " if line else f"{name}: "
+
+
+def _describe_reason(layer: Layer, key: str, *, curable: bool) -> str:
+    """The end of a sentence: why the layer may not loosen, or how to let it."""
+    if curable:
+        return " until you trust this project: handrail trust"
+    if layer.kind == "user":
+        return ": the file lies in the workspace, where an agent could write it"
+    where = "the user file" if REFERENCE[key].loosened_by == FILE_SOURCES else "the user file or a flag"
+    return f": {where} can say so, a {layer.kind} cannot"

@@ -1,211 +1,339 @@
-"""Every setting with its type, unit and range."""
+"""Every setting, declared once."""
 
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal, cast
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta
 
 from handrail.protocol.decisions import MODES, Mode
-from handrail.protocol.permissions import Permission
+from handrail.protocol.permissions import PERMISSIONS, Permission
 from handrail.protocol.wire import convert
-from handrail.settings.errors import truncate_repr
-from handrail.settings.units import SIZE, SIZES, TIME, TIMES, parse_amount
+from handrail.settings.declaration import (
+    ALL_SOURCES,
+    FILE_SOURCES,
+    USER_SOURCES,
+    Field,
+    LayerKind,
+    Section,
+    declare_size,
+    declare_time,
+    intersect,
+    intersect_hosts,
+    list_fields,
+    pick_first,
+    pick_smaller,
+    unite,
+)
+from handrail.settings.units import SIZE, TIME
 
-# § [settings.model] Every setting, its type and its default.
-
-Durability = Literal["crash", "power"]
-Profile = Literal["standard", "restricted"]
-Outside = Literal["deny", "ask"]
 ClientRoots = Literal["ignore", "read-only", "writable"]
-Previews = Literal["when-asked", "never"]
 SearchEngine = Literal["auto", "ripgrep", "python"]
-Characters = Annotated[int, msgspec.Meta(ge=1_000, le=100_000_000)]
-Folder = Annotated[str, msgspec.Meta(pattern=r"\A(?:/|~/|~\Z)[^\0]*\Z")]
-"""Absolute or in the home folder: relative to the workspace, it would be the agent's to fill."""
-WorkspaceFolder = Annotated[str, msgspec.Meta(pattern=r"\A(?![/~])(?!(?:[^\0]*/)?\.\.(?:/|\Z))[^\0]+\Z")]
-"""Relative, and without `..`, so that it stays in the workspace."""
-Toolchain = Annotated[str, msgspec.Meta(pattern=r"\A(?:/|~/)(?!/*\Z)[^\0]*\Z")]
-"""A folder or file like `Folder`, but neither the whole disk nor the whole home folder."""
-Variable = Annotated[str, msgspec.Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]{0,127}\Z")]
-Time = Annotated[str, msgspec.Meta(pattern=TIME)] | Annotated[int, msgspec.Meta(ge=1)]
-Size = Annotated[str, msgspec.Meta(pattern=SIZE)] | Annotated[int, msgspec.Meta(ge=1)]
-Days = Annotated[str, msgspec.Meta(pattern=r"\A[1-9][0-9]{0,4}d\Z")]
-Tier = Annotated[int, msgspec.Meta(ge=0, le=3)]
-ModelName = Annotated[str, msgspec.Meta(pattern=r"\A[!-~]{1,200}\Z")]
-"""The provider and its name for the model: `anthropic:claude-…`. Whether there is one, the providers say."""
-
-
-class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One table of the file."""
+Switch = Annotated[bool, Field(merge=min)]
+ToolNames = Annotated[tuple[str, ...], Field(allowed="a list of tool names")]
+Characters = Annotated[int, Meta(ge=1_000, le=100_000_000), Field(merge=min)]
+Count = Annotated[int, Meta(ge=0, le=1_000_000), Field(merge=min)]
+Folder = Annotated[str, Meta(pattern=r"\A(?:/|~/|~\Z)[^\0]*\Z")]
+"""Absolute or in the home folder. A folder relative to the workspace would be the agent's to fill."""
+Folders = Annotated[
+    tuple[Folder, ...],
+    Field(merge=intersect, allowed="a list of folders, each absolute or starting with ~/", has_home=True),
+]
+WorkspaceFolder = Annotated[str, Meta(pattern=r"\A(?![/~])(?!(?:[^\0]*/)?\.\.(?:/|\Z))[^\0]+\Z")]
+"""Relative and without `..`, so that it stays in the workspace."""
+Toolchain = Annotated[str, Meta(pattern=r"\A(?:/|~/)(?!/*\Z)[^\0]*\Z")]
+"""A folder or file like `Folder`, but neither `/` nor the home folder."""
+Variable = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]{0,127}\Z")]
+Time = Annotated[str, Meta(pattern=TIME)] | Annotated[int, Meta(ge=1)]
+Size = Annotated[str, Meta(pattern=SIZE)] | Annotated[int, Meta(ge=1)]
+Days = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,4}d\Z"), Field(allowed='a number of days such as "90d"')]
+Tier = Annotated[int, Meta(ge=0, le=3), Field(merge=max, allowed="0, 1, 2 or 3", loosened_by=USER_SOURCES)]
+ModelName = Annotated[str, Meta(pattern=r"\A[!-~]{1,200}\Z")]
+"""A provider and its name for a model: `anthropic:claude-…`. Only the provider knows whether it exists."""
 
 
 class Tools(Section, frozen=True, kw_only=True):
     """Which tools a session offers."""
 
-    enable: tuple[str, ...] = ()
-    disable: tuple[str, ...] = ()
-    deny: tuple[Permission, ...] = ()
-    folders: tuple[Folder, ...] = ()
-    installed: bool = False
+    enable: Annotated[ToolNames, Field("Tools offered besides those that are on by default.", intersect)] = ()
+    disable: Annotated[
+        ToolNames, Field("Tools not offered; base tools too, and of other servers by mcp__NAME or a glob.", unite)
+    ] = ()
+    deny: Annotated[
+        tuple[Permission, ...],
+        Field("Permissions this agent does not have; tools that need one are not offered.", unite),
+        Field(allowed=f"a list of {', '.join(PERMISSIONS)}"),
+    ] = ()
+    # These files run in this process, and trust in a project does not pin their content.
+    folders: Annotated[Folders, Field("Folders with custom tool files.", loosened_by=USER_SOURCES)] = ()
+    installed: Annotated[Switch, Field("Whether tools of installed packages (entry points) are registered.")] = False
 
 
 class Skills(Section, frozen=True, kw_only=True):
     """Which skills are found."""
 
-    enabled: bool = True
-    folders: tuple[Folder, ...] = ()
-    disable: tuple[str, ...] = ()
+    enabled: Annotated[Switch, Field("Whether skills (folders with a SKILL.md) are looked for.")] = True
+    # The model takes these skills for the user's own.
+    folders: Annotated[
+        Folders, Field("Folders with skills, besides the usual ones and before them.", loosened_by=USER_SOURCES)
+    ] = ()
+    disable: Annotated[tuple[str, ...], Field("Skills that cannot be used.", unite, "a list of names of skills")] = ()
 
 
 class Read(Section, frozen=True, kw_only=True):
     """What `read` returns."""
 
-    images: bool = True
+    # An image costs tokens and can carry a prompt injection.
+    images: Annotated[Switch, Field("Whether read returns images as attachments.")] = True
 
 
 class Results(Section, frozen=True, kw_only=True):
-    """How much of a result the model sees before the rest is kept aside."""
+    """How much of a result the model sees before the rest is stored."""
 
-    characters: Characters = 30_000
-    batch_characters: Characters = 100_000
+    characters: Annotated[Characters, Field("Characters of one result before the rest is kept aside.")] = 30_000
+    batch_characters: Annotated[Characters, Field("Characters of all results of one batch together.")] = 100_000
 
 
 class Journal(Section, frozen=True, kw_only=True):
     """How safe a recorded event is."""
 
-    durability: Durability = "crash"
+    durability: Annotated[
+        Literal["crash", "power"],
+        Field("What a recorded event survives; power flushes the disk at each commit.", pick_first("power", "crash")),
+    ] = "crash"
 
 
 class Store(Section, frozen=True, kw_only=True):
-    """How long the state folder keeps things."""
+    """How long the state folder keeps sessions."""
 
-    keep: Days = "365d"
+    # The state folder is the user's, so no project decides this.
+    keep: Annotated[Days, Field("How long a session is kept after its last use.", loosened_by=USER_SOURCES)] = "365d"
 
 
 class Events(Section, frozen=True, kw_only=True):
     """Copies of the event stream."""
 
-    jsonl: WorkspaceFolder | None = None
+    # It writes everything that was said into the workspace, without asking.
+    jsonl: Annotated[
+        WorkspaceFolder | None,
+        Field("Folder in the workspace that live event lines are appended to.", loosened_by=FILE_SOURCES),
+        Field(allowed="a folder relative to the workspace, without .."),
+    ] = None
 
 
 class Paths(Section, frozen=True, kw_only=True):
     """Roots besides the workspace."""
 
-    read_only: tuple[Folder, ...] = ()
-    writable: tuple[Folder, ...] = ()
-    outside: Outside = "deny"
-    client_roots: ClientRoots = "ignore"
+    read_only: Annotated[Folders, Field("Folders outside the workspace that may be read.")] = ()
+    writable: Annotated[Folders, Field("Folders outside the workspace that may be read and written.")] = ()
+    outside: Annotated[
+        Literal["deny", "ask"],
+        Field("Whether a path outside all roots is refused or asked about.", pick_first("deny", "ask")),
+        Field(loosened_by=FILE_SOURCES),
+    ] = "deny"
+    client_roots: Annotated[
+        ClientRoots,
+        Field("What becomes of folders outside that an MCP client says it works on."),
+        Field(merge=pick_first("ignore", "read-only", "writable"), loosened_by=USER_SOURCES),
+    ] = "ignore"
 
 
 class Bulk(Section, frozen=True, kw_only=True):
     """From how many files or bytes on a change counts as a bulk change."""
 
-    deleted: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 20
-    changed: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 200
-    bytes: Size = "256 MB"
-
-    def __post_init__(self) -> None:
-        """ValueError for a size that is too small or too large."""
-        parse_amount("file_size", self.bytes)
+    deleted: Annotated[Count, Field("More deleted files than this are a bulk change, which asks in auto.")] = 20
+    changed: Annotated[Count, Field("More changed files than this are a bulk change.")] = 200
+    bytes: Annotated[
+        Size, declare_size("More written bytes than this are a bulk change.", "4 KB", "64 TB", "500 MB")
+    ] = "256 MB"
 
 
 class Restricted(Section, frozen=True, kw_only=True):
-    """What the restricted profile lets be."""
+    """What the restricted profile allows."""
 
-    commands: tuple[str, ...] = ("ls", "cat", "git status", "git log --oneline", "node -v", "pnpm -v")
-    folders: tuple[WorkspaceFolder, ...] = (".minds", ".tasklogs")
+    commands: Annotated[
+        tuple[str, ...],
+        Field("Commands, by their first words, that the restricted profile runs.", intersect, "a list of commands"),
+    ] = ("ls", "cat", "git status", "git log --oneline", "node -v", "pnpm -v")
+    folders: Annotated[
+        tuple[WorkspaceFolder, ...],
+        Field("Folders of the workspace that the restricted profile reads and writes.", intersect),
+        Field(allowed="a list of folders relative to the workspace, without .."),
+    ] = (".minds", ".tasklogs")
 
 
 class Search(Section, frozen=True, kw_only=True):
     """What `find`, `grep` and `ls` look at."""
 
-    ignore: tuple[str, ...] = ()
-    engine: SearchEngine = "auto"
+    # An ignored file can still be read by its name.
+    ignore: Annotated[
+        tuple[str, ...], Field("Patterns skipped besides the built-in ignore list.", unite, "a list of patterns")
+    ] = ()
+    # Python's own search starts no program.
+    engine: Annotated[
+        SearchEngine,
+        Field("What searches; auto takes ripgrep where there is one.", pick_first("python", "auto", "ripgrep")),
+    ] = "auto"
 
 
 class Undo(Section, frozen=True, kw_only=True):
     """How long changes can be undone."""
 
-    days: Annotated[int, msgspec.Meta(ge=1, le=3_650)] = 30
+    # The state folder is the user's, so no project decides this.
+    days: Annotated[
+        int, Meta(ge=1, le=3_650), Field("Days for which a change can be undone.", loosened_by=USER_SOURCES)
+    ] = 30
 
 
 class Sandbox(Section, frozen=True, kw_only=True):
     """How commands are confined."""
 
-    tier: Tier = 3
-    least: Tier = 0
-    toolchains: tuple[Toolchain, ...] = ()
-    environment: tuple[Variable, ...] = ()
+    tier: Annotated[Tier, Field("The best sandbox that is used: 3 overlay, 2 namespaces, 1 Landlock, 0 none.")] = 3
+    least: Annotated[Tier, Field("The weakest sandbox that a command still runs in; below it none runs.")] = 0
+    toolchains: Annotated[
+        tuple[Toolchain, ...],
+        Field("Folders and files outside the roots that commands see besides those of known tools.", intersect),
+        Field(
+            allowed="a list of folders and files, each absolute or starting with ~/, but none that holds everything or"
+            " credentials",
+            loosened_by=USER_SOURCES,
+            has_home=True,
+        ),
+    ] = ()
+    environment: Annotated[
+        tuple[Variable, ...],
+        Field("Variables that commands get besides the usual ones.", intersect, loosened_by=USER_SOURCES),
+        Field(allowed="a list of names of variables, but none of a secret or that steers how programs start"),
+    ] = ()
 
     def __post_init__(self) -> None:
-        """ValueError for a variable that commands never get."""
+        """ValueError: commands never get a variable of this name."""
         if self.environment:
-            from handrail.policy.secrets import find_withheld_reason  # noqa: PLC0415 - only where somebody names one
+            from handrail.policy.secrets import find_withheld_reason  # noqa: PLC0415  few name variables
 
-            if kept := [name for name in self.environment if find_withheld_reason(name)]:
-                raise ValueError(f"commands never get {', '.join(kept)}")
+            if withheld := [name for name in self.environment if find_withheld_reason(name)]:
+                raise ValueError(f"commands never get {', '.join(withheld)}")
 
 
 class NetworkSettings(Section, frozen=True, kw_only=True):
-    """What of the network commands have without being asked about it."""
+    """The network that commands have without an approval."""
 
-    allow: tuple[str, ...] = ()
+    # A host can receive whatever a command reads, so only the user opens one.
+    allow: Annotated[
+        tuple[str, ...],
+        Field("Hosts that every command reaches which may change something; all others are out of reach."),
+        Field(
+            merge=intersect_hosts,
+            allowed='a list such as "index.example.org:443", "*.example.org", "127.0.0.1:8080" or "10.0.0.0/8:5432"; '
+            "ports are 80 and 443 where none is named",
+            loosened_by=FILE_SOURCES,
+        ),
+    ] = ()
 
     def __post_init__(self) -> None:
-        """ValueError for an entry that lists nothing, or too much."""
+        """ValueError: an entry names no host, or too many."""
         if self.allow:
-            from handrail.policy.network.allowlist import Allowlist  # noqa: PLC0415 - only where somebody lists one
+            from handrail.policy.network.allowlist import Allowlist  # noqa: PLC0415  few list hosts
 
             Allowlist.from_entries(self.allow)
 
 
+_WAIT = "How long a session waits for other MCP servers to start before it goes on without them."
+
+
 class Mcp(Section, frozen=True, kw_only=True):
-    """Other MCP servers. Which there are stands beside the settings, as rules do (`LoadedSettings.servers`)."""
+    """Other MCP servers. Their tables are in `LoadedSettings.servers`."""
 
-    wait: Time = "5s"
+    wait: Annotated[Time, declare_time(_WAIT, "100 ms", "10 min", '"5s"')] = "5s"
 
-    def __post_init__(self) -> None:
-        """ValueError for one that is too short or too long."""
-        parse_amount("exec", self.wait)
+
+_OUTPUT = "How much of what a command prints is kept at hand; more goes to a file."
+_WAITING = "How much all previews of a workspace may take that wait for an answer."
+_IDLE = "How long a process session goes on that prints nothing and that nobody asks about."
 
 
 class Limits(Section, frozen=True, kw_only=True):
-    """How much one command may use, and how long and how many go on after their calls."""
+    """How much one command may use, and how many may run in the background for how long."""
 
-    exec: Time = "120s"
-    output: Size = "4 MB"
-    memory: Size = "4 GB"
-    processes: Annotated[int, msgspec.Meta(ge=8, le=1_000_000)] = 512
-    file_size: Size = "2 GB"
-    preview: Size = "1 GB"
-    waiting: Size = "4 GB"
-    idle: Time = "30 min"
-    sessions: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 64
-
-    def __post_init__(self) -> None:
-        """ValueError for one that is too little or too much."""
-        for name in (*TIMES, *SIZES):
-            parse_amount(name, getattr(self, name))
+    exec: Annotated[
+        Time,
+        declare_time(
+            "How long a command may take whose call names no time.", "100 ms", "10 min", '"120s" or "1.5 min"'
+        ),
+    ] = "120s"
+    output: Annotated[Size, declare_size(_OUTPUT, "64 KB", "64 MB", "4 MB")] = "4 MB"
+    memory: Annotated[
+        Size, declare_size("How much memory a command may use with all it starts.", "16 MB", "64 TB", "1.5 GB")
+    ] = "4 GB"
+    processes: Annotated[
+        int, Meta(ge=8, le=1_000_000), Field("How many processes a command may have at once.", min)
+    ] = 512
+    file_size: Annotated[
+        Size, declare_size("How large a file may become that a command writes.", "4 KB", "64 TB", "500 MB")
+    ] = "2 GB"
+    preview: Annotated[
+        Size, declare_size("How much a command may write before somebody approves it.", "64 KB", "64 TB", "2 GB")
+    ] = "1 GB"
+    waiting: Annotated[Size, declare_size(_WAITING, "64 KB", "64 TB", "2 GB")] = "4 GB"
+    idle: Annotated[Time, declare_time(_IDLE, "1 s", "168 h", '"30 min"')] = "30 min"
+    sessions: Annotated[
+        int, Meta(ge=1, le=1_000), Field("How many process sessions a session may have running at once.", min)
+    ] = 64
 
 
 class AgentSettings(Section, frozen=True, kw_only=True):
     """How much one turn of a model may use."""
 
-    calls: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 200
-    tokens: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_000)] | None = None
-    repeats: Annotated[int, msgspec.Meta(ge=2, le=1_000)] = 4
-    attempts: Annotated[int, msgspec.Meta(ge=1, le=100)] = 5
-    full: Annotated[float, msgspec.Meta(ge=0.1, le=1.0)] = 0.8
-    window: Annotated[int, msgspec.Meta(ge=2_000, le=100_000_000)] | None = None
+    calls: Annotated[int, Meta(ge=1, le=1_000_000), Field("How many tool calls one turn may make.", min)] = 200
+    tokens: Annotated[
+        Annotated[int, Meta(ge=1, le=1_000_000_000)] | None,
+        Field("How many tokens one turn may use, questions and answers; without it, any number.", pick_smaller),
+    ] = None
+    repeats: Annotated[
+        int,
+        Meta(ge=2, le=1_000),
+        Field("How often the same calls may come to the same results in a row before the turn ends.", min),
+    ] = 4
+    attempts: Annotated[
+        int,
+        Meta(ge=1, le=100),
+        Field("How often a question is put to a provider that cannot answer just then.", min),
+    ] = 5
+    full: Annotated[
+        float,
+        Meta(ge=0.1, le=1.0),
+        Field("From which part of the model's window on the transcript is made shorter.", min),
+    ] = 0.8
+    window: Annotated[
+        Annotated[int, Meta(ge=2_000, le=100_000_000)] | None,
+        Field("How many tokens the model takes in all, where its provider does not say so.", pick_smaller),
+    ] = None
 
 
 class Settings(Section, frozen=True, kw_only=True):
     """All settings of one session, merged."""
 
-    mode: Mode = "ask"
-    model: ModelName | None = None
-    preview: Previews = "when-asked"
-    profile: Profile = "standard"
+    mode: Annotated[
+        Mode,
+        Field("How much runs unasked; the environment can only make it stricter.", pick_first(*MODES)),
+        Field(reserved=("full",)),
+    ] = "ask"
+    model: Annotated[
+        ModelName | None,
+        Field("Which model handrail run talks to; its provider sees what the model reads.", loosened_by=ALL_SOURCES),
+        Field(allowed='a provider and its name for a model, such as "anthropic:claude-sonnet-4-5" or "ollama:qwen3"'),
+    ] = None
+    # A preview runs before anybody approved the command, even if only in a copy.
+    preview: Annotated[
+        Literal["when-asked", "never"],
+        Field("Whether a command that asks is tried in a copy first, to show what it would change."),
+        Field(merge=pick_first("never", "when-asked")),
+    ] = "when-asked"
+    profile: Annotated[
+        Literal["standard", "restricted"],
+        Field("What a session is for; restricted: few commands, few folders, nothing asks."),
+        Field(merge=pick_first("restricted", "standard")),
+    ] = "standard"
     tools: Tools = Tools()
     skills: Skills = Skills()
     read: Read = Read()
@@ -225,6 +353,10 @@ class Settings(Section, frozen=True, kw_only=True):
     agent: AgentSettings = AgentSettings()
 
 
+REFERENCE = list_fields(Settings)
+"""The declaration of every setting by its dotted key."""
+
+
 def flatten_settings(settings: Settings) -> dict[str, object]:
     """Every value by its dotted key, in the order of the model."""
     values: dict[str, object] = {}
@@ -237,165 +369,18 @@ def flatten_settings(settings: Settings) -> dict[str, object]:
     return values
 
 
-# § [settings.strictness] Which of two values of a setting is the stricter one, and which layers may make it looser.
-
-LayerKind = Literal["managed", "user", "project", "session", "environment", "flag", "default"]
-Meet = Callable[[Any, Any], Any]
-"""Of the value below and the one above it, the loosest value that is as strict as both."""
-
-TRUSTED_SOURCES: tuple[LayerKind, ...] = ("managed", "user", "project", "session", "flag")
-"""The project once it is trusted. The environment never: whatever starts a process can set it."""
-USER_SOURCES: tuple[LayerKind, ...] = ("managed", "user", "flag")
-FILE_SOURCES: tuple[LayerKind, ...] = ("managed", "user")
-ALL_SOURCES: tuple[LayerKind, ...] = (*TRUSTED_SOURCES, "environment")
-
-
-class Strictness(msgspec.Struct, frozen=True):
-    """How one setting is tightened; `why` says what is at stake."""
-
-    merge_strict: Meet
-    why: str
-    loosened_by: tuple[LayerKind, ...] = TRUSTED_SOURCES
-    reserved: tuple[object, ...] = ()
-    """Values that only a person may give, even where others may loosen."""
-
-
-def may_loosen(kind: LayerKind, key: str, value: object) -> bool:
-    """Whether a layer, trusted as far as it can be, may give this value where it is looser than what is below."""
-    rule = STRICTNESS[key]
-    return kind in rule.loosened_by and (value not in rule.reserved or kind in USER_SOURCES)
-
-
-def _first(*strictest_first: object) -> Meet:
-    return lambda below, above: min(below, above, key=strictest_first.index)
-
-
-def _least(below: int, above: int) -> int:
-    return min(below, above)
-
-
-def _most(below: int, above: int) -> int:
-    return max(below, above)
-
-
-def _least_of_some(below: int | None, above: int | None) -> int | None:
-    """None is as much as there is."""
-    given = [one for one in (below, above) if one is not None]
-    return min(given, default=None)
-
-
-def _smaller(name: str) -> Meet:
-    return lambda below, above: min(above, below, key=lambda written: parse_amount(name, written))
-
-
-def _all_of(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
-    return (*below, *(item for item in above if item not in below))
-
-
-def _common(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(item for item in above if item in below)
-
-
-def _in_both(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
-    """The hosts that both lists have, be it that one says it in fewer words: `*.example.org`."""
-    if not below or not above:
-        return ()
-    from handrail.policy.network.allowlist import Allowlist, parse_host_pattern  # noqa: PLC0415 - few list hosts
-
-    def inside(those: tuple[str, ...], these: tuple[str, ...]) -> list[str]:
-        listed = Allowlist.from_entries(these)
-        return [entry for entry in those if listed.holds(parse_host_pattern(entry))]
-
-    return tuple(dict.fromkeys([*inside(above, below), *inside(below, above)]))
-
-
-def _as_below(below: object, above: object) -> object:  # noqa: ARG001  whatever it is, it does not count
-    return below
-
-
-STRICTNESS: dict[str, Strictness] = {
-    "mode": Strictness(_first(*MODES), "a looser mode asks less", reserved=("full",)),
-    "model": Strictness(_as_below, "whoever answers reads what the model is shown of the workspace", ALL_SOURCES),
-    "preview": Strictness(_first("never", "when-asked"), "what is tried runs before anybody said yes, be it in a copy"),
-    "profile": Strictness(_first("restricted", "standard"), "restricted runs a short list of commands"),
-    "tools.enable": Strictness(_common, "another tool is another way to act"),
-    "tools.disable": Strictness(_all_of, "a tool that is off does nothing"),
-    "tools.deny": Strictness(_all_of, "a permission that is missing cannot be used"),
-    "tools.folders": Strictness(
-        _common,
-        "its files run in this process, and may be others by the next start than those one trusted",
-        USER_SOURCES,
-    ),
-    "tools.installed": Strictness(_first(False, True), "code of other packages runs in this process"),
-    "skills.enabled": Strictness(_first(False, True), "a skill is text that the model goes by"),
-    "skills.folders": Strictness(_common, "what is there is told to the model as the person's own", USER_SOURCES),
-    "skills.disable": Strictness(_all_of, "a skill that is off says nothing"),
-    "read.images": Strictness(_first(False, True), "an image costs, and can carry words to the model"),
-    "results.characters": Strictness(_least, "more of a result costs more, and crowds out the person's words"),
-    "results.batch_characters": Strictness(_least, "as above"),
-    "journal.durability": Strictness(_first("power", "crash"), "power loses less"),
-    "store.keep": Strictness(
-        _as_below, "how long the person's state folder keeps things is the person's", USER_SOURCES
-    ),
-    "events.jsonl": Strictness(_as_below, "it writes into the workspace whatever was said, unasked", FILE_SOURCES),
-    "paths.read_only": Strictness(_common, "another root is more to read"),
-    "paths.writable": Strictness(_common, "another root is more to change"),
-    "paths.outside": Strictness(_first("deny", "ask"), "asking lets somebody say yes", FILE_SOURCES),
-    "paths.client_roots": Strictness(
-        _first("ignore", "read-only", "writable"), "a client's folders are more to read and to change", USER_SOURCES
-    ),
-    "bulk.deleted": Strictness(_least, "a higher number asks later"),
-    "bulk.changed": Strictness(_least, "a higher number asks later"),
-    "bulk.bytes": Strictness(_smaller("file_size"), "a higher number asks later"),
-    "restricted.commands": Strictness(_common, "another command is more that runs unasked"),
-    "restricted.folders": Strictness(_common, "another folder is more to read and write"),
-    "search.ignore": Strictness(_all_of, "what is skipped is not shown; it can still be read by name"),
-    "search.engine": Strictness(_first("python", "auto", "ripgrep"), "Python's own search starts no program"),
-    "undo.days": Strictness(_as_below, "how long the person's state folder keeps things is the person's", USER_SOURCES),
-    "sandbox.tier": Strictness(_most, "a lower tier confines less", USER_SOURCES),
-    "sandbox.least": Strictness(_most, "below it no command runs", USER_SOURCES),
-    "sandbox.toolchains": Strictness(_common, "another folder is more that commands read", USER_SOURCES),
-    "sandbox.environment": Strictness(_common, "another variable is more that commands learn", USER_SOURCES),
-    "network.allow": Strictness(_in_both, "another host is more that commands can tell and be told", FILE_SOURCES),
-    "mcp.wait": Strictness(_smaller("exec"), "who waits longer begins later"),
-    "limits.exec": Strictness(_smaller("exec"), "who takes longer is in the way longer"),
-    "limits.output": Strictness(_smaller("output"), "more output takes more memory"),
-    "limits.memory": Strictness(_smaller("memory"), "who takes more memory leaves less to others"),
-    "limits.processes": Strictness(_least, "more processes leave less to others"),
-    "limits.file_size": Strictness(_smaller("file_size"), "a larger file fills the disk sooner"),
-    "limits.preview": Strictness(_smaller("preview"), "a larger preview fills the disk sooner"),
-    "limits.waiting": Strictness(_smaller("waiting"), "more previews that wait fill the disk sooner"),
-    "limits.idle": Strictness(_smaller("idle"), "what nobody asks for any more takes memory from others"),
-    "limits.sessions": Strictness(_least, "more that goes on leaves less to others"),
-    "agent.calls": Strictness(_least, "more calls do more before anybody looks"),
-    "agent.tokens": Strictness(_least_of_some, "tokens cost the person's money"),
-    "agent.repeats": Strictness(_least, "who does the same again and again costs, and does nothing"),
-    "agent.attempts": Strictness(_least, "each attempt may cost"),
-    "agent.full": Strictness(_least, "a longer transcript costs more with every question"),
-    "agent.window": Strictness(_least_of_some, "as above"),
-}
-"""For every dotted key, in the order of the model."""
-
-
-# § [settings.check] Whether values fit the model, key by key, so that every problem is found at once.
-
 DEFAULTS = flatten_settings(Settings())
 
 
+def may_loosen(kind: LayerKind, key: str, value: object) -> bool:
+    """Whether a trusted layer of this kind may choose a value that is looser than the one below."""
+    setting = REFERENCE[key]
+    return kind in setting.loosened_by and (value not in setting.reserved or kind in USER_SOURCES)
+
+
 def find_invalid_values(values: Mapping[str, object]) -> dict[str, object]:
-    """Those of the values whose key is unknown or that the key does not allow."""
-    return {key: value for key, value in values.items() if not _fits(key, value)}
-
-
-def flatten(tables: Mapping[str, Any]) -> dict[str, object]:
-    """The values of a document by dotted key; a table that is no section stays a value."""
-    values: dict[str, object] = {}
-    for name, value in tables.items():
-        if name in Settings.__struct_fields__ and name not in DEFAULTS and isinstance(value, dict):
-            values.update(_leaves(name, cast("dict[str, object]", value)))
-        else:
-            values[_part(name)] = value
-    return values
+    """The values whose key is unknown or which their key does not allow."""
+    return {key: value for key, value in values.items() if not _is_valid(key, value)}
 
 
 def nest(values: Mapping[str, object]) -> dict[str, Any]:
@@ -407,7 +392,7 @@ def nest(values: Mapping[str, object]) -> dict[str, Any]:
     return tables
 
 
-def _fits(key: str, value: object) -> bool:
+def _is_valid(key: str, value: object) -> bool:
     if key not in DEFAULTS:
         return False
     try:
@@ -415,13 +400,3 @@ def _fits(key: str, value: object) -> bool:
     except (msgspec.ValidationError, ValueError):  # ValueError: text that is not Unicode, from an argument
         return False
     return True
-
-
-def _leaves(section: str, table: Mapping[str, object]) -> dict[str, object]:
-    return {f"{section}.{_part(name)}": value for name, value in table.items()}
-
-
-def _part(name: str) -> str:
-    """A quoted key may hold anything: a dot that is no separator, an escape sequence."""
-    plain = name.isascii() and name.replace("-", "_").isidentifier()
-    return name if plain else truncate_repr(name)

@@ -1,4 +1,4 @@
-"""Where settings and state lie."""
+"""Paths of the settings files and the state folder."""
 
 import os
 from collections.abc import Mapping
@@ -6,48 +6,52 @@ from collections.abc import Mapping
 from handrail.settings.errors import SettingsError, truncate_repr
 
 MANAGED_FILE = "/etc/handrail/managed.toml"
-"""What whoever manages the machine says. No variable moves it."""
+"""The settings of the machine's administrator. No variable moves it."""
 PROJECT_FILE = "handrail.toml"
-"""What a project says, in the root of the workspace."""
+"""The settings of a project, in the root of the workspace."""
+MCP_FILE = ".mcp.json"
+"""The MCP servers of a project, in the root of the workspace."""
 
 _MAX_LINKS = 40
-"""As the kernel has it: behind more, nothing can be opened."""
+"""The limit of the kernel."""
 
 
 def resolve_state_folder(environ: Mapping[str, str]) -> str:
     """The folder for journal, grants and audit: HANDRAIL_STATE_DIR, else by XDG, else in the home folder."""
-    if chosen := _absolute(environ, "HANDRAIL_STATE_DIR"):
+    if chosen := _read_absolute(environ, "HANDRAIL_STATE_DIR"):
         return chosen
-    return os.path.join(_xdg_folder(environ, "XDG_STATE_HOME", ".local/state"), "handrail")
+    base = _read_absolute(environ, "XDG_STATE_HOME") or os.path.join(_find_home(environ), ".local/state")
+    return os.path.join(base, "handrail")
 
 
 def resolve_user_file(environ: Mapping[str, str]) -> str:
     """The user's own settings: HANDRAIL_CONFIG, else by XDG, else in the home folder. It need not exist."""
-    if chosen := _absolute(environ, "HANDRAIL_CONFIG"):
+    if chosen := _read_absolute(environ, "HANDRAIL_CONFIG"):
         return chosen
-    return os.path.join(_xdg_folder(environ, "XDG_CONFIG_HOME", ".config"), "handrail", "config.toml")
+    base = _read_absolute(environ, "XDG_CONFIG_HOME") or os.path.join(_find_home(environ), ".config")
+    return os.path.join(base, "handrail", "config.toml")
 
 
-def is_there(path: str) -> bool:
-    """Whether anything has this name; a link that leads nowhere is a file that cannot be read, not the lack of one."""
+def exists(path: str) -> bool:
+    """Whether a name exists. A broken link does: it is a file that cannot be read."""
     try:
         os.lstat(path)
     except FileNotFoundError:
         return False
     except (OSError, ValueError):
-        return True  # opening it will say why it cannot be read
+        return True  # opening the file will report why it cannot be read
     return True
 
 
 def is_located_in(path: str, folder: str) -> bool:
-    """Whether who may write in the folder can change what the path leads to: by any name on the way, or by its end."""
+    """Whether somebody who can write in the folder can change the target of a path, by any link on the way."""
     root = os.path.realpath(folder)
-    places = _places(os.path.abspath(path))
+    places = _list_places(os.path.abspath(path))
     return places[-1] == root or any(place != root and os.path.commonpath((root, place)) == root for place in places)
 
 
-def _places(path: str) -> list[str]:
-    """Every name that is looked up on the way to what a path leads to, each in the folder where it really stands."""
+def _list_places(path: str) -> list[str]:
+    """The real path of every name that the kernel looks up to resolve a path. The last one is the target."""
     names, at, places, links = path.split("/")[::-1], "/", ["/"], 0
     while names:
         name = names.pop()
@@ -55,7 +59,7 @@ def _places(path: str) -> list[str]:
             at = os.path.dirname(at) if name == ".." else at
             continue
         places.append(os.path.join(at, name))
-        target = _target(places[-1]) if links < _MAX_LINKS else ""
+        target = _read_link(places[-1]) if links < _MAX_LINKS else ""
         if target:
             links += 1
             names += target.split("/")[::-1]
@@ -65,10 +69,10 @@ def _places(path: str) -> list[str]:
     return [*places, at]
 
 
-def _target(place: str) -> str:
+def _read_link(place: str) -> str:
     try:
         return os.readlink(place)
-    except (OSError, ValueError):  # no link
+    except (OSError, ValueError):
         return ""
 
 
@@ -76,17 +80,13 @@ def expand_home(path: str, environ: Mapping[str, str]) -> str:
     """The path with a leading `~` replaced by the home folder."""
     if path != "~" and not path.startswith("~/"):
         return path
-    rest = path[1:].lstrip("/")  # joined with a leading slash, it would leave the home folder
-    return os.path.join(_home(environ), rest) if rest else _home(environ)
+    rest = path[1:].lstrip("/")  # os.path.join would take a leading slash for the root
+    return os.path.join(_find_home(environ), rest) if rest else _find_home(environ)
 
 
-def _xdg_folder(environ: Mapping[str, str], variable: str, in_home: str) -> str:
-    return _absolute(environ, variable) or os.path.join(_home(environ), in_home)
-
-
-def _home(environ: Mapping[str, str]) -> str:
+def _find_home(environ: Mapping[str, str]) -> str:
     # os.path.expanduser would read the process's environment, not the one given.
-    home = _absolute(environ, "HOME") or find_account_home()
+    home = _read_absolute(environ, "HOME") or find_account_home()
     if home.startswith("/"):
         return home
     raise SettingsError(
@@ -97,8 +97,8 @@ def _home(environ: Mapping[str, str]) -> str:
 
 
 def find_account_home() -> str:
-    """The home folder of this user's account; empty where there is none, as in containers under any number."""
-    import pwd  # noqa: PLC0415 - rarely asked for
+    """The home folder of this user's account. Empty: there is no account, as in some containers."""
+    import pwd  # noqa: PLC0415  rarely needed
 
     try:
         return pwd.getpwuid(os.getuid()).pw_dir
@@ -106,8 +106,8 @@ def find_account_home() -> str:
         return ""
 
 
-def _absolute(environ: Mapping[str, str], variable: str) -> str | None:
-    """An empty variable counts as unset; a relative one would mean another place in every folder."""
+def _read_absolute(environ: Mapping[str, str], variable: str) -> str | None:
+    """An absolute path from a variable. An empty variable counts as unset."""
     value = environ.get(variable)
     if not value:
         return None

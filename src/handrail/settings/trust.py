@@ -1,8 +1,7 @@
-"""What the state folder says about the projects that a person trusts."""
+"""Which projects the user trusts, as recorded in the state folder."""
 
 import os
 import stat
-from collections.abc import Callable
 from datetime import datetime
 from typing import Literal
 
@@ -11,83 +10,86 @@ import msgspec
 from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import decode_json
 from handrail.settings.errors import quote_path
-from handrail.settings.paths import is_located_in
+from handrail.settings.paths import PROJECT_FILE, is_located_in
 
 _MAX_FILE_BYTES = 16 * 1024 * 1024
 
 
+class Project(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings file of a workspace."""
+
+    path: str
+    workspace: str
+    """Its real path."""
+    digest: str
+    """The SHA-256 of the file. Trust is given to exactly this content."""
+    trusted: bool
+    remark: str = ""
+    """Why trust does not count, although it was given or may have been."""
+
+
 class Trust(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Given to files of exactly these bytes."""
+    """The SHA-256 of the files that are trusted."""
 
     digest: str
-    """Of the settings file; empty where there was none."""
+    """Of the settings file. Empty: there was none."""
     time: datetime
     servers: str = ""
-    """Of .mcp.json; empty where there was none."""
+    """Of .mcp.json. Empty: there was none."""
 
 
 class TrustFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All trust that was given, by the real path of the workspace."""
+    """All trust by the real path of the workspace."""
 
     schema: Literal["handrail.trust/1"] = "handrail.trust/1"
     projects: dict[str, Trust] = {}
 
 
-def read_project_trust(state: str, workspace: str, digest: str) -> tuple[bool, str]:
-    """Whether the project is trusted as it is, and what a person should be told about it."""
-    return _trust(state, workspace, digest, "handrail.toml", lambda given: given.digest)
-
-
-def read_server_trust(state: str, workspace: str, digest: str) -> tuple[bool, str]:
-    """The same of the servers that it brings: each file is trusted by itself."""
-    return _trust(state, workspace, digest, ".mcp.json", lambda given: given.servers)
-
-
-def _trust(state: str, workspace: str, digest: str, file: str, of: Callable[[Trust], str]) -> tuple[bool, str]:
+def read_file_trust(state: str, workspace: str, file: str, digest: str) -> tuple[bool, str]:
+    """Whether this content of handrail.toml or .mcp.json is trusted, and a remark for the user."""
     if is_located_in(state, workspace):
         return False, "the state folder lies in the workspace, so trust that is recorded there does not count"
     try:
-        given = read_trust(state).get(workspace)
+        trust = read_trust(state).get(workspace)
     except StoreError as error:
         return False, f"{error} Until then the project is not trusted."
-    if given is None or not of(given):
-        return False, ""
-    if of(given) == digest:
-        return True, ""
+    trusted = "" if trust is None else trust.digest if file == PROJECT_FILE else trust.servers
+    if trusted in {"", digest}:
+        return bool(trusted), ""
     return False, f"{file} is no longer what you trusted: look at it before you trust it again"
 
 
 def build_trust_path(state: str) -> str:
-    """The file in the state folder."""
+    """The path of the trust file in the state folder."""
     return os.path.join(state, "trust.json")
 
 
 def read_trust(state: str) -> dict[str, Trust]:
-    """All trust that was given; a StoreError when the file is not what handrail wrote."""
+    """All trust by workspace. StoreError: handrail did not write the file."""
     path = build_trust_path(state)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise _unusable(path, getattr(error, "strerror", None) or str(error)) from None
+        raise _build_error(path, getattr(error, "strerror", None) or str(error)) from None
     try:
-        return decode_json(_own_bytes(path, descriptor), TrustFile).projects
+        return decode_json(_read_own_file(path, descriptor), TrustFile).projects
     except (msgspec.DecodeError, UnicodeDecodeError, OSError):
-        raise _unusable(path, "it is not what handrail wrote") from None
+        raise _build_error(path, "it is not what handrail wrote") from None
     finally:
         os.close(descriptor)
 
 
-def _own_bytes(path: str, descriptor: int) -> bytes:
+def _read_own_file(path: str, descriptor: int) -> bytes:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_FILE_BYTES:
-        raise _unusable(path, "it is not what handrail wrote")
+        raise _build_error(path, "it is not what handrail wrote")
     if status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise _unusable(path, "somebody else could have written it")
+        raise _build_error(path, "somebody else could have written it")
     with open(descriptor, "rb", closefd=False) as stream:
         return stream.read(_MAX_FILE_BYTES)
 
 
-def _unusable(path: str, reason: str) -> StoreError:
+def _build_error(path: str, reason: str) -> StoreError:
     return StoreError(f"The record of trust {quote_path(path)} cannot be used: {reason}. Look at it, then remove it.")

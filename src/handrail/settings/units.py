@@ -1,18 +1,17 @@
-"""Units and ranges of settings."""
+"""Times and sizes as people write them: "120s", "2 min", "4 MB". A plain number is seconds or bytes."""
 
 import re
 
-# § [settings.units] Times and sizes as people write them: "120s", "2 min", "4 MB". A plain number is seconds or
-# § bytes.
+import msgspec
 
 SECONDS = {"ms": 0.001, "s": 1, "min": 60, "h": 3600}
 BYTES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
-"""1 MB is 1024 times 1024 bytes, as programs that show memory count."""
+"""1 MB is 1024 × 1024 bytes, as in programs that show memory."""
 
 _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,3})?"
 TIME = rf"\A{_NUMBER} ?(?:{'|'.join(SECONDS)})\Z"
 SIZE = rf"\A{_NUMBER} ?(?:{'|'.join(BYTES)})\Z"
-_WRITTEN = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]*)\s*")
+_AMOUNT = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]*)\s*")
 _OTHER_SECONDS = {
     **dict.fromkeys(("msec", "millis", "milliseconds"), "ms"),
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
@@ -25,70 +24,75 @@ _OTHER_BYTES = {"byte": "B", "bytes": "B"} | {
 
 
 def parse_seconds(written: str | int) -> float:
-    """A time in seconds; ValueError where it is none."""
-    return written if isinstance(written, int) else _amount(written, TIME, SECONDS)
+    """A time in seconds. ValueError: it is no time."""
+    return written if isinstance(written, int) else _parse(written, TIME, SECONDS)
 
 
 def parse_size(written: str | int) -> int:
-    """A size in bytes; ValueError where it is none."""
-    return written if isinstance(written, int) else int(_amount(written, SIZE, BYTES))
+    """A size in bytes. ValueError: it is no size."""
+    return written if isinstance(written, int) else int(_parse(written, SIZE, BYTES))
 
 
 def suggest_time(written: str) -> str | None:
-    """The right form of a time that is written in another one: `"2m"` is meant as `"2 min"`."""
-    return _nearest(written, "s", SECONDS, _OTHER_SECONDS)
+    """The correct form of a time: `"2 min"` for `"2m"`."""
+    return _suggest(written, "s", SECONDS, _OTHER_SECONDS)
 
 
 def suggest_size(written: str) -> str | None:
-    """The right form of a size that is written in another one."""
-    return _nearest(written, "B", BYTES, _OTHER_BYTES)
+    """The correct form of a size: `"4 MB"` for `"4mb"`."""
+    return _suggest(written, "B", BYTES, _OTHER_BYTES)
 
 
-def _amount(written: str, form: str, units: dict[str, int] | dict[str, float]) -> float:
-    found = _WRITTEN.fullmatch(written) if re.match(form, written) else None
-    if found is None:
+class AmountRange(msgspec.Struct, frozen=True):
+    """How small and how large a time or a size may be."""
+
+    noun: str
+    """`time` or `size`."""
+    least: str
+    most: str
+    examples: str
+
+    @property
+    def allowed(self) -> str:
+        """The allowed values in words."""
+        unit = "seconds" if self.noun == "time" else "bytes"
+        return (
+            f'a {self.noun} from "{self.least}" to "{self.most}", such as {self.examples}, or a whole number of {unit}'
+        )
+
+    def parse(self, written: str | int) -> float:
+        """In seconds or bytes. ValueError: it is no amount, or out of the range."""
+        parse = parse_seconds if self.noun == "time" else parse_size
+        amount = parse(written)
+        if not parse(self.least) <= amount <= parse(self.most):
+            raise ValueError(f"{written!r} is not between {self.least} and {self.most}")
+        return amount
+
+    def suggest(self, written: object) -> str | None:
+        """The correct form of an amount, if it lies in the range."""
+        suggest = suggest_time if self.noun == "time" else suggest_size
+        correct = suggest(written) if isinstance(written, str) else None
+        try:
+            return correct if correct is not None and self.parse(correct) else None
+        except ValueError:
+            return None
+
+    def pick_smaller(self, below: str | int, above: str | int) -> str | int:
+        """The smaller of two amounts. Of two equal ones, the way `above` is written."""
+        return min(above, below, key=self.parse)
+
+
+def _parse(written: str, form: str, units: dict[str, int] | dict[str, float]) -> float:
+    match = _AMOUNT.fullmatch(written) if re.match(form, written) else None
+    if match is None:
         raise ValueError(f"{written!r} is no number with one of the units {', '.join(units)}")
-    return float(found[1]) * units[found[2]]
+    return float(match[1]) * units[match[2]]
 
 
-def _nearest(written: str, plain: str, units: dict[str, int] | dict[str, float], others: dict[str, str]) -> str | None:
-    found = _WRITTEN.fullmatch(written)
-    if found is None:
+def _suggest(written: str, plain: str, units: dict[str, int] | dict[str, float], others: dict[str, str]) -> str | None:
+    match = _AMOUNT.fullmatch(written)
+    if match is None:
         return None
-    unit = found[2] or plain
+    unit = match[2] or plain
     known = unit if unit in units else others.get(unit.lower()) or (unit.lower() if unit.lower() in units else None)
-    return None if known is None else f"{found[1]}{'' if known == 's' else ' '}{known}"
-
-
-# § [settings.ranges] How far each limit goes that a time or a size is written for.
-
-TIMES: dict[str, tuple[str, str]] = {"exec": ("100 ms", "10 min"), "idle": ("1 s", "168 h")}
-"""`exec`: as long as a call may ask for itself. `idle`: a week."""
-SIZES: dict[str, tuple[str, str]] = {
-    "output": ("64 KB", "64 MB"),
-    "memory": ("16 MB", "64 TB"),
-    "file_size": ("4 KB", "64 TB"),
-    "preview": ("64 KB", "64 TB"),
-    "waiting": ("64 KB", "64 TB"),
-}
-
-
-def parse_amount(name: str, written: str | int) -> float:
-    """What a limit says, in seconds or bytes; ValueError where it is nothing, too little or too much."""
-    measure = parse_seconds if name in TIMES else parse_size
-    least, most = (TIMES if name in TIMES else SIZES)[name]
-    found = measure(written)
-    if not measure(least) <= found <= measure(most):
-        raise ValueError(f"{written!r} is not between {least} and {most}")
-    return found
-
-
-def suggest_amount(name: str, written: object) -> str | None:
-    """The right form of what was written for a limit, where there is one that is allowed."""
-    if name not in {*TIMES, *SIZES} or not isinstance(written, str):
-        return None
-    meant = (suggest_time if name in TIMES else suggest_size)(written)
-    try:
-        return meant if meant is not None and parse_amount(name, meant) else None
-    except ValueError:
-        return None
+    return None if known is None else f"{match[1]}{'' if known == 's' else ' '}{known}"

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.policy.config import MCP_PREFIX
 from handrail.policy.skills import parse_skill_command
 
 NAMES: dict[str, str] = {

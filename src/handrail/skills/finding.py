@@ -12,7 +12,8 @@ from handrail.settings.paths import expand_home, is_located_in, resolve_user_fil
 from handrail.skills.allowed import is_foreign
 from handrail.skills.reading import FILE, read_skill
 from handrail.skills.skill import Skill, SkillFolder
-from handrail.workspace.directory import list_files_below, list_folder_names
+from handrail.workspace.directory import list_files, list_names
+from handrail.workspace.facts import build_command_fact
 from handrail.workspace.workspace import Workspace
 
 _OF_PROJECTS = (".handrail/skills", ".agents/skills", ".claude/skills")
@@ -83,13 +84,18 @@ def add_files(workspace: Workspace, skill: Skill) -> Skill:
         return skill
     try:
         if skill.origin == "project":
-            files = list_files_below(workspace, skill.folder, _MAX_FILES, _MAX_LEVELS)
+            files = _list_files(workspace, skill.folder)
         else:
             with Workspace(skill.folder) as own:
-                files = list_files_below(own, ".", _MAX_FILES, _MAX_LEVELS)
-    except UsageError:
+                files = _list_files(own, ".")
+    except (ToolError, UsageError):
         return skill  # it is gone
     return replace(skill, files=tuple(file for file in files if file != FILE))
+
+
+def _list_files(workspace: Workspace, path: str) -> tuple[str, ...]:
+    with workspace.open_folder(path) as opened:
+        return list_files(opened.descriptor, opened.real, _MAX_FILES, _MAX_LEVELS)
 
 
 def _in_place(workspace: Workspace, place: SkillFolder, warnings: list[str]) -> list[Skill]:
@@ -115,7 +121,8 @@ def _is_the_agents(workspace: Workspace, path: str) -> bool:
 
 def _skills(workspace: Workspace, own: Workspace, path: str, place: SkillFolder, warnings: list[str]) -> list[Skill]:
     """Those in a place, which is in `own`."""
-    names, count = list_folder_names(own, path, _MAX_SKILLS)
+    with own.open_folder(path) as opened:
+        names, count = list_names(opened.descriptor, _MAX_SKILLS)
     if count > _MAX_SKILLS:
         warnings.append(f"{place.shown} holds {count} names; only the first {_MAX_SKILLS} were looked at")
     found = [_skill(workspace, place, name) for name in names if not name.startswith(".")]
@@ -148,7 +155,7 @@ def _read(workspace: Workspace, path: str, bare: Skill) -> Skill | None:
 
 def _has_skill(workspace: Workspace, path: str) -> bool:
     """Whether a folder has such a name, whatever it is: a link that leads nowhere good is told, not passed over."""
-    return workspace.fact_for_command(f"{path}/{FILE}", "delete").kind != "missing"
+    return build_command_fact(workspace, f"{path}/{FILE}", "delete").kind != "missing"
 
 
 def _with_unknown(skill: Skill, known: Collection[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 
 from handrail.protocol.decisions import Narrowing
 from handrail.skills.allowed import is_foreign
-from handrail.store.active_skills import ActiveSkill
+from handrail.store.transcript import ActiveSkill
 
 ALWAYS = frozenset({"display", "question", "todo", "memory", "skill_list", "skill_control"})
 """They work on the conversation only; and a skill that took the last two away could never be ended."""

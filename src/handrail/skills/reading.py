@@ -10,7 +10,6 @@ from handrail.protocol.text import truncate
 from handrail.skills.allowed import AllowedToolsError, parse_allowed_tools
 from handrail.skills.front_matter import FrontMatterError, parse_front_matter, split_front_matter
 from handrail.skills.skill import Skill
-from handrail.workspace.directory import read_small_file
 from handrail.workspace.text import decode_text
 from handrail.workspace.workspace import Workspace
 
@@ -28,7 +27,7 @@ _BY_NAME_ONLY = "disable-model-invocation"
 def read_skill(workspace: Workspace, path: str, found: Skill) -> Skill:
     """The skill whose SKILL.md is in a folder of a workspace; `found` says what is known of it without."""
     try:
-        text = _text(read_small_file(workspace, f"{path}/{FILE}", MAX_SKILL_BYTES))
+        text = _text(workspace.read_small_file(f"{path}/{FILE}", MAX_SKILL_BYTES))
         front, body = split_front_matter(text)
         return _understood(found, parse_front_matter(front), body)
     except ToolError as error:

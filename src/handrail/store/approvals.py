@@ -1,155 +1,180 @@
-"""Parked batches, permission requests and questions, with their answers."""
+"""Parked calls: from the permission request to the answer and the runner that resumes them.
 
-import os
-import sqlite3
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+A batch is parked as a whole. With its last answer a runner claims it. Claims of dead runners become ready, so another
+runner can claim the batch.
+"""
 
-from handrail.protocol.errors import StoreError
-from handrail.protocol.events import ToolCallQuestionRequired, decode_event
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import NamedTuple
+
+import msgspec
+
 from handrail.protocol.permissions import Answer, PermissionRequest, Question
 from handrail.protocol.wire import encode
 from handrail.store.database import Database, Row
-
-if TYPE_CHECKING:
-    from handrail.store.journal import NewCall
-
-
-# § [store.parking] The rows of batches that wait for answers. All of it is written within a transaction of the
-# § journal's.
+from handrail.store.inbox import find_last_request, list_pending_questions, list_pending_requests
+from handrail.store.journal import BrokenEvent, CallContext, DuplicateCallError, PendingEvent, SessionJournal
+from handrail.store.runner import is_dead
 
 _INSERT_BATCH = "INSERT INTO batch VALUES (?, 'parked', ?) ON CONFLICT (id) DO UPDATE SET state = 'parked'"
-_PARK_BEGUN = "UPDATE call SET state = 'parked' WHERE id = ? AND state = 'started' AND runner = ?"
+_PARK_STARTED = "UPDATE call SET state = 'parked' WHERE id = ? AND state = 'started' AND runner = ?"
 _PARK_CLAIMED = "UPDATE call SET state = 'parked' WHERE batch_id = ? AND state = 'claimed' AND runner = ?"
+_REPLACE = "UPDATE request SET id = ?, data = ? WHERE id = ? AND data = ? AND answer IS NULL"
+_ANSWER = "UPDATE request SET answer = ? WHERE id = ? AND data = ? AND answer IS NULL"
+_PENDING = "SELECT 1 FROM request WHERE batch_id = ? AND answer IS NULL"
+_TAKE_BATCH = "UPDATE batch SET state = 'taken' WHERE id = ? AND state = 'parked'"
+_CLAIM = "UPDATE call SET state = 'claimed', runner = ? WHERE batch_id = ? AND state = ?"
+_RELEASE = "UPDATE call SET state = 'ready' WHERE runner = ? AND state = 'claimed' AND batch_id = coalesce(?, batch_id)"
+_READY = "SELECT batch_id FROM call WHERE state = 'ready' GROUP BY batch_id ORDER BY min(start_seq)"
 
 
-def insert_calls(database: Database, runner: str, batch_id: str, calls: "tuple[NewCall, ...]", first: int) -> None:
-    """Calls that wait, and are written down for the first time; `first` is the number of their first event."""
-    for call in calls:
-        database.execute("INSERT INTO given VALUES (?, ?)", (call.id, first))
-        database.execute("INSERT INTO call VALUES (?, ?, ?, 'parked', ?)", (call.id, batch_id, runner, first))
-        database.execute("UPDATE event SET decided = ? WHERE seq = ?", (encode(call.decided), first))
-        first += len(call.pending_events)
+class NewCall(msgspec.Struct, frozen=True):
+    """A call to park, with the events to store."""
 
-
-def insert_batch(database: Database, batch_id: str, calls: tuple[str, ...]) -> None:
-    """A batch that waits; one that was answered and waits once more keeps its calls."""
-    database.execute(_INSERT_BATCH, (batch_id, " ".join(calls)))
-
-
-def insert_request(database: Database, batch_id: str, request: Row) -> None:
-    """What is asked: (request id, call id, request)."""
-    request_id, call_id, data = request
-    database.execute("INSERT INTO request VALUES (?, ?, ?, ?, NULL)", (request_id, batch_id, call_id, data))
-
-
-def insert_deferred(database: Database, runner: str, digests: "Iterable[tuple[str, str]]") -> None:
-    """Calls that are found again by a digest (`DeferredCalls`), held by this runner. Before the first there is a file
-    beside the journal that says that there may be some."""
-    for call_id, digest in digests:
-        try:
-            os.close(os.open(build_deferred_marker_path(database), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        except OSError as error:
-            where = f"beside the journal {database.path}"
-            raise StoreError(f"{where} nothing can be written: {error.strerror}") from error
-        database.execute("INSERT OR IGNORE INTO left_call VALUES (?, ?, ?)", (call_id, digest, runner))
-
-
-def build_deferred_marker_path(database: Database) -> str:
-    """The file that says that there may be such calls."""
-    return f"{database.path}-left"
-
-
-def park_begun(database: Database, runner: str, batch_id: str, call_id: str) -> bool:
-    """A call that has begun waits from here on, and with it what its runner has taken over of the batch; False where
-    the call is not the runner's."""
-    if database.execute(_PARK_BEGUN, (call_id, runner)).rowcount != 1:
-        return False
-    database.execute(_PARK_CLAIMED, (batch_id, runner))
-    return True
-
-
-# § [store.requests] What was asked of people, and what they said, as it stands in a session's journal.
-
-_WAITING = "SELECT data FROM request WHERE answer IS NULL AND coalesce(?, batch_id) = batch_id ORDER BY id"
-_ABOUT = "SELECT data FROM request WHERE call_id = ? ORDER BY id DESC LIMIT 1"
-_ANSWERED = "SELECT data, answer FROM request WHERE call_id = ? AND answer IS NOT NULL ORDER BY id DESC LIMIT 1"
-_OPEN = "SELECT data, answer FROM request WHERE answer IS NOT NULL AND call_id IN (SELECT id FROM call)"
+    id: str
+    decided: CallContext
+    pending_events: tuple[PendingEvent, ...]
 
 
 class StoredRequest(NamedTuple):
-    """A question as it stands in the journal."""
-
     request: PermissionRequest
     data: bytes
-    """What it is told by from what somebody else puts in its place."""
+    """Differs if somebody replaced the request."""
     answered: bool
 
 
-def list_pending_requests(database: Database, batch_id: str | None) -> tuple[PermissionRequest, ...]:
-    """The questions that nobody has answered: of one batch, or of the session."""
-    return tuple(database.decoded(row[0], PermissionRequest) for row in database.rows(_WAITING, (batch_id,)))
+class _AnsweredError(Exception):
+    """A request was answered or replaced meanwhile."""
+
+
+# Parking
+
+
+def save_parked_batch(
+    journal: SessionJournal, batch_id: str, calls: tuple[NewCall, ...], requests: tuple[PermissionRequest, ...]
+) -> None:
+    """Stores the new calls of a batch as parked, with the requests about them."""
+
+    def insert(first: int) -> None:
+        _insert_calls(journal, batch_id, calls, first)
+        _insert_batch(journal, batch_id, tuple(call.id for call in calls), requests)
+        _insert_deferred(journal, calls)
+
+    journal.write(tuple(event for call in calls for event in call.pending_events), insert)
+
+
+def save_parked_call(
+    journal: SessionJournal,
+    started: NewCall,
+    later: tuple[NewCall, ...],
+    calls: tuple[str, ...],
+    request: PermissionRequest,
+) -> None:
+    """Stores a started call as parked, because its outcome needs approval. `later` are calls of its batch that are not
+    stored yet, `calls` all calls of the batch in their order. DuplicateCallError if the call has another runner.
+    """
+    batch_id = request.batch_id
+
+    def update(first: int) -> None:
+        if journal.database.execute(_PARK_STARTED, (started.id, journal.runner)).rowcount != 1:
+            raise DuplicateCallError
+        journal.database.execute(_PARK_CLAIMED, (batch_id, journal.runner))
+        journal.set_context(started.id, started.decided)
+        _insert_calls(journal, batch_id, later, first + len(started.pending_events))
+        _insert_batch(journal, batch_id, calls, (request,))
+        _insert_deferred(journal, (started, *later))
+
+    journal.write(tuple(event for call in (started, *later) for event in call.pending_events), update)
+
+
+def _insert_calls(journal: SessionJournal, batch_id: str, calls: tuple[NewCall, ...], first: int) -> None:
+    for call in calls:
+        journal.insert_call(call.id, batch_id, "parked", first, given=True)
+        journal.set_context(call.id, call.decided)
+        first += len(call.pending_events)
+
+
+def _insert_batch(
+    journal: SessionJournal, batch_id: str, calls: tuple[str, ...], requests: tuple[PermissionRequest, ...]
+) -> None:
+    """A batch that is parked once more keeps its calls."""
+    journal.database.execute(_INSERT_BATCH, (batch_id, " ".join(calls)))
+    for request in requests:
+        row = (request.id, batch_id, request.tool_call_id, encode(request))
+        journal.database.execute("INSERT INTO request VALUES (?, ?, ?, ?, NULL)", row)
+
+
+def _insert_deferred(journal: SessionJournal, calls: tuple[NewCall, ...]) -> None:
+    for call in calls:
+        if call.id in journal.digests and (digest := journal.digests[call.id]()):
+            row = (call.id, digest, journal.runner)
+            journal.database.execute("INSERT OR IGNORE INTO left_call VALUES (?, ?, ?)", row)
+
+
+# Answers
 
 
 def find_stored_request(database: Database, request_id: str) -> StoredRequest | None:
-    """One question, answered or not, and the bytes that it is stored as."""
     row = database.row("SELECT data, answer FROM request WHERE id = ?", (request_id,))
-    return StoredRequest(database.decoded(row[0], PermissionRequest), row[0], row[1] is not None) if row else None
+    return StoredRequest(database.decode(row[0], PermissionRequest), row[0], row[1] is not None) if row else None
 
 
-def find_last_request(database: Database, call_id: str) -> PermissionRequest | None:
-    """What was last asked about a call, answered or not."""
-    row = database.row(_ABOUT, (call_id,))
-    return database.decoded(row[0], PermissionRequest) if row else None
+def replace_request(journal: SessionJournal, stored: StoredRequest, new: PermissionRequest, call: NewCall) -> bool:
+    """Replaces a request that is unchanged and has no answer, and the context of its call. Returns whether it did."""
+
+    def update(_first: int) -> None:
+        row = (new.id, encode(new), stored.request.id, stored.data)
+        if journal.database.execute(_REPLACE, row).rowcount != 1:
+            raise _AnsweredError
+        journal.set_context(call.id, call.decided)
+
+    try:
+        journal.write(call.pending_events, update)
+    except _AnsweredError:
+        return False
+    return True
 
 
-def find_answer(database: Database, call_id: str) -> tuple[PermissionRequest, Answer] | None:
-    """What was asked about a call and what was said; None while nothing was."""
-    row = database.row(_ANSWERED, (call_id,))
-    return (database.decoded(row[0], PermissionRequest), database.decoded(row[1], Answer)) if row else None
+def save_answer(
+    journal: SessionJournal, stored: StoredRequest, answer: Answer, event: PendingEvent
+) -> list[str] | None:
+    """Stores the answer to a request; None if it was answered or replaced before.
+
+    With the last answer of a batch this runner claims the batch in the same transaction. Then its calls are returned.
+    """
+    calls: list[str] = []
+
+    def update(_first: int) -> None:
+        row = (encode(answer), stored.request.id, stored.data)
+        if journal.database.execute(_ANSWER, row).rowcount != 1:
+            raise _AnsweredError
+        calls[:] = _claim_answered(journal, stored.request.batch_id)
+
+    try:
+        journal.write((event,), update)
+    except _AnsweredError:
+        return None
+    return calls
 
 
-def list_batch_requests(database: Database, batch_id: str) -> list[tuple[PermissionRequest, Answer | None]]:
-    """What was asked about the calls of a batch, and what was said as far as anything was."""
-    rows = database.rows("SELECT data, answer FROM request WHERE batch_id = ? ORDER BY id", (batch_id,))
-    return [
-        (database.decoded(data, PermissionRequest), None if said is None else database.decoded(said, Answer))
-        for data, said in rows
-    ]
+def _claim_answered(journal: SessionJournal, batch_id: str) -> list[str]:
+    execute = journal.database.execute
+    if execute(_PENDING, (batch_id,)).fetchone() or execute(_TAKE_BATCH, (batch_id,)).rowcount != 1:
+        return []
+    execute(_CLAIM, (journal.runner, batch_id, "parked"))
+    return list_batch_calls(journal.database, batch_id)
 
 
-def check_requests(database: Database) -> None:
-    """Reads all that was asked and said; StoreError where something cannot be read."""
-    for data, said in database.rows("SELECT data, answer FROM request"):
-        database.decoded(data, PermissionRequest)
-        if said is not None:
-            database.decoded(said, Answer)
+# Claims
 
 
 def list_batch_calls(database: Database, batch_id: str) -> list[str]:
-    """The calls of a batch that waits or waited, in their order."""
+    """The calls of a batch that is or was parked, in their order."""
     row = database.row("SELECT calls FROM batch WHERE id = ?", (batch_id,))
     calls: str = row[0] if row else ""
     return calls.split()
-
-
-def list_open_answers(database: Database) -> list[tuple[PermissionRequest, Answer]]:
-    """What was asked and said about the calls that have no result yet."""
-    rows = database.rows(_OPEN)
-    return [(database.decoded(data, PermissionRequest), database.decoded(said, Answer)) for data, said in rows]
-
-
-# § [store.batches] Batches that were answered, and whose runner was killed before it began all of their calls: who
-# § runs the rest.
-
-_READY = "SELECT batch_id FROM call WHERE state = 'ready' GROUP BY batch_id ORDER BY min(start_seq)"
-_RELEASE = "UPDATE call SET state = 'ready' WHERE runner = ? AND state = 'claimed' AND batch_id = coalesce(?, batch_id)"
-_CLAIM = "UPDATE call SET state = 'claimed', runner = ? WHERE batch_id = ? AND state = 'ready'"
-
-
-def release_claims(database: Database, runner: str, batch_id: str | None = None) -> None:
-    """Makes what a runner took over and did not begin ready for whoever comes next: of one batch, or of all."""
-    database.run(_RELEASE, (runner, batch_id))
 
 
 def list_ready_batches(database: Database) -> list[str]:
@@ -158,54 +183,126 @@ def list_ready_batches(database: Database) -> list[str]:
 
 
 def claim_ready(database: Database, runner: str, batch_id: str) -> list[str]:
-    """Takes over what is ready of a batch; all its calls in their order, or none where there was nothing to take.
-
-    Of several who try, one gets all of it.
-    """
-    with database.lock:
-        try:
-            with database.transaction:
-                if not database.execute(_CLAIM, (runner, batch_id)).rowcount:
-                    return []
-                found = database.execute("SELECT calls FROM batch WHERE id = ?", (batch_id,)).fetchone()
-        except sqlite3.Error as error:
-            database.fail(error)
-    calls: str = found[0]
-    return calls.split()
+    """Claims the ready calls of a batch. Returns all calls of the batch, or none if no call was ready."""
+    with database.lock, database.transaction:
+        claimed = database.execute(_CLAIM, (runner, batch_id, "ready")).rowcount
+        return list_batch_calls(database, batch_id) if claimed else []
 
 
-# § [store.questions] The questions of the model that wait for a reply, as they stand in a session's journal.  A
-# § question is a call that is parked, and the event that asks it comes right behind the one that the call came in
-# § with. It needs no row of its own: the reply gives the call its result, and with that it waits no more.
+def release_claims(database: Database, runner: str, batch_id: str | None = None) -> None:
+    """Makes the calls ready that a runner claimed and did not begin, of one batch or of all."""
+    database.run(_RELEASE, (runner, batch_id))
 
-ASKED = """
-SELECT e.data FROM call c JOIN event e ON e.seq = c.start_seq + 1
-WHERE c.state = 'parked' AND e.kind = 'tool_call.question-required'
+
+def has_begun_calls(journal: SessionJournal) -> bool:
+    """Whether a call that this runner began or claimed has no result."""
+    query = "SELECT 1 FROM call WHERE runner = ? AND state IN ('claimed', 'started')"
+    return journal.database.row(query, (journal.runner,)) is not None
+
+
+def has_parked_calls(database: Database) -> bool:
+    """Whether a call waits for an answer or for a runner."""
+    return database.row("SELECT 1 FROM call WHERE state IN ('parked', 'ready', 'claimed') LIMIT 1") is not None
+
+
+# Calls that a client finds again
+
+_SAME = """
+SELECT call_id, holder FROM left_call l WHERE digest = ?
+ORDER BY EXISTS (SELECT 1 FROM call c WHERE c.id = l.call_id), call_id
 """
-_OF_BATCH = f"{ASKED} AND coalesce(?, c.batch_id) = c.batch_id ORDER BY c.start_seq"
-_OF_CALL = f"{ASKED} AND c.id = ?"
+_ONE = "SELECT call_id, holder FROM left_call WHERE call_id = ? AND digest = ?"
+_HOLD = "UPDATE left_call SET holder = ? WHERE call_id = ? AND holder IS ?"
+_LET_GO = "UPDATE left_call SET holder = NULL WHERE call_id = ? AND holder = ?"
+_FORGET = "DELETE FROM left_call WHERE call_id = ? AND holder = ?"
 
 
-def list_pending_questions(database: Database, batch_id: str | None = None) -> tuple[Question, ...]:
-    """The questions that nobody has replied to: of one batch, or of the session."""
-    return tuple(parse_question(row[0]) for row in database.rows(_OF_BATCH, (batch_id,)))
+class DeferredCalls:
+    """Parked calls that a client finds again by a digest of name and arguments, because it knows no ids.
 
+    At most one live runner claims a deferred call. Claims of dead runners are void. A delivered call is deleted.
+    """
 
-def find_pending_question(database: Database, call_id: str) -> Question | None:
-    """The question that a call waits with; None where it is none, or has its reply."""
-    row = database.row(_OF_CALL, (call_id,))
-    return parse_question(row[0]) if row else None
+    def __init__(self, journal: SessionJournal, folder: str) -> None:
+        """`folder` is that of the session, with the marks of its runners."""
+        self.folder = folder
+        self._journal = journal
+        self._database = journal.database
+        self._runner = journal.runner
 
+    def has_any(self) -> bool:
+        return self._database.row("SELECT 1 FROM left_call LIMIT 1") is not None
 
-def parse_question(data: bytes) -> Question:
-    """The question that an event asks."""
-    event = decode_event(data)
-    if not isinstance(event, ToolCallQuestionRequired):
-        raise AssertionError("the row is not of a question")
-    return Question(
-        tool_call_id=event.tool_call_id,
-        question=event.question,
-        options=event.options,
-        multiple=event.multiple,
-        custom=event.custom,
-    )
+    def version(self) -> int:
+        """A number that changes when another process writes to the journal."""
+        row = self._database.row("PRAGMA data_version")
+        return row[0] if row else 0
+
+    @contextmanager
+    def expect(self, call_id: str, digest: Callable[[], str]) -> Generator[None]:
+        """Defers a call if it is parked within the `with`, in the same transaction. This runner claims it."""
+        self._journal.digests[call_id] = digest
+        try:
+            yield
+        finally:
+            del self._journal.digests[call_id]
+
+    def claim(self, digest: str) -> str | None:
+        """Claims a call of this digest that nobody has claimed. A finished call comes before one that waits."""
+        rows = self._database.rows(_SAME, (digest,))
+        return next((row[0] for row in rows if self._claim(row)), None)
+
+    def claim_one(self, call_id: str, digest: str) -> bool:
+        """Claims one call; False if it is claimed, delivered, or another call."""
+        row = self._database.row(_ONE, (call_id, digest))
+        return row is not None and self._claim(row)
+
+    def release(self, call_id: str) -> None:
+        """Gives up a claim. Whoever makes the call again may claim it."""
+        self._database.run(_LET_GO, (call_id, self._runner))
+
+    def forget(self, call_id: str) -> None:
+        self._database.run(_FORGET, (call_id, self._runner))
+
+    def status(self, call_id: str) -> tuple[str, bool]:
+        """The state of a call (see `CallEntry.state`), and whether a live runner runs it."""
+        row = self._database.row("SELECT state, runner FROM call WHERE id = ?", (call_id,))
+        if row is None:
+            return "finished", False
+        return row[0], row[0] in {"claimed", "started"} and not is_dead(self.folder, row[1])
+
+    def asked(self, call_id: str) -> tuple[tuple[PermissionRequest, ...], tuple[Question, ...]]:
+        row = self._database.row("SELECT batch_id FROM call WHERE id = ?", (call_id,))
+        if row is None:
+            return (), ()
+        requests = list_pending_requests(self._database, row[0])
+        questions = list_pending_questions(self._database, row[0])
+        return (
+            tuple(one for one in requests if one.tool_call_id == call_id),
+            tuple(one for one in questions if one.tool_call_id == call_id),
+        )
+
+    def ended_at(self, call_id: str) -> datetime | None:
+        """The time of a call's result; None if it has none."""
+        entry = self._journal.entry(call_id)
+        if entry is None or entry.end_seq is None:
+            return None
+        event = self._journal.event(entry.end_seq)
+        return None if isinstance(event, BrokenEvent) else event.time
+
+    def ran_at(self, call_id: str) -> datetime | None:
+        """The time when the command of a finished call ran: for its preview, or after the answer."""
+        request = find_last_request(self._database, call_id)
+        if request is None or request.command is None:
+            return None
+        preview = request.preview
+        return preview.time if preview is not None and preview.tried is not None else self.ended_at(call_id)
+
+    def _claim(self, row: Row) -> bool:
+        call_id, holder = row
+        if holder is not None and not is_dead(self.folder, holder):
+            return False
+        with self._database.lock:
+            self._database.run(_HOLD, (self._runner, call_id, holder))
+            changed = self._database.row("SELECT changes()")
+        return changed is not None and changed[0] == 1

@@ -1,4 +1,9 @@
-"""The hash-chained audit log."""
+"""The audit: one record a call, each sealed with the hash of the record before it.
+
+A changed, inserted or removed line breaks the chain. A cut end is detected by the journals, which know their finished
+calls. An attacker who can write the chain and all journals is not detected. Old records move to archive files beside
+the audit, each named by the number of its first record.
+"""
 
 import errno
 import fcntl
@@ -14,20 +19,19 @@ import msgspec
 
 from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import UNREADABLE, Envelope, Json, decode_json, encode
+from handrail.store.journal import SessionJournal
 from handrail.store.state_dir import make_private, write_private
-
-# § [store.audit] The audit: one line a call, each line sealed with the hash of the line before it.  A changed,
-# § inserted or removed line breaks the chain. A cut end is detected by the journals, which know the calls they
-# § finished. Changes by an attacker who can write the chain and all journals are not detected. Old records move to
-# § archive files beside it, each named by the number of its first record; the chain goes on.
 
 FIRST_HASH = "0" * 64
 _TAIL_BYTES = 64 * 1024
 _SEAL = b',"hash":"'
+_MAX_PLAIN_CHARS = 200
+_MAX_NAME_CHARS = 40
+_NUMBERS = (bool, int, float)
 
 
 class AuditRecord(Envelope, frozen=True):
-    """What the audit says about a call. No file contents, no whole arguments."""
+    """The audit record of a call. It has no file contents and no complete arguments."""
 
     time: datetime
     session_id: str
@@ -46,21 +50,17 @@ class AuditRecord(Envelope, frozen=True):
     commands_run: tuple[str, ...]
     limits: tuple[str, ...]
     tool_name: str | msgspec.UnsetType = msgspec.UNSET
-    """Of another server's tool, what that server calls it; absent for all others."""
+    """The name that another server gives its tool."""
     server_name: str | msgspec.UnsetType = msgspec.UNSET
-    """Which server that is."""
     command: str | msgspec.UnsetType = msgspec.UNSET
-    """Of a call for a command, the command by its programs, sub-commands and option names, whether it ran or not."""
+    """Programs, subcommands and option names of a command, whether it ran or not."""
 
     @property
     def label(self) -> str:
-        """The tool as people are shown it."""
         return f"{self.tool_name} ({self.server_name})" if self.server_name else self.name
 
 
 class ChainedRecord(AuditRecord, frozen=True, kw_only=True):
-    """A record at its place in the chain."""
-
     seq: int
     prev: str
 
@@ -83,11 +83,10 @@ class AuditChain:
 
     @property
     def known_size(self) -> int:
-        """How long the chain was when we last looked: what comes later lies behind it."""
+        """The size of the file when this process last read or wrote it."""
         return max(0, self._end)
 
     def append(self, record: AuditRecord) -> None:
-        """Seals the record to the end of the chain."""
         with self._lock:
             if self._descriptor < 0:
                 raise StoreError(f"the audit {self.path} was closed")
@@ -105,7 +104,7 @@ class AuditChain:
                 raise StoreError(f"the audit {self.path} cannot be written: {error.strerror}") from error
 
     def contains(self, session_id: str, calls: set[str], start: int) -> set[str]:
-        """Those of a session's calls that have a whole line behind a position; an archive makes positions void."""
+        """The calls of a session that have a complete record after a position. An archive makes positions void."""
         lines = read_audit_lines(self.path, 0 if list_archives(self.path) else start)
         records = (record[0] for line in lines if (record := decode_record(line)))
         return calls & {record.tool_call_id for record in records if record.session_id == session_id}
@@ -120,36 +119,36 @@ class AuditChain:
                     return
                 self._find_end()
                 lines.seek(0)
-                make_private(_archive_of(self.path))
-                name = os.path.join(_archive_of(self.path), f"{first[0].seq:012d}.jsonl")
+                make_private(_build_archive_path(self.path))
+                name = os.path.join(_build_archive_path(self.path), f"{first[0].seq:012d}.jsonl")
                 write_private(name, lines.read(), ".new")  # killed now: the records are in both, and count once
                 os.ftruncate(self._descriptor, 0)
             finally:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        """Closes the file. Whoever appends afterwards gets an error, not a file that has its number by then."""
+        """Closes the file. Later appends fail."""
         with self._lock:
             descriptor, self._descriptor = self._descriptor, -1
             if descriptor >= 0:
                 os.close(descriptor)
 
     def _find_end(self) -> None:
-        """Somebody else wrote: reads the last whole line and drops a torn one."""
+        """Reads the last complete line after another process wrote, and drops a torn one."""
         size = os.fstat(self._descriptor).st_size
         if size == 0:
             last = decode_record(deque(read_audit_lines(self.path), maxlen=1)[0]) if list_archives(self.path) else None
             self._end, self._seq, self._head = (0, last[0].seq, last[1]) if last else (0, 0, FIRST_HASH)
             return
-        start, line = self._last_line(size)
+        start, line = self._find_last_line(size)
         if start + len(line) < size:
             os.ftruncate(self._descriptor, start + len(line))
         record = decode_record(line) if line else None
         self._seq, self._head = (record[0].seq, record[1]) if record else (0, FIRST_HASH)
         self._end = start + len(line)
 
-    def _last_line(self, size: int) -> tuple[int, bytes]:
-        """The last line that ends in a newline, and where it begins."""
+    def _find_last_line(self, size: int) -> tuple[int, bytes]:
+        """The start of the last line that ends in a newline, and the line."""
         window = _TAIL_BYTES
         while True:
             start = max(0, size - window)
@@ -168,8 +167,8 @@ class AuditChain:
 
 
 def read_audit_lines(path: str, start: int = 0) -> Iterator[bytes]:
-    """The lines of an audit, those of its archive first, then those of its file from a position on. The last one may be
-    torn, or be written just now: it has no newline."""
+    """The lines of an audit: first those of its archive, then those of its file from a position on. The last one has no
+    newline if it is torn or being written."""
     try:
         with open(path, "rb") as lines:
             first = decode_record(lines.readline())
@@ -186,74 +185,93 @@ def read_audit_lines(path: str, start: int = 0) -> Iterator[bytes]:
 
 
 def list_archives(path: str) -> list[str]:
-    """The files in the archive of an audit, oldest first."""
-    folder = _archive_of(path)
+    folder = _build_archive_path(path)
     names = os.listdir(folder) if os.path.isdir(folder) else []
     return [os.path.join(folder, name) for name in sorted(names) if name[:12].isdigit() and name.endswith(".jsonl")]
 
 
-def _archive_of(path: str) -> str:
+def _build_archive_path(path: str) -> str:
     return f"{path.removesuffix('.jsonl')}-archive"
 
 
 def seal_record(record: AuditRecord, seq: int, prev: str) -> tuple[bytes, str]:
-    """The line of a record at its place in the chain: its JSON with the hash of that JSON at its end; and the hash."""
+    """The line of a record, which is its JSON with the hash of that JSON at its end, and the hash."""
     body = b'%b,"seq":%d,"prev":"%b"}' % (encode(record)[:-1], seq, prev.encode())
     digest = hashlib.sha256(body).hexdigest()
     return b'%b%b%b"}\n' % (body[:-1], _SEAL, digest.encode()), digest
 
 
 def decode_record(line: bytes) -> tuple[ChainedRecord, str] | None:
-    """The record of a line and its hash; None when the line is not what was sealed."""
+    """The record of a line and its hash; None if the line was changed."""
     body, seal, rest = line.rpartition(_SEAL)
-    whole = body + b"}"
-    digest = hashlib.sha256(whole).hexdigest()
+    sealed = body + b"}"
+    digest = hashlib.sha256(sealed).hexdigest()
     if not seal or rest != digest.encode() + b'"}\n':
         return None
     try:
-        return decode_json(whole, ChainedRecord), digest
+        return decode_json(sealed, ChainedRecord), digest
     except UNREADABLE:
         return None
 
 
-# § [store.redact] What of a call's arguments may stand in the audit: enough to recognise it, not what it carried.
+def read_last_records(path: str, limit: int) -> list[AuditRecord | None]:
+    """The last records of an audit, oldest first; None for a changed line."""
+    lines = [line for line in deque(read_audit_lines(path), maxlen=limit) if line.endswith(b"\n")]
+    return [found[0] if (found := decode_record(line)) else None for line in lines]
 
-_MAX_PLAIN_CHARS = 200
-_MAX_NAME_CHARS = 40
-_NUMBERS = (bool, int, float)
+
+# Table `runner` of a journal notes up to where the finished calls of a runner have their records.
+
+
+def note_audited(journal: SessionJournal, size: int) -> None:
+    """Notes that every call this runner finished has its record, before a size of the audit."""
+    journal.database.run("INSERT OR REPLACE INTO runner VALUES (?, ?, ?)", (journal.runner, journal.seq, size))
+
+
+def list_unaudited(journal: SessionJournal, runner: str) -> tuple[list[str], int]:
+    """The calls a runner finished after its last note, and the size of the audit then."""
+    seq, size = journal.database.row("SELECT audited, audit_size FROM runner WHERE id = ?", (runner,)) or (0, 0)
+    return journal.finished_by(runner, seq), int(size)
+
+
+def forget_runner(journal: SessionJournal, runner: str) -> None:
+    journal.database.run("DELETE FROM runner WHERE id = ?", (runner,))
 
 
 def redact_arguments(arguments: Json, plain: tuple[str, ...]) -> Json:
-    """Numbers and the arguments a tool calls plain stay; every other text becomes its length."""
+    """Keeps numbers and the plain arguments of a tool. Every other text becomes its length."""
     if not isinstance(arguments, dict):
-        return _hidden(arguments)
+        return _hide(arguments)
     items: dict[Any, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
-    return {name if name in plain else _shown(name): _kept(name, value, plain) for name, value in items.items()}
+    return {
+        name if name in plain else _redact_name(name): _redact_value(name, value, plain)
+        for name, value in items.items()
+    }
 
 
 def redact_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
-    """What commands start, by the names of the programs: their other words may be anything."""
+    """The names of the programs that commands start."""
     if not commands:
         return ()
-    from handrail.policy.parse import build_runnable  # noqa: PLC0415  the tables are only for commands
+    from handrail.policy.parse import parse_command  # noqa: PLC0415  the tables are only for commands
 
-    return tuple(dict.fromkeys(program for text in commands for program in build_runnable(text, ".").programs))
+    return tuple(dict.fromkeys(program for text in commands for program in parse_command(text, ".").programs))
 
 
-def _shown(name: object) -> str:
-    """A name that no tool could have given may be a text in the place of one."""
+def _redact_name(name: object) -> str:
+    """Hides a name that is no identifier: it may be any text."""
     text = str(name)
-    return text if text.isidentifier() and len(text) <= _MAX_NAME_CHARS else _hidden(text)
+    return text if text.isidentifier() and len(text) <= _MAX_NAME_CHARS else _hide(text)
 
 
-def _kept(name: object, value: Json, plain: tuple[str, ...]) -> Json:
+def _redact_value(name: object, value: Json, plain: tuple[str, ...]) -> Json:
     if value is None or isinstance(value, _NUMBERS):
         return value
-    harmless = name in plain and isinstance(value, str) and len(value) <= _MAX_PLAIN_CHARS
-    return value if harmless else _hidden(value)
+    is_plain = name in plain and isinstance(value, str) and len(value) <= _MAX_PLAIN_CHARS
+    return value if is_plain else _hide(value)
 
 
-def _hidden(value: Json) -> str:
+def _hide(value: Json) -> str:
     if isinstance(value, str):
         return f"<{len(value)} characters>"
     return f"<{type(value).__name__}>"

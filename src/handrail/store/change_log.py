@@ -1,7 +1,7 @@
-"""The change log of a workspace: every change set of every session, numbered, with what it takes to go back.
+"""The change log of a workspace: the numbered change sets of all sessions, with the states to undo them.
 
-A set is written down as begun before the first file changes, and as done after the last. What a killed process left
-begun is settled by looking at the files.
+A change set is stored as begun before the first file changes, and as done after the last. Recovery settles the sets
+that a killed process left begun.
 """
 
 import zlib
@@ -18,32 +18,32 @@ from handrail.store.database import Database, Row
 
 
 class Step(msgspec.Struct, frozen=True):
-    """The way of one path from one state to another."""
+    """The change of one path from one state to another."""
 
     path: bytes
-    """As the system spells it: relative in the workspace, absolute in an extra root."""
+    """Relative in the workspace, absolute in an extra root."""
     before: State | None
     after: State | None
 
     @property
     def kind(self) -> Kind:
-        """What it is about: what the path is to be, or was."""
+        """The kind of the new state, or of the old one if the path is removed."""
         state = self.after or self.before
         return state.kind if state is not None else "file"
 
 
 class FileExtras(msgspec.Struct, frozen=True):
-    """What a file was before, besides its state."""
+    """Properties of a file before the change, besides its state."""
 
     path: bytes
     attributes: dict[str, bytes] = {}
-    """Extended attributes of the user's own."""
+    """Extended attributes of the user namespace."""
     linked_to: bytes | None = None
-    """The path that it was another name of."""
+    """Another path of the same file."""
 
 
 class ChangeSetRecord(msgspec.Struct, frozen=True):
-    """What a change set is, besides its columns."""
+    """A change set as it is stored, besides its columns."""
 
     tool: str
     summary: str
@@ -52,21 +52,19 @@ class ChangeSetRecord(msgspec.Struct, frozen=True):
     """The steps as people and models see them."""
     undoes: tuple[int, ...] = ()
     undoable: bool = True
-    """Whether everything is kept that it takes to go back."""
+    """Whether all contents to undo it are kept."""
     certain: bool = True
-    """Whether it was made: after a crash, and a change by others since, nobody knows."""
+    """False if nobody knows whether it was made, after a crash and a later change by others."""
     not_covered: tuple[str, ...] = ()
-    """What the call did, or may have done, that undo does not cover, in words."""
+    """Effects of the call that undo does not cover, in words."""
     unlinked_paths: tuple[bytes, ...] = msgspec.field(default=(), name="apart")
-    """Paths that became another name of a file: what they were before is a file of its own."""
+    """Paths that became another name of a file, and had a file of their own before."""
     was: tuple[FileExtras, ...] = ()
     opened: tuple[tuple[bytes, int], ...] = ()
-    """Folders that were opened for the time of the change, with the modes that they get back."""
+    """Folders that were made writable for the change, with their former modes."""
 
 
 class LoggedChangeSet(msgspec.Struct, frozen=True):
-    """A change set in the log."""
-
     number: int
     session: str
     call_id: str
@@ -80,13 +78,12 @@ class LoggedChangeSet(msgspec.Struct, frozen=True):
 
     @property
     def in_effect(self) -> bool:
-        """Whether what it did has not been undone."""
         return self.state == "done" and self.undone_by is None
 
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = get_msgpack_decoder(ChangeSetRecord).decode
-_unpack = get_msgpack_decoder(tuple[str, ...]).decode
+_decode_diffs = get_msgpack_decoder(tuple[str, ...]).decode
 _UNREADABLE = ChangeSetRecord("unknown", "(this change cannot be read)", (), (), undoable=False)
 _LAST = 1 << 62
 _COLUMNS = "number, session, call_id, turn, runner, state, time, undone_by, data"
@@ -94,8 +91,6 @@ _SELECT = f"SELECT {_COLUMNS} FROM change_set"  # noqa: S608  a constant
 
 
 class ChangeLog:
-    """Appends to a workspace's change log and reads it back."""
-
     def __init__(self, database: Database) -> None:
         self._database = database
 
@@ -104,85 +99,73 @@ class ChangeLog:
     def begin(
         self, *, session: str, call_id: str, turn: str, runner: str, body: ChangeSetRecord, diffs: tuple[str, ...]
     ) -> int:
-        """Writes down what is about to be changed, with a diff for each step; its number."""
+        """Stores a set as begun, with a diff for each step. Returns its number."""
         execute = self._database.execute
         now = datetime.now(UTC).isoformat()
         with self._database.lock, self._database.transaction:
             insert = "INSERT INTO change_set VALUES (NULL, ?, ?, ?, ?, 'begun', ?, NULL, ?, ?)"
             number = (
-                execute(insert, (session, call_id, turn, runner, now, _encode(body), _packed(diffs))).lastrowid or 0
+                execute(insert, (session, call_id, turn, runner, now, _encode(body), _pack_diffs(diffs))).lastrowid or 0
             )
             for path in {step.path for step in body.steps}:
                 execute("INSERT INTO touched VALUES (?, ?)", (path, number))
         return number
 
     def finish(self, number: int, body: ChangeSetRecord, diffs: tuple[str, ...] | None = None) -> None:
-        """Writes down that it is done. What it undoes is no longer in effect from the same moment on."""
+        """Stores a set as done. The sets that it undoes stop being in effect in the same transaction."""
         execute = self._database.execute
-        packed = _packed(diffs) if diffs is not None else None
+        packed = _pack_diffs(diffs) if diffs is not None else None
         with self._database.lock, self._database.transaction:
             update = "UPDATE change_set SET state = 'done', data = ?, diff = ifnull(?, diff)"
             if execute(f"{update} WHERE number = ? AND state = 'begun'", (_encode(body), packed, number)).rowcount != 1:
                 raise StoreError(f"change {number} is not begun")
-            for path in {step.path for step in body.steps}:  # of a command they are known only now
+            for path in {step.path for step in body.steps}:  # those of a command are known only now
                 execute("INSERT OR IGNORE INTO touched VALUES (?, ?)", (path, number))
-            for taken_back in body.undoes:
-                self._take_back(taken_back, number)
+            for undone in body.undoes:
+                self._mark_undone(undone, number)
 
     def drop(self, number: int) -> None:
-        """Forgets a set that was begun and of which nothing was done."""
+        """Removes a begun set of which nothing was done."""
         with self._database.lock, self._database.transaction:
             delete = "DELETE FROM change_set WHERE number = ? AND state = 'begun'"
             if self._database.execute(delete, (number,)).rowcount:
                 self._database.execute("DELETE FROM touched WHERE number = ?", (number,))
 
     def forget_before(self, time: datetime) -> None:
-        """Marks the sets of before a time as no longer undoable: what was kept for them may go."""
+        """Marks the sets of before a time as not undoable, so that their contents can be removed."""
         query = f"{_SELECT} WHERE state = 'done' AND time < ?"
         with self._database.lock, self._database.transaction:
             for row in self._database.execute(query, (time.isoformat(),)).fetchall():
-                entry = _entry(row)
+                entry = _read_entry(row)
                 if entry.body.undoable:
                     body = msgspec.structs.replace(entry.body, undoable=False)
                     update = "UPDATE change_set SET data = ?, diff = NULL WHERE number = ?"
                     self._database.execute(update, (_encode(body), entry.number))
 
-    def _take_back(self, number: int, by: int) -> None:
+    def _mark_undone(self, number: int, by: int | None) -> None:
+        """Marks a set as undone, or as in effect again. The sets that it undoes itself get the opposite."""
         self._database.execute("UPDATE change_set SET undone_by = ? WHERE number = ?", (by, number))
-        for other in self._undoes(number):
-            self._bring_back(other)
-
-    def _bring_back(self, number: int) -> None:
-        """Its undo was undone: it is in effect again, and what it undoes itself is not."""
-        self._database.execute("UPDATE change_set SET undone_by = NULL WHERE number = ?", (number,))
-        for other in self._undoes(number):
-            self._take_back(other, number)
-
-    def _undoes(self, number: int) -> tuple[int, ...]:
         row = self._database.execute("SELECT data FROM change_set WHERE number = ?", (number,)).fetchone()
-        return _body(row[0]).undoes if row else ()
+        for other in _read_record(row[0]).undoes if row else ():
+            self._mark_undone(other, number if by is None else None)
 
     # Reading
 
     def entry(self, number: int) -> LoggedChangeSet | None:
-        """One change set."""
         row = self._database.row(f"{_SELECT} WHERE number = ?", (number,))
-        return _entry(row) if row else None
+        return _read_entry(row) if row else None
 
     def of_call(self, session: str, call_id: str) -> LoggedChangeSet | None:
-        """The change set of a call; of several the latest."""
         where = "WHERE session = ? AND call_id = ? ORDER BY number DESC"
         row = self._database.row(f"{_SELECT} {where}", (session, call_id))
-        return _entry(row) if row else None
+        return _read_entry(row) if row else None
 
     def latest(self, before: int | None = None) -> Iterator[LoggedChangeSet]:
-        """The change sets, the latest first."""
         query = f"{_SELECT} WHERE number < ? ORDER BY number DESC LIMIT 100"
-        return map(_entry, self._database.pages(query, _LAST if before is None else before))
+        return map(_read_entry, self._database.pages(query, _LAST if before is None else before))
 
     def begun(self) -> list[LoggedChangeSet]:
-        """The sets that are on their way, or were when their process was killed."""
-        return [_entry(row) for row in self._database.rows(f"{_SELECT} WHERE state = 'begun' ORDER BY number")]
+        return [_read_entry(row) for row in self._database.rows(f"{_SELECT} WHERE state = 'begun' ORDER BY number")]
 
     def numbers_touching(self, path: bytes, after: int) -> list[int]:
         """The numbers of later sets that touched a path, begun or done, oldest first."""
@@ -190,21 +173,20 @@ class ChangeLog:
         return [row[0] for row in self._database.rows(query, (path, after))]
 
     def diffs(self, number: int) -> tuple[str, ...] | None:
-        """The differences that a set made, one text a step; None when they are no longer kept."""
+        """The diffs of a set, one for each step; None if they are no longer kept."""
         row = self._database.row("SELECT diff FROM change_set WHERE number = ?", (number,))
         try:
-            return _unpacked(row[0]) if row and row[0] is not None else None
+            return _unpack_diffs(row[0]) if row and row[0] is not None else None
         except (zlib.error, *UNREADABLE):
             return None
 
     def contents(self) -> set[str]:
-        """The hashes of all contents that undo may need."""
         entries = (entry for entry in self.latest() if entry.body.undoable)
         states = (state for entry in entries for step in entry.body.steps for state in (step.before, step.after))
         return {state.hash for state in states if state is not None}
 
     def check(self) -> None:
-        """Reads all of it; StoreError where a set or its differences cannot be read."""
+        """Reads all sets; StoreError if one or its diffs cannot be read."""
         self._database.check()
         for entry in self.latest():
             row = self._database.row("SELECT diff FROM change_set WHERE number = ?", (entry.number,))
@@ -212,32 +194,30 @@ class ChangeLog:
                 raise StoreError(f"change {entry.number} cannot be read")
 
     def close(self) -> None:
-        """Closes the file."""
         self._database.close()
 
 
-def _packed(diffs: tuple[str, ...]) -> bytes:
+def _pack_diffs(diffs: tuple[str, ...]) -> bytes:
     return zlib.compress(_encode(diffs), 1)
 
 
 @lru_cache(maxsize=4)
-def _unpacked(packed: bytes) -> tuple[str, ...]:
-    """Who looks at one file of a set mostly looks at the others too."""
-    return _unpack(zlib.decompress(packed))
+def _unpack_diffs(packed: bytes) -> tuple[str, ...]:
+    """Cached, because the diffs of one set are mostly read one after the other."""
+    return _decode_diffs(zlib.decompress(packed))
 
 
-def _entry(row: Row) -> LoggedChangeSet:
+def _read_entry(row: Row) -> LoggedChangeSet:
     number, session, call_id, turn, runner, state, time, undone_by, data = row
     try:
         when = datetime.fromisoformat(time)
     except (ValueError, TypeError):
         raise StoreError(f"the change log is damaged: change {number} has no time") from None
-    return LoggedChangeSet(number, session, call_id, turn, runner, state, when, undone_by, _body(data))
+    return LoggedChangeSet(number, session, call_id, turn, runner, state, when, undone_by, _read_record(data))
 
 
 @lru_cache(maxsize=8)
-def _body(data: bytes) -> ChangeSetRecord:
-    """What is stored; a row that cannot be read says so, and does not stand in the way of the others."""
+def _read_record(data: bytes) -> ChangeSetRecord:
     try:
         return _decode(data)
     except UNREADABLE:

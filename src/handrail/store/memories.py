@@ -1,4 +1,4 @@
-"""The notes of a workspace, kept until somebody removes them: one small file for each, for the owner only."""
+"""The notes of a workspace, one small file for each, until somebody removes them."""
 
 import fcntl
 import os
@@ -9,32 +9,31 @@ from contextlib import contextmanager
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.records import Memory
 from handrail.store.grants import SmallFiles
-from handrail.store.state_dir import make_private
+from handrail.store.state_dir import make_private, open_folder
 
 MAX_MEMORIES = 50
-"""Notes of a workspace."""
 MAX_MEMORY_CHARACTERS = 24_000
-"""Of all their texts together: every later session reads all of them."""
+"""Characters of all notes together, because every later session reads all of them."""
 _LETTERS = "23456789abcdefghjkmnpqrstuvwxyz"
 _PREFIX, _LENGTH = "m-", 5
 _PATIENCE_SECONDS = 5.0
+_MAKE_ROOM = "Nothing was noted. Delete or shorten one first."
 
 
 class Memories:
-    """A folder of them, in the state folder. The folder is made with the first."""
+    """The notes in a folder, which is made with the first."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._files = SmallFiles(path, Memory, "notes")
 
     def listed(self) -> tuple[Memory, ...]:
-        """All of them, those that were changed last at the end. One that cannot be read is none."""
-        names = (name for name in self._files.names() if name.startswith(_PREFIX))
-        found = [note for name in names if (note := self._files.read(name)) is not None and note.id == name]
-        return tuple(sorted(found, key=lambda note: (note.time, note.id)))
+        """All notes that can be read, the last changed at the end."""
+        notes = (note for note in self._files.read_all(lambda note: note.id) if note.id.startswith(_PREFIX))
+        return tuple(sorted(notes, key=lambda note: (note.time, note.id)))
 
     def get(self, note_id: str) -> Memory:
-        """One of them; ToolError NOT_FOUND where there is none."""
+        """One note; ToolError NOT_FOUND if there is none."""
         note = next((one for one in self.listed() if one.id == note_id), None)
         if note is None:
             raise ToolError("NOT_FOUND", f"There is no note {note_id[:40]!r}. The action list shows those that are.")
@@ -42,17 +41,13 @@ class Memories:
 
     @contextmanager
     def alone(self) -> Generator[None]:
-        """Nobody else changes a note meanwhile, in whatever process. Who is killed holds it no longer."""
+        """Locks the notes against other processes. The kernel releases the lock of a killed process."""
         make_private(self._path)
-        descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+        with open_folder(self._path) as descriptor:
             _lock(descriptor)
             yield
-        finally:
-            os.close(descriptor)
 
     def new_id(self) -> str:
-        """An id that no note has."""
         taken = self._files.names()
         while True:
             note_id = _PREFIX + "".join(_LETTERS[byte % len(_LETTERS)] for byte in os.urandom(_LENGTH))
@@ -60,28 +55,23 @@ class Memories:
                 return note_id
 
     def keep(self, note: Memory) -> None:
-        """Writes a note, whole or not at all, in the place of the one of its id; ToolError LIMIT_EXCEEDED where there
-        are too many."""
+        """Adds a note, or replaces the one of its id; ToolError LIMIT_EXCEEDED if there are too many."""
         others = [one for one in self.listed() if one.id != note.id]
-        used = sum(map(_size, others))
+        used = sum(map(_count_characters, others))
         if len(others) >= MAX_MEMORIES:
             raise ToolError(
                 "LIMIT_EXCEEDED", f"There are {MAX_MEMORIES} notes, which is all there is room for. {_MAKE_ROOM}"
             )
-        if used + _size(note) > MAX_MEMORY_CHARACTERS:
+        if used + _count_characters(note) > MAX_MEMORY_CHARACTERS:
             full = f"The notes may have {MAX_MEMORY_CHARACTERS:,} characters together; {used:,} are taken."
             raise ToolError("LIMIT_EXCEEDED", f"{full} {_MAKE_ROOM}")
         self._files.write(note.id, note)
 
     def remove(self, note_id: str) -> bool:
-        """Removes a note; whether it was there."""
         return self._files.drop(note_id)
 
 
-_MAKE_ROOM = "Nothing was noted. Delete or shorten one first."
-
-
-def _size(note: Memory) -> int:
+def _count_characters(note: Memory) -> int:
     return len(note.title) + len(note.content)
 
 

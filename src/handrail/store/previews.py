@@ -1,4 +1,4 @@
-"""Stored previews."""
+"""Previews that wait for an answer, a folder each."""
 
 import contextlib
 import errno
@@ -12,7 +12,8 @@ import msgspec
 from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import decode_msgpack
 from handrail.store.blobs import Blobs
-from handrail.store.state_dir import make_private
+from handrail.store.database import Durability
+from handrail.store.state_dir import flush_folder, make_private, remove_folder
 
 _VERSION = 1
 _DOCUMENT = "trial"
@@ -20,20 +21,18 @@ _CONTENTS = "contents"
 _UNFINISHED = ".new"
 _NAME = re.compile(r"[a-z]+_[0-9a-f]{16,64}")
 _YOUNG_SECONDS = 3_600
-"""Seconds in which one that is being written may yet be finished."""
+"""Seconds in which an unfinished preview may yet be finished."""
 
 
 class StoredPreview(msgspec.Struct, frozen=True):
-    """A preview as it is stored."""
-
     document: msgspec.Raw
-    """All about it, for the code that knows what previews are."""
+    """The preview, for the code that decodes previews."""
     contents: tuple[str, ...] = ()
     """Hashes of the contents that are needed to commit it."""
     size: int = 0
-    """Bytes of the contents in its own folder and of what was printed."""
+    """Bytes of the contents in its own folder and of its output."""
     version: int = _VERSION
-    """Raised where older programs would misread the document; what is only added does not."""
+    """Raised if older programs would misread the document. New fields do not raise it."""
 
 
 class PreviewStore:
@@ -42,16 +41,19 @@ class PreviewStore:
     def __init__(self, folder: str, *, durable: bool = True) -> None:
         self._folder = folder
         self._durable = durable
+        self._durability: Durability = "power" if durable else "none"
         self._sizes: dict[str, int] = {}
+        self._blobs: dict[str, Blobs] = {}
 
     def put(self, name: str, sealed: StoredPreview, files: dict[str, str], store: Callable[[Blobs], None]) -> None:
-        """Stores one. `files`: by the names that they get, what is moved in with it. `store` puts contents into its
-        folder, which goes with it."""
+        """Stores a preview. `files` are moved into its folder, by their new names. `store` adds contents to its folder.
+        The folder gets its name when it is complete."""
         unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
         try:
             make_private(self._folder)
             os.mkdir(unfinished, 0o700)
-            store(Blobs(os.path.join(unfinished, _CONTENTS), durable=self._durable))
+            with contextlib.closing(Blobs(os.path.join(unfinished, _CONTENTS), self._durability)) as contents:
+                store(contents)
             for inner, path in files.items():
                 _move(path, os.path.join(unfinished, inner))
             self._write(os.path.join(unfinished, _DOCUMENT), sealed)
@@ -59,13 +61,13 @@ class PreviewStore:
             os.rename(unfinished, os.path.join(self._folder, name))
             self._flush(self._folder)
         except BaseException as error:
-            _remove(unfinished)
+            remove_folder(unfinished)
             if isinstance(error, OSError):
                 raise StoreError(f"what was tried cannot be kept in {self._folder}: {error.strerror}") from error
             raise
 
     def get(self, name: str) -> StoredPreview | None:
-        """One that waits; None where there is none. StoreError where it cannot be read."""
+        """A stored preview; None if there is none. StoreError if it cannot be read."""
         if not _NAME.fullmatch(name):
             return None
         try:
@@ -82,11 +84,12 @@ class PreviewStore:
         return found
 
     def blobs(self, name: str) -> Blobs:
-        """The contents in the folder of one; older ones have theirs in the history."""
-        return Blobs(os.path.join(self._folder, name, _CONTENTS), durable=self._durable)
+        """The contents in the folder of a preview; older ones have theirs in the history."""
+        if name not in self._blobs:
+            self._blobs[name] = Blobs(os.path.join(self._folder, name, _CONTENTS), self._durability)
+        return self._blobs[name]
 
     def size(self) -> int:
-        """Bytes of all that wait."""
         names = self.names()
         for name in names:
             with contextlib.suppress(StoreError):
@@ -95,25 +98,24 @@ class PreviewStore:
         return sum(self._sizes.get(name, 0) for name in names)
 
     def file(self, name: str, inner: str) -> str | None:
-        """The path of a file that was moved in; None where it is gone. Who takes it may move it away."""
+        """The path of a file of a preview; None if it is gone. The caller may move it away."""
         path = os.path.join(self._folder, name, inner)
         return path if os.path.exists(path) else None
 
     def drop(self, name: str) -> None:
-        """Forgets one; can be repeated."""
         if not _NAME.fullmatch(name):
             return
+        if name in self._blobs:
+            self._blobs.pop(name).close()
         unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
-        with contextlib.suppress(OSError):  # in one step: a crash leaves no preview that lacks something
+        with contextlib.suppress(OSError):  # atomically: a crash leaves no incomplete preview
             os.rename(os.path.join(self._folder, name), unfinished)
-        _remove(unfinished)
+        remove_folder(unfinished)
 
     def names(self) -> list[str]:
-        """Those that wait."""
         return [name for name in self._entries() if _NAME.fullmatch(name)]
 
     def contents(self) -> set[str]:
-        """The hashes of all contents that those who wait would take."""
         found: set[str] = set()
         for name in self.names():
             with contextlib.suppress(StoreError):
@@ -122,15 +124,20 @@ class PreviewStore:
         return found
 
     def sweep(self, before: float) -> None:
-        """Forgets those that wait since before a time, and what was never finished."""
+        """Removes previews of before a time, and unfinished ones."""
         for name in self._entries():
             path = os.path.join(self._folder, name)
             with contextlib.suppress(OSError):
                 made = os.stat(path).st_mtime
                 if name.endswith(_UNFINISHED) and abs(time.time() - made) > _YOUNG_SECONDS:
-                    _remove(path)
+                    remove_folder(path)
                 elif made < before:
                     self.drop(name)
+
+    def close(self) -> None:
+        """Closes the databases of contents. The next use opens them again."""
+        for blobs in self._blobs.values():
+            blobs.close()
 
     def _entries(self) -> list[str]:
         try:
@@ -148,11 +155,7 @@ class PreviewStore:
 
     def _flush(self, folder: str) -> None:
         if self._durable:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            flush_folder(folder)
 
 
 def _move(source: str, target: str) -> None:
@@ -164,10 +167,3 @@ def _move(source: str, target: str) -> None:
         import shutil  # noqa: PLC0415  only across file systems, and slow to start
 
         shutil.move(source, target)
-
-
-def _remove(folder: str) -> None:
-    """Takes a folder away with all that is in it, as far as that can be."""
-    import shutil  # noqa: PLC0415  every session has a history, and few have previews
-
-    shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The layout of the state folder."""
+"""The layout of the state folder, which holds everything that handrail remembers."""
 
 import contextlib
 import fcntl
@@ -11,20 +11,23 @@ from contextlib import ExitStack, suppress
 
 from handrail.protocol.errors import StoreError, UsageError
 
-# § [store.folder] The state folder: where everything is that handrail remembers, and nothing that an agent may
-# § touch.
-
 GRANTED, OPENED = "granted", "opened"
-"""What people granted, and the folders that they opened: in the folder of a session. In that of a workspace, where the
-sessions are too, they begin with a dot, as no session does."""
+"""Grants and opened folders, in the folder of a session. In the folder of a workspace their names begin with a dot,
+because the sessions are there too."""
 PRINTED = "printed"
-"""What commands print while they run: a folder for each process that may have started one."""
+"""Output of running commands: a folder for each process that may have started one."""
 _DAY = 86_400
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_WORKSPACE_PATH = ".place"
+_KEY_BYTES = 32
+_OWN_CALL_ID = re.compile(r"call-([0-9a-f]{1,15})-[0-9a-f]{16}")
+_MIN_ID_CHARS = 3
+_TIME_DIGITS = 16
+"""The digits of an id that are the time it was made. The digits after them tell ids apart."""
 
 
 class StateFolder:
-    """The layout of the state folder. Folders are made when first needed, for the owner only."""
+    """The paths of the state folder. Folders are made when they are first needed, for the owner only."""
 
     __slots__ = ("path",)
 
@@ -37,96 +40,82 @@ class StateFolder:
         return os.path.join(self.path, "audit.jsonl")
 
     def blobs(self) -> str:
-        """Large texts, by their hash."""
-        return self._made("blobs")
+        return self._make_folder("blobs")
 
     def locks(self) -> str:
-        """One file for each resource that somebody holds."""
-        return self._made("locks")
+        return self._make_folder("locks")
 
     def crashes(self) -> str:
-        """Reports of our own defects."""
-        return self._made("crashes")
+        return self._make_folder("crashes")
 
     def session(self, workspace: str, session_id: str) -> str:
-        """The folder of one session of one workspace."""
-        return self._made(os.path.join(self._workspace(workspace), check_session_id(session_id)))
+        return self._make_folder(os.path.join(self._workspace(workspace), check_session_id(session_id)))
 
     def changes(self, workspace: str) -> str:
         """The folder of a workspace's change log; no session can have its name."""
-        return self._made(os.path.join(self._workspace(workspace), ".changes"))
+        return self._make_folder(os.path.join(self._workspace(workspace), ".changes"))
 
     def opened(self, workspace: str) -> str:
-        """Where the folders are noted that people opened to a workspace; it is made with the first."""
         return os.path.join(self.home(workspace), f".{OPENED}")
 
     def home(self, workspace: str) -> str:
-        """Where the sessions of a workspace are, if it has any."""
+        """The folder of a workspace's sessions. It need not exist."""
         return os.path.join(self.path, self._workspace(workspace))
 
     def granted(self, workspace: str) -> str:
-        """Where it is noted what people granted to a workspace; it is made with the first."""
         return os.path.join(self.home(workspace), f".{GRANTED}")
 
     def servers(self, workspace: str) -> str:
-        """Where it is noted how the tools of other servers were met; it is made with the first."""
         return os.path.join(self.home(workspace), ".servers")
 
     def memories(self, workspace: str) -> str:
-        """Where the notes about a workspace are; it is made with the first."""
         return os.path.join(self.home(workspace), ".memories")
 
     def sessions(self, workspace: str | None = None) -> list[str]:
-        """The folders of all sessions that have a journal, of one workspace or of all."""
         homes = self.homes() if workspace is None else [self.home(workspace)]
-        folders = [os.path.join(home, name) for home in homes for name in _names(home) if name[0] != "."]
+        folders = [os.path.join(home, name) for home in homes for name in _list_names(home) if name[0] != "."]
         return [folder for folder in folders if os.path.lexists(os.path.join(folder, "journal.db"))]
 
     def homes(self) -> list[str]:
-        """The parts of all workspaces."""
         every = os.path.join(self.path, "workspaces")
-        return [os.path.join(every, home) for home in _names(every)]
+        return [os.path.join(every, home) for home in _list_names(every)]
 
     def change_logs(self) -> list[str]:
-        """The folders of all change logs that there are."""
         folders = [os.path.join(home, ".changes") for home in self.homes()]
         return [folder for folder in folders if os.path.lexists(os.path.join(folder, "changes.db"))]
 
     @property
     def sweep_marker(self) -> str:
-        """A file whose time is that of the last sweep."""
         return os.path.join(self.path, "swept")
 
     def is_swept(self) -> bool:
-        """Whether that was less than a day ago; the first sweep, which only begins to count, is this one."""
+        """Whether the last sweep was less than a day ago. The first call starts to count."""
         with suppress(FileNotFoundError):
             return abs(time.time() - os.stat(self.sweep_marker).st_mtime) < _DAY
-        with suppress(OSError):  # a full disk: then the next one begins to count
+        with suppress(OSError):  # a full disk: the next call tries again
             os.close(open_private(self.sweep_marker, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
         return True
 
     def _workspace(self, workspace: str) -> str:
         return os.path.join("workspaces", hashlib.sha256(os.fsencode(workspace)).hexdigest()[:16])
 
-    def _made(self, relative: str) -> str:
+    def _make_folder(self, relative: str) -> str:
         path = self.path
-        for name in relative.split("/"):  # each of them, or those on the way would be open to others
+        for name in relative.split("/"):  # parents too must be private
             path = os.path.join(path, name)
             make_private(path)
         return path
 
     def make(self) -> None:
-        """Makes the state folder itself."""
         make_private(self.path)
 
 
-def resolve_state_folder(session_folder: str) -> StateFolder:
-    """The state folder that a session's folder is in."""
+def find_state_folder(session_folder: str) -> StateFolder:
     return StateFolder(os.path.join(session_folder, "..", "..", ".."))
 
 
 def check_session_id(session_id: str) -> str:
-    """The name of a session's folder; UsageError where an id can be none."""
+    """Returns a valid session id; UsageError if it is not."""
     if not _SESSION.fullmatch(session_id):
         rule = "letters, digits, dot, dash and underscore, at most 64, beginning with a letter or digit"
         raise UsageError(f"a session id is made of {rule}: {session_id[:80]!r}")
@@ -134,7 +123,6 @@ def check_session_id(session_id: str) -> str:
 
 
 def make_private(path: str) -> None:
-    """Makes a folder that only its owner may enter, or makes it so."""
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
         if os.stat(path).st_mode & 0o077:
@@ -146,12 +134,12 @@ def make_private(path: str) -> None:
 
 
 def open_private(path: str, flags: int) -> int:
-    """An opener: what it makes is for its owner only."""
+    """An opener for files that only their owner may read."""
     return os.open(path, flags, 0o600)
 
 
 def write_private(path: str, data: bytes, unfinished: str) -> None:
-    """Writes a small file whole or not at all, for its owner only; `unfinished` is how its name ends until then."""
+    """Writes a small file atomically, for its owner only. Its name ends in `unfinished` until it is complete."""
     temporary = f"{path}.{os.urandom(6).hex()}{unfinished}"
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -166,92 +154,94 @@ def write_private(path: str, data: bytes, unfinished: str) -> None:
         raise
 
 
+def flush_folder(path: str) -> None:
+    """Waits until the names in a folder are on the disk."""
+    with open_folder(path) as descriptor:
+        os.fsync(descriptor)
+
+
+@contextlib.contextmanager
+def open_folder(path: str) -> Generator[int]:
+    """Opens a folder for fsync or flock."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def build_damaged_path(folder: str, name: str = "journal.db") -> str:
-    """Where doctor's command moves a damaged database of a folder. A session then begins anew under its name."""
+    """The path that doctor moves a damaged database to. A session then starts again under its name."""
     return os.path.join(folder, f"{name}.damaged")
 
 
-def _names(path: str) -> list[str]:
+def _list_names(path: str) -> list[str]:
     try:
         return sorted(os.listdir(path))
     except FileNotFoundError:
         return []
 
 
-# § [store.places] Which folder a workspace's part of the state folder belongs to: its name is only a digest of it.
-
-_NAME = ".place"
+# The path of a workspace: the name of its folder is only a digest of it.
 
 
 def save_workspace_path(home: str, workspace: str) -> None:
-    """Notes it, once. Where it cannot be noted, people have to name the workspace themselves."""
-    path = os.path.join(home, _NAME)
+    """Records the path of a workspace once. If that fails, people have to name the workspace."""
+    path = os.path.join(home, _WORKSPACE_PATH)
     if not os.path.exists(path):
         with suppress(OSError):
             write_private(path, os.fsencode(os.path.realpath(workspace)), ".new")
 
 
 def read_workspace_path(home: str) -> str | None:
-    """The folder; None where nobody noted it, or what is noted is another one."""
     try:
-        with open(os.path.join(home, _NAME), "rb") as file:
-            noted = file.read(65536)
+        with open(os.path.join(home, _WORKSPACE_PATH), "rb") as file:
+            path = file.read(65536)
     except OSError:
         return None
-    return os.fsdecode(noted) if hashlib.sha256(noted).hexdigest().startswith(os.path.basename(home)) else None
-
-
-# § [store.secret_key] A random key of the state folder's own: what is signed with it was signed by somebody who can
-# § read the folder.
-
-_KEY_BYTES = 32
+    return os.fsdecode(path) if hashlib.sha256(path).hexdigest().startswith(os.path.basename(home)) else None
 
 
 def load_secret_key(state: str, name: str) -> bytes:
-    """The key of this name; it is made when it is first asked for, by whoever is first, and for its owner only."""
+    """A random key for signatures. The first call makes it, for its owner only."""
     path = os.path.join(state, f"{name}.key")
     try:
-        found = _read(path)
-        if found is None:
+        key = _read_key(path)
+        if key is None:
             make_private(state)
-            _make(path)
-            found = _read(path)
+            _make_key(path)
+            key = _read_key(path)
     except OSError as error:
         raise StoreError(f"the key {path} cannot be used: {error.strerror}") from error
-    if found is None or len(found) != _KEY_BYTES:
+    if key is None or len(key) != _KEY_BYTES:
         raise StoreError(
             f"the key {path} is not {_KEY_BYTES} bytes long. Remove it: what it signed counts no more then."
         )
-    return found
+    return key
 
 
-def _read(path: str) -> bytes | None:
+def _read_key(path: str) -> bytes | None:
     with suppress(FileNotFoundError), open(path, "rb") as file:
         return file.read(_KEY_BYTES + 1)
     return None
 
 
-def _make(path: str) -> None:
-    """Whole or not at all, and never in the place of one that somebody else has just made."""
-    temporary = f"{path}.{os.urandom(6).hex()}.new"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+def _make_key(path: str) -> None:
+    """Makes the key atomically, unless another process has just made it."""
+    temporary = f"{path}.{os.urandom(6).hex()}"
+    write_private(temporary, os.urandom(_KEY_BYTES), ".new")
     try:
-        with open(descriptor, "wb") as file:
-            file.write(os.urandom(_KEY_BYTES))
-            file.flush()
-            os.fsync(descriptor)
         with suppress(FileExistsError):
             os.link(temporary, path)
     finally:
         os.unlink(temporary)
 
 
-# § [store.locked_folder] Folders that belong to a process as long as it lives: the kernel releases the lock when
-# § the process ends.
+# Locks of folders. The kernel releases them when the process ends.
 
 
 def lock_folder(folder: str) -> int:
-    """A descriptor that holds the folder's lock; -1 where another one does, or the folder is gone."""
+    """A descriptor that holds the folder's lock; -1 if another process holds it, or the folder is gone."""
     descriptor = -1
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -264,7 +254,7 @@ def lock_folder(folder: str) -> int:
 
 
 def is_locked(path: str) -> bool:
-    """Whether a live process holds the lock of a file or folder. Several processes may ask at the same moment."""
+    """Whether a live process holds the lock of a file or folder. Several processes may ask at once."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -280,25 +270,24 @@ def is_locked(path: str) -> bool:
 
 @contextlib.contextmanager
 def make_locked_folder(around: str, prefix: str = "") -> Generator[str]:
-    """A new folder, its real path, for the time of the `with`."""
-    import shutil  # noqa: PLC0415  every session asks for locks, and few make folders
-    import tempfile  # noqa: PLC0415
+    """Makes a new folder that is removed after the `with`. Yields its real path."""
+    import tempfile  # noqa: PLC0415  slow to load, and few sessions make folders
 
     descriptor, folder = -1, ""
-    while descriptor < 0:  # somebody may take it for left before it is locked
+    while descriptor < 0:  # another process may remove it as stale before it is locked
         folder = tempfile.mkdtemp(prefix=prefix, dir=around)
         descriptor = lock_folder(folder)
     try:
         yield os.path.realpath(folder)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)
         os.close(descriptor)
 
 
 @contextlib.contextmanager
 def make_temporary_folder(prefix: str, around: str | None = None) -> Generator[str]:
-    """The same for a purpose of ours, after what killed processes left of it is removed."""
-    import tempfile  # noqa: PLC0415
+    """Does the same after stale folders of this prefix are removed."""
+    import tempfile  # noqa: PLC0415  as above
 
     around = around or tempfile.gettempdir()
     remove_stale_folders(around, lambda: None, prefix)
@@ -309,8 +298,6 @@ def make_temporary_folder(prefix: str, around: str | None = None) -> Generator[s
 def remove_stale_folders(around: str, before: Callable[[], object], prefix: str = "") -> None:
     """Removes the folders that killed processes left. If there are any, `before` is called first. If this process is
     killed meanwhile, the next call removes the rest."""
-    import shutil  # noqa: PLC0415
-
     called = False
     for name in os.listdir(around):
         descriptor = lock_folder(os.path.join(around, name)) if name.startswith(prefix) else -1
@@ -320,17 +307,20 @@ def remove_stale_folders(around: str, before: Callable[[], object], prefix: str 
             if not called:
                 before()
                 called = True
-            shutil.rmtree(os.path.join(around, name), ignore_errors=True)
+            remove_folder(os.path.join(around, name))
         finally:
             os.close(descriptor)
 
 
-# § [store.printed] Where what commands print is put while they run: a folder for each session at work, locked as
-# § long as it is.
+def remove_folder(path: str) -> None:
+    """Removes a folder with all its contents, as far as possible."""
+    import shutil  # noqa: PLC0415  slow to load, and few sessions remove folders
+
+    shutil.rmtree(path, ignore_errors=True)
 
 
 class SpillFolder:
-    """A new folder of one session; what is in it when it is closed is removed with it."""
+    """A folder for the output of running commands, locked by one open session. Closing removes it."""
 
     def __init__(self, state: str) -> None:
         self._stack = ExitStack()
@@ -346,19 +336,17 @@ class SpillFolder:
         self._stack.close()
 
 
-# § [store.identity] New ids: they sort by the time they were made and cannot be guessed.
-
-_OWN = re.compile(r"call-([0-9a-f]{1,15})-[0-9a-f]{16}")
+# Ids. They sort by the time they were made and cannot be guessed.
 
 
 def make_call_id(seq: int) -> str:
-    """An id for a call that comes in when the journal is at a number: it lies behind it, and needs no index."""
+    """An id for a call that starts after an event of the journal. The number replaces an index."""
     return f"call-{seq:x}-{os.urandom(8).hex()}"
 
 
 def parse_call_position(call_id: str) -> int | None:
-    """The number that a call of our own making lies behind; None when the id was made elsewhere."""
-    found = _OWN.fullmatch(call_id)
+    """The number of the event before a call; None if the id was made elsewhere."""
+    found = _OWN_CALL_ID.fullmatch(call_id)
     return int(found[1], 16) if found else None
 
 
@@ -367,46 +355,39 @@ def make_id(kind: str) -> str:
     return f"{kind}_{time.time_ns():016x}{os.urandom(8).hex()}"
 
 
-# § [store.short_ids] Ids as people read and type them: as short as tells them apart.
-
-_MIN_ID_CHARS = 3
-_TIME_DIGITS = 16
-"""How many digits of an id of ours are the time it was made; it is what comes behind them that tells ids apart."""
-
-
 def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
-    """For every id the shortest beginning of its own part that no other has."""
+    """The shortest prefix of the own part of every id that no other id has."""
     own = {one: _own_part(one) for one in ids}
-    return {one: _shortest(part, [other for name, other in own.items() if name != one]) for one, part in own.items()}
+    return {one: _shorten(part, [other for name, other in own.items() if name != one]) for one, part in own.items()}
 
 
 def shorten_id(one: str, others: Iterable[str]) -> str:
-    """The same for one id among others: of many, all of them would take long."""
-    return _shortest(_own_part(one), [_own_part(other) for other in others if other != one])
+    """The same for one id among many others."""
+    return _shorten(_own_part(one), [_own_part(other) for other in others if other != one])
 
 
 def list_matching_ids(spelled: str, ids: Iterable[str]) -> list[str]:
-    """The ids that somebody may mean: by a beginning of their own part, with or without what comes before it."""
+    """The ids that start with a spelling, with or without the parts before their own part."""
     names = list(ids)
-    return [spelled] if spelled in names else [one for one in names if spelled and _may_mean(spelled, one)]
+    return [spelled] if spelled in names else [one for one in names if spelled and _matches(spelled, one)]
 
 
-def _may_mean(spelled: str, one: str) -> bool:
+def _matches(spelled: str, one: str) -> bool:
+    """The spelling must reach into the own part, since ids share the parts before it."""
     own = _own_part(one)
-    without_kind = one.replace("-", "_", 1).partition("_")[2]
-    # What ids have in common says nothing: only who spells something of its own part means one.
-    return any(whole.startswith(spelled) and len(spelled) > len(whole) - len(own) for whole in (own, without_kind, one))
+    forms = (own, one.replace("-", "_", 1).partition("_")[2], one)
+    return any(form.startswith(spelled) and len(spelled) > len(form) - len(own) for form in forms)
 
 
 def _own_part(one: str) -> str:
-    """`8f2…` of `ask_18…8f2…`; without digits for the time, what comes behind the kind: `1c9…` of `g-1c9…`."""
+    """`8f2…` of `ask_18…8f2…`, and `1c9…` of `g-1c9…`, which has no time."""
     kind, line, rest = one.partition("_")
     if line and len(rest) > _TIME_DIGITS:
         return rest[_TIME_DIGITS:]
     return one.partition("-")[2] or rest or kind
 
 
-def _shortest(part: str, others: list[str]) -> str:
+def _shorten(part: str, others: list[str]) -> str:
     length = _MIN_ID_CHARS
     while length < len(part) and any(other.startswith(part[:length]) for other in others):
         length += 1

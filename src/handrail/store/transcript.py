@@ -1,4 +1,4 @@
-"""Messages of a session, its todo list, and forks of it."""
+"""The conversation of a session, in tables beside its events: messages, active skills, stored outputs."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -11,100 +11,177 @@ from handrail.protocol.errors import StoreError, UsageError
 from handrail.protocol.events import Notice, ToolCallEnd, decode_event
 from handrail.protocol.messages import AssistantMessage, CallResult, Message, ResultsMessage, UserMessage
 from handrail.protocol.records import TodoItem
-from handrail.protocol.wire import UNREADABLE, convert, encode, get_json_decoder
-from handrail.store.active_skills import make_marker
-from handrail.store.database import Database
+from handrail.protocol.wire import UNREADABLE, convert, decode_json, encode, get_json_decoder
+from handrail.store.database import Database, Row
 from handrail.store.journal import PendingEvent, SessionJournal
+from handrail.store.state_dir import open_private
 
-# § [store.messages] The transcript of a session: numbered messages beside the events, in the same file.
-
-_INSERT = "INSERT INTO message (kind, data) VALUES (?, ?)"
-_SELECT = "SELECT number, data FROM message WHERE number > ? ORDER BY number"
+_SKILL_MARKER = "-skills"
 
 
 class NumberedMessage(msgspec.Struct, frozen=True):
-    """A message in its place."""
-
     number: int
     message: Message
 
 
 class Messages:
-    """Appends to the transcript and reads it back. A message stands or falls with the events that are given with it."""
-
     def __init__(self, journal: SessionJournal) -> None:
-        self._journal = journal
+        self.journal = journal
 
-    def add(self, messages: Iterable[Message], *drafts: PendingEvent) -> None:
-        """Writes messages and events in one transaction."""
-        rows = tuple((_INSERT, (str(one.__struct_config__.tag), encode(one))) for one in messages)
-        self._journal.append(*drafts, also=rows)
+    def add(self, messages: Iterable[Message], *pending: PendingEvent) -> None:
+        insert = "INSERT INTO message (kind, data) VALUES (?, ?)"
+        rows = tuple((insert, (str(one.__struct_config__.tag), encode(one))) for one in messages)
+        self.journal.append(*pending, also=rows)
 
     def any(self) -> bool:
-        """Whether anything was said."""
-        return bool(self._journal.database.rows("SELECT 1 FROM message LIMIT 1", ()))
+        return self.journal.database.row("SELECT 1 FROM message LIMIT 1") is not None
 
     def last_model(self) -> str | None:
-        """Who answered last."""
-        query = "SELECT number, data FROM message WHERE kind = 'assistant' ORDER BY number DESC LIMIT 1"
-        said = [self._read(*row) for row in self._journal.database.rows(query, ())]
-        return said[0].model if said and isinstance(said[0], AssistantMessage) else None
+        message = self._find("kind = 'assistant' ORDER BY number DESC")
+        return message.model if isinstance(message, AssistantMessage) else None
 
     def first_prompt(self) -> str | None:
-        """What the person said first."""
-        query = "SELECT number, data FROM message WHERE kind = 'user' ORDER BY number LIMIT 1"
-        said = [self._read(*row) for row in self._journal.database.rows(query, ())]
-        return said[0].text if said and isinstance(said[0], UserMessage) else None
+        message = self._find("kind = 'user' ORDER BY number")
+        return message.text if isinstance(message, UserMessage) else None
 
     def after(self, number: int = 0) -> list[NumberedMessage]:
-        """Every message behind a number, oldest first."""
-        return [NumberedMessage(row[0], self._read(*row)) for row in self._journal.database.rows(_SELECT, (number,))]
+        rows = self.journal.database.rows(
+            "SELECT number, data FROM message WHERE number > ? ORDER BY number", (number,)
+        )
+        return [NumberedMessage(row[0], self._read(*row)) for row in rows]
+
+    def _find(self, condition: str) -> Message | None:
+        row = self.journal.database.row(f"SELECT number, data FROM message WHERE {condition} LIMIT 1")  # noqa: S608
+        return self._read(*row) if row else None
 
     def _read(self, number: int, data: bytes) -> Message:
         try:
-            return _decoder().decode(data)
+            return _get_message_decoder().decode(data)
         except UNREADABLE as error:
-            raise StoreError(
-                f"message {number} of session {self._journal.session_id} cannot be read: {error}"
-            ) from None
+            raise StoreError(f"message {number} of session {self.journal.session_id} cannot be read: {error}") from None
 
 
 @cache
-def _decoder() -> msgspec.json.Decoder[Message]:
+def _get_message_decoder() -> msgspec.json.Decoder[Message]:
     return get_json_decoder(Message)
 
 
-# § [store.todos] The model's list of what is to be done, as it stands in a session's journal: the result of the
-# § last call that gave one.
+# The todo list is the result of the last call of the tool `todo`.
 
-_CALL = '"tool_call_name":"todo"'
-_BEFORE = """
+_TODO_CALL = '"tool_call_name":"todo"'
+_LAST_TODO = """
 SELECT seq, data FROM event WHERE seq < ? AND kind = 'tool_call.end' AND instr(data, CAST(? AS BLOB)) > 0
 ORDER BY seq DESC LIMIT 1
 """
-_LAST = 1 << 62
 
 
-class _Data(msgspec.Struct):
+class _TodoData(msgspec.Struct):
     items: tuple[TodoItem, ...]
 
 
 def read_last_todo(database: Database) -> tuple[TodoItem, ...]:
-    """The list; empty while there is none."""
-    before = _LAST
-    while row := database.row(_BEFORE, (before, _CALL)):
+    """The last todo list that can be read; empty if there is none."""
+    before = 1 << 62
+    while row := database.row(_LAST_TODO, (before, _TODO_CALL)):
         before = row[0]
-        try:
+        with suppress(*UNREADABLE):
             event = decode_event(row[1])
             if isinstance(event, ToolCallEnd) and event.tool_call_name == "todo":
-                return convert(event.result.data, _Data).items
-        except UNREADABLE:
-            pass  # what cannot be read is not the last list that can
+                return convert(event.result.data, _TodoData).items
     return ()
 
 
-# § [store.forking] A second session that begins where another one is: its transcript, and what that transcript
-# § relies on.
+# Skills
+
+
+class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An active skill as it was when it was activated, whatever becomes of its file."""
+
+    name: str
+    tools: tuple[str, ...] | None = None
+    """The tools that it allows; None if it restricts nothing."""
+    patterns: dict[str, tuple[str, ...]] = {}
+    """Patterns that it allows some of them for."""
+    folders: tuple[str, ...] = ()
+    """The names of its folder: relative in the workspace, absolute elsewhere."""
+    outside: bool = False
+    """Whether its folder is in none of the session's own roots."""
+    has_files: bool = False
+    """Whether its folder has more files to read than were shown."""
+
+
+class ActiveSkills:
+    """The active skills of a session. A change is stored together with the notice of it.
+
+    Every call asks for them, and most sessions never have any. An empty file beside the journal says that a session has
+    or had one. Looking for it takes a third of the time of a query.
+    """
+
+    def __init__(self, journal: SessionJournal) -> None:
+        self._journal = journal
+        self._marker = journal.database.path + _SKILL_MARKER
+        self._had_none = False
+        """Whether the session had no skill at the last query, nor ever before."""
+        self._last: tuple[list[Row], tuple[ActiveSkill, ...]] = ([], ())
+        """The rows of the last query, and their skills."""
+
+    def listed(self) -> tuple[ActiveSkill, ...]:
+        """All active skills by name. The same object until something changes."""
+        if self.none_yet():
+            return self._last[1]
+        rows = self._journal.database.rows("SELECT name, data FROM skill ORDER BY name")
+        self._had_none = not rows and not os.access(self._marker, os.F_OK)
+        if rows != self._last[0]:
+            self._last = rows, tuple(self._read(*row) for row in rows)
+        return self._last[1]
+
+    def none_yet(self) -> bool:
+        """Whether it is known without a query that the session never had a skill."""
+        return self._had_none and not os.access(self._marker, os.F_OK)
+
+    def put(self, skill: ActiveSkill, text: str) -> None:
+        """Activates a skill and replaces the one of its name."""
+        _mark_skills(self._journal.database.path)
+        insert = ("INSERT OR REPLACE INTO skill VALUES (?, ?)", (skill.name, encode(skill)))
+        self._journal.append((Notice, {"text": text}), also=(insert,))
+
+    def drop(self, name: str, text: str) -> None:
+        self._journal.append((Notice, {"text": text}), also=(("DELETE FROM skill WHERE name = ?", (name,)),))
+
+    def _read(self, name: str, data: bytes) -> ActiveSkill:
+        """An unreadable skill is an error, because it may have restricted something."""
+        try:
+            return decode_json(data, ActiveSkill)
+        except UNREADABLE as error:
+            raise StoreError(
+                f"the active skill {name} of session {self._journal.session_id} cannot be read: {error}"
+            ) from None
+
+
+def _mark_skills(journal: str) -> None:
+    try:
+        os.close(open_private(journal + _SKILL_MARKER, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
+    except OSError as error:
+        raise StoreError(f"beside the journal {journal} nothing can be written: {error.strerror}") from error
+
+
+# Stored outputs: the names of their blobs
+
+
+def find_output(database: Database, name: str) -> str | None:
+    row = database.row("SELECT blob FROM output WHERE call_id = ?", (name,))
+    return str(row[0]) if row else None
+
+
+def save_output(database: Database, name: str, blob: str) -> None:
+    database.run("INSERT OR REPLACE INTO output VALUES (?, ?)", (name, blob))
+
+
+def list_outputs(database: Database) -> list[str]:
+    return [str(row[0]) for row in database.rows("SELECT blob FROM output")]
+
+
+# Forks
 
 _NOT_HERE = "This session was forked before this call had a result; in this session it was not made."
 _COPIED = {
@@ -116,13 +193,16 @@ _COPIED = {
 
 
 def fork_journal(source: SessionJournal, path: str, session_id: str) -> None:
-    """Begins the journal of a new session with the transcript of another: the messages, the stored outputs that it
-    names, which files were read and which skills are active. Events, grants, requests and processes are not copied."""
+    """Starts the journal of a new session with the transcript of another one.
+
+    Messages, stored outputs, marks of files and active skills are copied. Events, grants, requests and processes are
+    not. The journal gets its name when it is complete.
+    """
     if os.path.exists(path):
         raise UsageError(f"there is a session {session_id} already; choose another id for the fork")
     unfinished = f"{path}.{os.urandom(6).hex()}.new"
     try:
-        _fill(source, unfinished, session_id, lambda: make_marker(path))
+        _fill_fork(source, unfinished, session_id, lambda: _mark_skills(path))
         os.rename(unfinished, path)
     finally:
         for left in (unfinished, f"{unfinished}-wal", f"{unfinished}-shm"):
@@ -130,8 +210,7 @@ def fork_journal(source: SessionJournal, path: str, session_id: str) -> None:
                 os.unlink(left)
 
 
-def _fill(source: SessionJournal, path: str, session_id: str, mark_skills: Callable[[], None]) -> None:
-    """Under another name: a session is there when all of it is."""
+def _fill_fork(source: SessionJournal, path: str, session_id: str, mark_skills: Callable[[], None]) -> None:
     transcript = Messages(source).after()
     last = transcript[-1].number if transcript else 0
     target = Database(path, "crash")
@@ -144,18 +223,18 @@ def _fill(source: SessionJournal, path: str, session_id: str, mark_skills: Calla
                 for row in rows:
                     marks = ", ".join("?" * len(row))
                     target.execute(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608  names of ours
-            if transcript and (open_calls := _open_calls(transcript[-1].message)):
-                # With the rest or not at all: without it the fork would take the calls for its own.
+            if transcript and (open_calls := _close_calls(transcript[-1].message)):
+                # In the same transaction: without the results the fork would run the calls.
                 row = (last + 1, "results", encode(ResultsMessage(results=open_calls)))
                 target.execute("INSERT INTO message VALUES (?, ?, ?)", row)
-        told = f"Forked from session {source.session_id} behind its event {source.last_seq()}."
-        SessionJournal(target, session_id, "fork").append((Notice, {"text": told}))
+        text = f"Forked from session {source.session_id} behind its event {source.last_seq()}."
+        SessionJournal(target, session_id, "fork").append((Notice, {"text": text}))
     finally:
         target.close()
 
 
-def _open_calls(last: object) -> tuple[CallResult, ...]:
-    """Calls without a result are those of the session that asked for them: a fork makes none of them again."""
+def _close_calls(last: object) -> tuple[CallResult, ...]:
+    """Results for the calls of the last message, which the first session runs."""
     if not isinstance(last, AssistantMessage):
         return ()
     return tuple(

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from handrail.policy.changeset import collect_moved_paths, is_deletion, sort_by_harm
-from handrail.policy.git_repository import is_new_object
+from handrail.policy.changeset import collect_moved_paths, is_deletion, is_new_object, sort_by_harm
 from handrail.policy.names import is_git_control_name
 from handrail.protocol.changes import Change, ChangeSet
 from handrail.workspace.errors import clip_path

@@ -11,7 +11,7 @@ from handrail.settings import Settings
 from handrail.store.state_dir import PRINTED
 
 if TYPE_CHECKING:
-    from handrail.policy.parse import RunnableCommand
+    from handrail.policy.parse import ParsedCommand
     from handrail.sandbox.confinement import SandboxProfile
     from handrail.sandbox.host import SandboxHost
     from handrail.sandbox.limits import ResourceLimits
@@ -143,7 +143,7 @@ class CommandEnvironment:
         seconds, output = min(chosen.seconds, RESTRICTED_SECONDS), min(chosen.output, _RESTRICTED_OUTPUT_BYTES)
         return msgspec.structs.replace(chosen, seconds=seconds, output=output, spilled=0)
 
-    def hosts_open_to(self, context: "CommandContext", todo: "RunnableCommand") -> tuple[str, ...]:
+    def hosts_open_to(self, context: "CommandContext", todo: "ParsedCommand") -> tuple[str, ...]:
         """What a command may reach: what settings list, and what it named in the request that somebody said yes to.
         What only looks reaches nothing; without namespaces there is nothing to open, and a yes fails at its start."""
         command = context.facts.command
@@ -160,7 +160,7 @@ class CommandEnvironment:
         return tuple(dict.fromkeys((*listed, *approved)))
 
     def build_profile(
-        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "RunnableCommand"
+        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "ParsedCommand"
     ) -> "SandboxProfile":
         """What a command may see and do that runs in a folder, named as results name it."""
         found = self._withheld.scan(context.workspace.roots)
@@ -172,7 +172,7 @@ class CommandEnvironment:
         return _tracked((*found.credentials, *found.credential_folders), roots)
 
     def build_expected_profile(
-        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "RunnableCommand"
+        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "ParsedCommand"
     ) -> "SandboxProfile | None":
         """The same where all is hidden that was the last time, which nobody looks at here; None where nobody ever
         did."""
@@ -180,7 +180,7 @@ class CommandEnvironment:
         return None if found is None else self._profile(context, cwd, timeout_ms, todo, found)
 
     def _profile(
-        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "RunnableCommand", found: "MaskedPaths"
+        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "ParsedCommand", found: "MaskedPaths"
     ) -> "SandboxProfile":
         from handrail.sandbox.confinement import SandboxProfile  # noqa: PLC0415  as said above
         from handrail.workspace.roots import check_roots  # noqa: PLC0415
@@ -213,7 +213,7 @@ class CommandEnvironment:
         return SensitivePaths()
 
 
-def _git_settings(configs: tuple[str, ...], todo: "RunnableCommand") -> tuple[tuple[str, str], ...]:
+def _git_settings(configs: tuple[str, ...], todo: "ParsedCommand") -> tuple[tuple[str, str], ...]:
     if not any(program.split()[0] == "git" for program in todo.programs):
         return ()
     from handrail.workspace.facts import build_driver_settings  # noqa: PLC0415  as said above
@@ -221,13 +221,13 @@ def _git_settings(configs: tuple[str, ...], todo: "RunnableCommand") -> tuple[tu
     return build_driver_settings(configs)
 
 
-def _shows_tracked(context: "CommandContext", todo: "RunnableCommand") -> bool:
+def _shows_tracked(context: "CommandContext", todo: "ParsedCommand") -> bool:
     """Whether a command sees credentials that git tracks: to git, an empty file in their place would be a change, which
     it would show, with what was there before, and commit. Without an overlay nobody could drop that commit."""
     command = context.facts.command
     if todo.is_read_only or command is None:
-        return todo.compares
-    return todo.git != "none" or command.yields or not command.has_overlay
+        return todo.compares_with_git
+    return todo.git_use != "none" or command.yields or not command.has_overlay
 
 
 def _not_tracked(credentials: tuple[str, ...], roots: "tuple[Root, ...]") -> tuple[str, ...]:

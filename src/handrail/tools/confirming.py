@@ -8,7 +8,7 @@ was run, and it is made anew.
 from collections.abc import Callable
 from typing import TypeVar
 
-from handrail.policy.parse import RunnableCommand
+from handrail.policy.parse import ParsedCommand
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import CommandContext
@@ -23,7 +23,7 @@ class _OutdatedError(Exception):
 
 def run_with_speculative_sandbox(
     context: CommandContext,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     timeout_ms: int | None,
     commands: CommandEnvironment,
     work: Callable[[SandboxProfile, Confirm | None], Result],

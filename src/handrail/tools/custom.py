@@ -8,9 +8,9 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from handrail.protocol.arguments import render_value
 from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.permissions import PERMISSIONS, Permission
+from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import Arguments, SideEffect, ToolSpec, parse_major_version
 from handrail.protocol.wire import Json, Wire, encode, sanitize_json
 from handrail.tools.contract import Context, Output, Tool

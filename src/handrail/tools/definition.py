@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from handrail.protocol.arguments import render_value
 from handrail.protocol.errors import UsageError
+from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Json
 from handrail.tools.contract import Context, Output, Tool

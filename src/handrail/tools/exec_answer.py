@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from handrail.policy.parse import RunnableCommand
+from handrail.policy.parse import ParsedCommand
 from handrail.process.cleaning import clean_output
 from handrail.process.exit_codes import describe_exit_code, find_exit_signal
 from handrail.process.ran import CommandResult
@@ -29,7 +29,7 @@ _REFUSED = re.compile("onnection refused|ECONNREFUSED|ailed to connect")
 def build_exec_output(
     context: CommandContext,
     ran: CommandResult,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     limits: ResourceLimits,
     sandbox: SandboxUsed,
     blocked: tuple[str, ...] = (),
@@ -60,20 +60,20 @@ def build_exec_output(
     )
 
 
-def _data(ran: CommandResult, todo: RunnableCommand, told: FittedOutput) -> ExecData:
+def _data(ran: CommandResult, todo: ParsedCommand, told: FittedOutput) -> ExecData:
     code = ran.exit_code
     return ExecData(
         output=told.shown,
         exit_code=code,
         duration_ms=round(ran.seconds * 1000, 3),
-        signal=None if code is None else find_exit_signal(code, todo.last),
-        meaning=None if code is None else describe_exit_code(todo.last, code),
+        signal=None if code is None else find_exit_signal(code, todo.last_program),
+        meaning=None if code is None else describe_exit_code(todo.last_program, code),
         stdout=None if ran.errors is None else clean_output(ran.output.head + ran.output.tail),
         stderr=None if ran.errors is None else clean_output(ran.errors.head + ran.errors.tail),
     )
 
 
-def _offline(context: CommandContext, todo: RunnableCommand, sandbox: SandboxUsed, shown: str) -> str:
+def _offline(context: CommandContext, todo: ParsedCommand, sandbox: SandboxUsed, shown: str) -> str:
     """What to say to a program that has found no network."""
     if sandbox.net == "listed":
         return ""  # it has some; what it may not reach is told
@@ -124,7 +124,7 @@ def _summary(ran: CommandResult, data: ExecData) -> str:
     return _exit(data) if ran.ending == "exit" else _row(f"stopped after {ran.seconds:.1f} s", _limits(ran))
 
 
-def _left(todo: RunnableCommand, sandbox: SandboxUsed) -> str:
+def _left(todo: ParsedCommand, sandbox: SandboxUsed) -> str:
     """What became of what it had changed by the time it was stopped."""
     if todo.is_read_only:
         return "Nothing was changed."

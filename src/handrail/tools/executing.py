@@ -1,7 +1,7 @@
 """Runs a command for exec: in an overlay, on the real tree, or beyond its call."""
 
 from handrail.changes.recorder import Recorder
-from handrail.policy.parse import RunnableCommand, build_runnable
+from handrail.policy.parse import ParsedCommand, parse_fact
 from handrail.process.ran import CommandResult
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.tools.commands import CommandEnvironment
@@ -36,7 +36,7 @@ def execute(
 
         return commit_stored_preview(context, arguments, context.preview_id, commands, recorder)
     fact = require_command_fact(context)
-    todo = build_runnable(fact.text, fact.cwd, fact.there)
+    todo = parse_fact(fact)
     beyond = arguments.background or arguments.yield_ms is not None
     if not beyond and (fact.has_overlay or todo.is_read_only):
         return _execute_confirmed(context, arguments, todo, commands, recorder)
@@ -55,7 +55,7 @@ def execute(
 def _execute_confirmed(
     context: CommandContext,
     arguments: ExecArguments,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     commands: CommandEnvironment,
     recorder: Recorder,
 ) -> Output:
@@ -75,7 +75,7 @@ def _execute_confirmed(
 def _execute_beyond(
     context: CommandContext,
     arguments: ExecArguments,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     profile: SandboxProfile,
     commands: CommandEnvironment,
     background: Background,
@@ -94,9 +94,7 @@ def _execute_beyond(
     return _answered(context, todo, keeping.to_networked_run(ran, profile), commands)
 
 
-def _answered(
-    context: CommandContext, todo: RunnableCommand, went: NetworkedRun, commands: CommandEnvironment
-) -> Output:
+def _answered(context: CommandContext, todo: ParsedCommand, went: NetworkedRun, commands: CommandEnvironment) -> Output:
     """How it went on the real tree, and what it tried to reach."""
     try:
         used = build_sandbox_used(context, went.profile, commands)

@@ -1,6 +1,7 @@
 """How find finds, and what it says."""
 
 from collections.abc import Callable
+from functools import partial
 
 from handrail.protocol.text import escape_unprintable
 from handrail.tools.contract import Context, Output
@@ -25,7 +26,7 @@ def find(searching: SessionSearch, context: Context, arguments: FindArguments) -
     """Runs the search and words the answer."""
     engines = searching.engines(context.workspace)
     with context.workspace.open_folder(arguments.path) as opened:
-        where = SearchScope(
+        scope = SearchScope(
             opened.descriptor,
             opened.root.descriptor,
             opened.relative,
@@ -33,9 +34,10 @@ def find(searching: SessionSearch, context: Context, arguments: FindArguments) -
             arguments.pattern,
             arguments.exclude,
             searching.ignore,
+            list_protected=partial(context.workspace.list_protected_names, opened),
         )
         try:
-            found = find_files(engines, where, arguments.max_results, context.cancelled)
+            found = find_files(engines, scope, arguments.max_results, context.cancelled)
         except OSError as error:  # the folder was moved while it was looked at
             raise to_tool_error(error, arguments.path) from None
         context.check_cancelled()

@@ -8,8 +8,8 @@ from handrail.tools.contract import Output
 from handrail.tools.grep import GrepArguments, GrepData, GrepMatch
 from handrail.tools.search_words import describe_omissions, list_fired_limits, render_hidden_count, render_no_results
 from handrail.tools.shown import format_count
-from handrail.workspace.search.engine import MAX_RESULT_BYTES, FileHits, HitLine
-from handrail.workspace.search.search import Engines, SearchResult, count_hits
+from handrail.workspace.search.engine import MAX_RESULT_BYTES, FileHits, HitLine, count_hits
+from handrail.workspace.search.search import Engines, SearchResult
 from handrail.workspace.text import decode_page, detect_encoding
 
 Name = Callable[[bytes], str]

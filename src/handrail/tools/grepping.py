@@ -1,7 +1,7 @@
 """How grep searches: a folder, one file, or a kept output."""
 
 import os
-from functools import cache
+from functools import cache, partial
 
 import msgspec
 
@@ -71,17 +71,18 @@ def _grep_folder(
     context: Context,
     arguments: GrepArguments,
 ) -> Output:
-    where = SearchScope(
+    scope = SearchScope(
         opened.descriptor,
         opened.root.descriptor,
         opened.relative,
         context.workspace.kernel,
         include=arguments.file_pattern,
         ignore=searching.ignore,
+        list_protected=partial(context.workspace.list_protected_names, opened),
         credential_files=cache(context.workspace.credential_files),
     )
     try:
-        found = find_hits(engines, where, pattern, arguments.max_results, context.cancelled)
+        found = find_hits(engines, scope, pattern, arguments.max_results, context.cancelled)
     except OSError as error:  # the folder was moved while it was looked at
         raise to_tool_error(error, arguments.path) from None
     context.check_cancelled()

@@ -5,7 +5,7 @@ from handrail.changes.layered.configs import read_git_configs
 from handrail.changes.layered.sealing import load_preview
 from handrail.changes.layered.trial import CommandPreview
 from handrail.changes.recorder import Recorder
-from handrail.policy.parse import RunnableCommand, build_runnable
+from handrail.policy.parse import ParsedCommand, parse_fact
 from handrail.protocol.decisions import Decision
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.sandbox.confinement import SandboxProfile
@@ -24,7 +24,7 @@ _MAX_SUMMARY_CHARS = 200
 def execute_in_overlay(
     context: CommandContext,
     arguments: ExecArguments,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     profile: SandboxProfile,
     commands: CommandEnvironment,
     recorder: Recorder,
@@ -150,7 +150,7 @@ def _answered(
     outcome: ChangeOutcome,
 ) -> Output:
     fact = require_command_fact(context)
-    todo = build_runnable(fact.text, fact.cwd, fact.there)
+    todo = parse_fact(fact)
     limits = commands.limits(arguments.timeout_ms, restricted=context.limits.restricted)
     try:
         return build_exec_output(context, preview.ran, todo, limits, preview.sandbox, preview.blocked, outcome)

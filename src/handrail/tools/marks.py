@@ -5,8 +5,8 @@ import os
 import msgspec
 
 from handrail.protocol.wire import get_json_decoder
-from handrail.workspace.file_state import FileSnapshot
-from handrail.workspace.pages import hash_range
+from handrail.workspace.file_state import FileSnapshot, hash_range
+from handrail.workspace.resolve import READ_FILE
 
 
 class WholeFileMark(msgspec.Struct, frozen=True, tag="whole"):
@@ -47,7 +47,7 @@ def hash_seen_page(folder: int, name: str, mark: bytes | None) -> str | None:
     seen = _decode(mark) if mark else None
     if not isinstance(seen, PageMark):
         return None
-    descriptor = os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    descriptor = os.open(name, READ_FILE, dir_fd=folder)
     try:
         return hash_range(descriptor, seen.start, seen.length)
     finally:

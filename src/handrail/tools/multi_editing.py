@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import msgspec
 
 from handrail.edit.diff import Diff, build_unified_diff
+from handrail.edit.fuzzy.candidates import Wording
 from handrail.edit.lines import normalize_newlines
-from handrail.edit.match import find_first_match
+from handrail.edit.match import match_edit
 from handrail.edit.omission import refuse_omission
-from handrail.edit.refusals import Wording
 from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import Preview
 from handrail.tools.contract import Context, Output, ReadMarks
@@ -118,11 +118,12 @@ def _first(data: bytes, one: OneEdit, path: str) -> TextReplacement:
     """The first of the places."""
     file = decode_text_file(data, path)
     readable = file.readable
-    placed = find_first_match(
+    placed = match_edit(
         file.text,
         normalize_newlines(one.old_text),
         normalize_newlines(one.new_text),
         path,
+        first=True,
         readable=readable,
         wording=_WORDING,
     )

@@ -3,13 +3,13 @@
 import os
 from collections.abc import Sequence
 
-from handrail.edit.patch.model import FilePatch, Hunk, strip_byte_order_mark
-from handrail.edit.patch.placement import TextLines
+from handrail.edit.patch.hunks import FilePatch, Hunk, strip_byte_order_mark
+from handrail.edit.patch.target import TextLines
 from handrail.protocol.errors import ToolError
 from handrail.tools.patch_tree import PatchFileState
 from handrail.tools.text_file import TextFile, decode_text_file
 from handrail.workspace.errors import clip_path
-from handrail.workspace.file_state import build_content
+from handrail.workspace.file_state import Content
 from handrail.workspace.text import find_byte_order_mark
 
 _AGAIN = "Read it, then make the patch anew."
@@ -44,5 +44,5 @@ def _refuse_other_text(text: TextFile, file: FilePatch, path: str) -> None:
 def _refuse_other_link(held: PatchFileState, file: FilePatch, path: str) -> None:
     shown = "\n".join(line for hunk in file.hunks for line in hunk.old)
     state = held.slot.found.state
-    if state is None or build_content(os.fsencode(shown)).hash != state.hash:
+    if state is None or Content.from_bytes(os.fsencode(shown)).hash != state.hash:
         raise ToolError("NO_MATCH", f"{path} is a link, and does not lead where the patch shows. Look at it with ls.")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from handrail.edit.patch.model import FilePatch
+from handrail.edit.patch.hunks import FilePatch
 from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import clip_path
 

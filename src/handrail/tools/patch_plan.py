@@ -7,7 +7,7 @@ import msgspec
 
 from handrail.edit.diff import Diff, build_edit_diff, build_unified_diff
 from handrail.edit.patch.apply import apply_hunks
-from handrail.edit.patch.model import FilePatch, Hunk
+from handrail.edit.patch.hunks import FilePatch, Hunk
 from handrail.protocol.errors import ToolError
 from handrail.tools.deleting import NO_DIFF, build_removal
 from handrail.tools.looking import build_too_large_error
@@ -18,9 +18,8 @@ from handrail.tools.saving import check_hard_links
 from handrail.tools.slots import TargetPath, TargetResolver
 from handrail.tools.text_file import decode_text_file
 from handrail.tools.together import FileChange
-from handrail.workspace.atomic import build_executable_mode
 from handrail.workspace.errors import clip_path
-from handrail.workspace.file_state import PathState
+from handrail.workspace.file_state import PathState, build_executable_mode
 from handrail.workspace.text import decode_text
 
 _NOWHERE = TargetPath("", "", b"", PathState(None))

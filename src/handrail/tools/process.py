@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
-from handrail.protocol.arguments import Problem, build_argument_error
-from handrail.protocol.errors import ToolError
+from handrail.protocol.arguments import build_argument_error
+from handrail.protocol.errors import Problem, ToolError
 from handrail.protocol.permissions import Preview
 from handrail.protocol.records import ProcessRecord
 from handrail.protocol.tool_spec import Arguments, ToolSpec

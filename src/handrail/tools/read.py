@@ -16,13 +16,13 @@ from handrail.tools.contract import Context, Output, Outputs, ReadMarks, Tool, T
 from handrail.tools.marks import PageMark, WholeFileMark, encode_mark
 from handrail.tools.preview import OUTPUT
 from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.file_state import hash_range, read_contents
 from handrail.workspace.pages import (
     LineIndexes,
     TextPage,
     build_text_page,
     build_whole_page,
     count_lines,
-    hash_range,
     read_large_page,
     read_row_page,
 )
@@ -104,10 +104,10 @@ def build_read_tool(seen: ReadMarks, outputs: Outputs, *, images: bool = True) -
         budget = context.limits.characters
         if opened.status.st_size > MAX_WHOLE_BYTES:
             return _read_large(opened, arguments, budget, indexes, seen)
-        data = _bytes(opened.descriptor, opened.status.st_size)
-        if len(data) > MAX_WHOLE_BYTES:
+        contents = read_contents(opened.descriptor, opened.status.st_size, MAX_WHOLE_BYTES)
+        if contents.data is None:
             return _read_large(opened, arguments, budget, indexes, seen)
-        output, mark = _read_whole(opened, data, arguments, budget, images=images)
+        output, mark = _read_whole(opened, contents.data, contents.hash, arguments, budget, images=images)
         seen.set_mark(opened.real, encode_mark(mark))
         return output
 
@@ -118,23 +118,9 @@ def _touches(arguments: ReadArguments) -> Touches:
     return Touches() if arguments.path.startswith(OUTPUT) else Touches(reads=(arguments.path,))
 
 
-def _bytes(descriptor: int, size: int) -> bytes:
-    """All of a file, a little more than WHOLE at the most. One byte more than its size shows that it did not grow."""
-    data = os.read(descriptor, size + 1)
-    while (
-        len(data) > size
-        and len(data) <= MAX_WHOLE_BYTES
-        and (more := os.read(descriptor, MAX_WHOLE_BYTES + 1 - len(data)))
-    ):
-        size = len(data)
-        data += more
-    return data
-
-
 def _read_whole(
-    opened: OpenPath, data: bytes, arguments: ReadArguments, budget: int, *, images: bool
+    opened: OpenPath, data: bytes, digest: str, arguments: ReadArguments, budget: int, *, images: bool
 ) -> tuple[Output, WholeFileMark]:
-    digest = hashlib.sha256(data).hexdigest()
     kind = _image_type(data)
     if kind and images:
         return _picture(opened, data, digest, kind), WholeFileMark(digest)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec.structs import replace
 
-from handrail.policy.parse import RunnableCommand
+from handrail.policy.parse import ParsedCommand
 from handrail.process.cleaning import clean_output
 from handrail.process.ran import CommandResult
 from handrail.process.running import run_launch
@@ -20,6 +20,7 @@ from handrail.sandbox.layer.layer import Overlay
 from handrail.sandbox.layer.mounting import NOT_MOUNTED
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import CommandContext
+from handrail.workspace.facts import build_command_fact
 
 Confirm = Callable[[], None]
 """Looks whether a command may begin, while its sandbox is made; raises where it may not."""
@@ -39,7 +40,7 @@ class NetworkedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_command(
     context: CommandContext,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     profile: SandboxProfile,
     commands: CommandEnvironment,
     *,
@@ -65,7 +66,7 @@ def run_command(
 
 def _run(
     context: CommandContext,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     profile: SandboxProfile,
     commands: CommandEnvironment,
     overlay: Overlay | None,
@@ -105,7 +106,7 @@ def watch_disk(
 
 def prepare_launch(
     context: CommandContext,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     profile: SandboxProfile,
     commands: CommandEnvironment,
     overlay: Overlay | None = None,
@@ -146,7 +147,7 @@ def require_command_fact(context: CommandContext) -> CommandFact:
 
 def resolve_cwd(context: CommandContext, cwd: str) -> str:
     """Where it starts, without the links on the way."""
-    fact = context.workspace.fact_for_command(cwd, "read")
+    fact = build_command_fact(context.workspace, cwd, "read")
     if fact.real is None or fact.kind != "directory":
         raise ToolError("CONFLICT", f"The folder {cwd[:200]} was moved or removed a moment ago. Nothing was run.")
     return fact.real

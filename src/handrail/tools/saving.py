@@ -14,11 +14,11 @@ from handrail.protocol.errors import ToolError
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
 from handrail.tools.parses import check_parses
-from handrail.workspace.atomic import build_temporary_name, replace
+from handrail.workspace.atomic import build_temporary_name, replace, sync_folder
 from handrail.workspace.errors import clip_path
-from handrail.workspace.file_state import Content, FileSnapshot, build_exact_path, start_hash, to_state
+from handrail.workspace.file_state import Content, FileSnapshot, start_hash
 from handrail.workspace.in_place import WriteResult
-from handrail.workspace.resolve import NewFolders, ResolvedParent, sync_folder
+from handrail.workspace.resolve import NewFolders, ResolvedParent
 
 
 class Records(Protocol):
@@ -126,10 +126,10 @@ def _holds(before: FileSnapshot, data: bytes, hashed: Callable[[], str]) -> bool
 
 def _steps(context: Context, landing: ResolvedParent, before: FileSnapshot | None, new: Content) -> tuple[Step, ...]:
     """The folders that are made on the way, and the file."""
-    path = build_exact_path(context.workspace, landing)
+    path = context.workspace.build_exact_path(landing)
     levels = len(landing.missing)
     folders = [Step(path.rsplit(b"/", levels - n)[0], None, State(kind="folder")) for n in range(levels)]
-    old = to_state(before) if before is not None else None
+    old = before.to_state() if before is not None else None
     after = State(kind="file", hash=new.hash, size=new.size, mode=old.mode if old else None)
     return (*folders, Step(path, old, after))
 

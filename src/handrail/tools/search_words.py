@@ -30,11 +30,11 @@ def describe_omissions(found: SearchResult[Any], engines: Engines, shown: int, n
     said: list[str] = [f"The search was {ends[limit]}: narrow {how}." for limit in found.limits]
     if not found.limits and (not found.exact or found.total > shown):
         said.append(f"Only the first {shown:,} {noun} are shown: narrow {how}, or raise maxResults.")
-    if found.notes.unreadable:
-        places = found.notes.unreadable
+    if found.stats.unreadable:
+        places = found.stats.unreadable
         said.append(f"{format_count(places, 'place')} could not be read and {_were(places)} passed over.")
-    if found.notes.oversized:
-        lines = found.notes.oversized
+    if found.stats.oversized:
+        lines = found.stats.oversized
         said.append(
             f"{format_count(lines, 'matching line')} of over {MAX_LINE_BYTES >> 20} MB {_were(lines)} passed over."
         )

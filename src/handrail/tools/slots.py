@@ -16,7 +16,7 @@ from handrail.tools.looking import FileState, check_file_size, open_target, read
 from handrail.tools.marks import hash_seen_page
 from handrail.tools.saving import Records
 from handrail.workspace.errors import clip_path, to_tool_error
-from handrail.workspace.file_state import PathState, build_exact_path, read_state, to_state
+from handrail.workspace.file_state import PathState, read_state
 from handrail.workspace.resolve import ResolvedParent
 
 
@@ -61,8 +61,8 @@ class TargetResolver(msgspec.Struct, frozen=True):
             check_file_size(landing, path)
             found = read_file_state(landing, real, path, self.seen, self.records, keep=MAX_TEXT_BYTES, doing=self.doing)
             found.refuse_stale()
-            exact = build_exact_path(self.context.workspace, landing)
-            there = PathState(to_state(found.before), found.before) if found.before else PathState(None)
+            exact = self.context.workspace.build_exact_path(landing)
+            there = PathState(found.before.to_state(), found.before) if found.before else PathState(None)
             return TargetPath(path, real, exact, there, landing.missing, found.unread)
 
     def to_remove(self, path: str) -> ExistingTarget:
@@ -82,7 +82,7 @@ class TargetResolver(msgspec.Struct, frozen=True):
         except ToolError:
             return None
         with landing:
-            return build_exact_path(self.context.workspace, landing)
+            return self.context.workspace.build_exact_path(landing)
 
     def _there(self, landing: ResolvedParent, real: str, path: str) -> ExistingTarget:
         if find_protection(real) == "credential":
@@ -98,7 +98,7 @@ class TargetResolver(msgspec.Struct, frozen=True):
         if found.current is not None:
             part = hash_seen_page(landing.folder, landing.name, mark)
             FileState(found.current, path, self.doing, self.records, mark, part).refuse_stale()
-        exact = build_exact_path(self.context.workspace, landing)
+        exact = self.context.workspace.build_exact_path(landing)
         return ExistingTarget(path, real, exact, found, unread=mark is None, state=found.state)
 
 

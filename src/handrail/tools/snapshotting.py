@@ -15,7 +15,7 @@ from handrail.changes.recorder import UNDO_ID_SUFFIX, RecordedChangeSet, Recorde
 from handrail.changes.snapshots.configs import read_new_configs
 from handrail.changes.snapshots.recording import finish_command, finish_without_undo
 from handrail.changes.snapshots.watch import CommandWatch, CommandWatchResult
-from handrail.policy.parse import RunnableCommand
+from handrail.policy.parse import ParsedCommand
 from handrail.protocol.decisions import Decision
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.permissions import Preview
@@ -41,7 +41,7 @@ _MAX_SUMMARY_CHARS = 200
 
 def execute_with_snapshot(
     context: CommandContext,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     profile: SandboxProfile,
     commands: CommandEnvironment,
     recorder: Recorder,
@@ -72,7 +72,7 @@ def execute_with_snapshot(
 
 def _concluded(
     context: CommandContext,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     went: NetworkedRun,
     commands: CommandEnvironment,
     recorder: Recorder,

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from handrail.edit.diff import narrow_replacements
 from handrail.edit.lines import LineEnding, Replacement, normalize_newlines, predict_line_ending, restore_newlines
+from handrail.edit.sequences import narrow_replacements
 from handrail.protocol.errors import ToolError
 from handrail.tools.edit import MAX_TEXT_BYTES
 from handrail.workspace.text import Encoding, LosslessText, decode_lossless, replace_surrogates, splice_bytes

@@ -17,7 +17,7 @@ from handrail.tools.contract import Context
 from handrail.tools.saving import Records
 from handrail.tools.slots import TargetPath
 from handrail.workspace.atomic import build_temporary_name
-from handrail.workspace.file_state import build_content, open_parent
+from handrail.workspace.file_state import Content
 from handrail.workspace.workspace import Workspace
 
 
@@ -38,7 +38,7 @@ class FileChange(msgspec.Struct, frozen=True):
         """The state of it then."""
         if self.data is None:
             return None
-        new = build_content(self.data)
+        new = Content.from_bytes(self.data)
         return State(kind="file", hash=new.hash, size=new.size, mode=self.mode)
 
 
@@ -102,7 +102,7 @@ def _keep(records: Records, workspace: Workspace, each: FileChange, step: Step) 
     """Keeps what is replaced, to go back to it, and what replaces it, which is then written from there."""
     found = each.slot.found
     if found.current is not None or found.state is not None:
-        with open_parent(workspace, step.path) as landing:
+        with workspace.open_parent(step.path) as landing:
             if found.current is not None:
                 records.keep(found.current, landing)
             else:
@@ -115,7 +115,7 @@ def _as_taken(workspace: Workspace, step: Step) -> Step:
     """A step with the permissions that a new file got."""
     if step.before is not None or step.after is None or step.after.mode is not None:
         return step
-    with open_parent(workspace, step.path) as landing:
+    with workspace.open_parent(step.path) as landing:
         status = os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False)
     return Step(step.path, None, msgspec.structs.replace(step.after, mode=stat.S_IMODE(status.st_mode)))
 

@@ -17,7 +17,7 @@ from handrail.changes.layered.sealing import count_preview_bytes, delete_preview
 from handrail.changes.layered.trial import CommandPreview, OverlayChanges
 from handrail.changes.recorder import Recorder
 from handrail.policy.changeset import collect_moved_paths, is_deletion, rank_by_harm, sort_by_harm
-from handrail.policy.parse import RunnableCommand, build_runnable
+from handrail.policy.parse import ParsedCommand, parse_fact
 from handrail.process.census import count_bytes_below
 from handrail.process.cleaning import clean_output
 from handrail.protocol.errors import StoreError, ToolError
@@ -58,12 +58,12 @@ def preview_command(
 ) -> Preview:
     """Tries the command as one that nobody was asked about: it sees no credentials and reaches nobody."""
     fact = require_command_fact(context)
-    todo = build_runnable(fact.text, fact.cwd, fact.there)
+    todo = parse_fact(fact)
     if todo.is_read_only:
         return Preview(kind="none", text=ONLY_LOOKS)
     if not fact.has_overlay or fact.hosts or fact.yields:
         return Preview(kind="none", text="needs the network" if fact.hosts else "no overlay here")
-    if todo.git == "among others" and commands.tracked_credentials(context.workspace.roots):
+    if todo.git_use == "among others" and commands.tracked_credentials(context.workspace.roots):
         return Preview(kind="none", text=_MIXED)
 
     def tried(profile: SandboxProfile, confirm: Confirm | None) -> Preview:
@@ -74,7 +74,7 @@ def preview_command(
 
 def _previewed_in(
     context: CommandContext,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     profile: SandboxProfile,
     commands: CommandEnvironment,
     recorder: Recorder,
@@ -133,7 +133,7 @@ def _check_layer(context: CommandContext, commands: CommandEnvironment) -> None:
 
 def run_preview(
     context: CommandContext,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     profile: SandboxProfile,
     commands: CommandEnvironment,
     overlay: Overlay,

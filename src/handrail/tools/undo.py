@@ -19,7 +19,6 @@ from handrail.store.change_log import Step
 from handrail.tools.contract import Context, Output, Tool, Touches
 from handrail.workspace.atomic import build_temporary_name
 from handrail.workspace.errors import clip_path
-from handrail.workspace.file_state import render_path
 from handrail.workspace.text import decode_text
 from handrail.workspace.workspace import Workspace
 
@@ -77,7 +76,7 @@ def build_undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
     def touches(arguments: UndoArguments) -> Touches:
         entries = [recorder.history.log.entry(number) for number in arguments.numbers]
         paths = {step.path for entry in entries if entry is not None for step in entry.body.steps}
-        return Touches(writes=tuple(render_path(workspace, path) for path in sorted(paths)))
+        return Touches(writes=tuple(workspace.render_path(path) for path in sorted(paths)))
 
     return Tool(UNDO, run, touches)
 
@@ -120,7 +119,7 @@ def _keep(workspace: Workspace, recorder: Recorder, plan: UndoPlan) -> None:
 
 
 def _planned(workspace: Workspace, recorder: Recorder, plan: UndoPlan) -> PlannedChangeSet:
-    shown = [render_path(workspace, way.step.path) for way in plan.steps]
+    shown = [workspace.render_path(way.step.path) for way in plan.steps]
     budget = DiffBudget()
     diffs = [
         _diff(workspace, recorder, way, path) if budget.allows(way.step) else _NO_DIFF

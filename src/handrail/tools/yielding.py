@@ -3,7 +3,7 @@
 import os
 
 from handrail.changes.recorder import Recorder
-from handrail.policy.parse import RunnableCommand
+from handrail.policy.parse import ParsedCommand
 from handrail.process.ran import CommandResult
 from handrail.process.sessions.layers import OverlayNote
 from handrail.process.sessions.sessions import generate_id
@@ -25,7 +25,7 @@ from handrail.tools.trying import build_run_preview, open_overlay
 def execute_detachable(
     context: CommandContext,
     arguments: ExecArguments,
-    todo: RunnableCommand,
+    todo: ParsedCommand,
     profile: SandboxProfile,
     commands: CommandEnvironment,
     background: Background,

@@ -6,8 +6,6 @@ import os
 
 from handrail.protocol.errors import ErrorCode, ToolError
 
-# § [workspace.errors] The one place where errors of the operating system become codes of the contract.
-
 _CODES: dict[int, tuple[ErrorCode, str]] = {
     errno.ENOENT: ("NOT_FOUND", "{path} does not exist."),
     errno.ENOTDIR: ("NOT_A_DIRECTORY", "{path}, or a part of it, is a file and not a directory; use read for a file."),
@@ -24,10 +22,11 @@ _CODES: dict[int, tuple[ErrorCode, str]] = {
     errno.ELOOP: ("IO_ERROR", "{path} goes through too many links, or links in a circle."),
     errno.EXDEV: ("OUTSIDE_WORKSPACE", "{path} is outside the workspace. Ask the person if you need it."),
 }
+_MAX_SEEN_NAMES = 2_000
 
 
 def to_tool_error(error: OSError, path: str) -> ToolError:
-    """The refusal a model reads for an error of the operating system."""
+    """The error that a model reads for an error of the operating system."""
     number = error.errno or 0
     known = _CODES.get(number)
     if known is None:
@@ -38,27 +37,28 @@ def to_tool_error(error: OSError, path: str) -> ToolError:
 
 
 def build_outside_error(path: str) -> OSError:
-    """The error for a path that leads out of every root."""
     return OSError(errno.EXDEV, "outside the workspace", path)
 
 
+def build_conflict_error(path: str) -> ToolError:
+    return ToolError(
+        "CONFLICT",
+        f"{clip_path(path)} changed while it was being written. Nothing was written. Read it, then call again.",
+    )
+
+
 def clip_path(path: str) -> str:
-    """A path without its middle if it is long. It is escaped as by `clip_text`."""
+    """A path for a message: escaped, and without its middle if it is long."""
     visible = path if path.isprintable() else path.encode("unicode_escape", "surrogatepass").decode("ascii")
     return visible if len(visible) <= 200 else f"{visible[:160]}…{visible[-36:]}"
 
 
-# § [workspace.nearby] Names that somebody may have meant.
-
-_MAX_SEEN_NAMES = 2_000
-
-
 def list_similar_names(name: str, folder: int, count: int = 3) -> list[str]:
-    """Up to `count` names in an open folder that resemble the one that is not there."""
-    from difflib import get_close_matches  # noqa: PLC0415  costs start-up time, and most files are there
+    """Up to `count` names in an open folder that resemble a missing one."""
+    from difflib import get_close_matches  # noqa: PLC0415  slow to import, and rarely needed
 
     with os.scandir(folder) as entries:
         names = [entry.name for entry in itertools.islice(entries, _MAX_SEEN_NAMES) if entry.name.isprintable()]
-    same = [found for found in names if found.casefold() == name.casefold()]
+    same = [other for other in names if other.casefold() == name.casefold()]
     close = get_close_matches(name[:255], names, n=count, cutoff=0.6)
     return list(dict.fromkeys(same + close))[:count]

@@ -1,163 +1,193 @@
-"""Facts about a path for the policy."""
+"""Collects facts about a path for the policy."""
 
-import contextlib
+import errno
 import os
-import stat
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import lru_cache
 
 import msgspec
 
-from handrail.policy.git_repository import disable_drivers
-from handrail.policy.names import can_hold_credentials, find_protection, is_git_control_name, normalize_name
-from handrail.policy.network.git_remotes import list_included_paths
-from handrail.protocol.decisions import Access, FileKind, PathFact
+from handrail.policy.git_config import disable_drivers, list_included_paths
+from handrail.policy.names import is_git_control_name, list_possible_repositories, normalize_name
+from handrail.protocol.decisions import Access, PathFact
 from handrail.protocol.errors import ToolError
-from handrail.workspace.roots import Root, find_descriptor_path
+from handrail.workspace.errors import to_tool_error
+from handrail.workspace.file_state import find_kind
+from handrail.workspace.resolve import INSPECT, READ_FILE, closing_descriptor
+from handrail.workspace.roots import Boundary, Root, SpelledPath, find_descriptor_path, is_inside
+from handrail.workspace.workspace import OpenPath, Workspace, join_names
 
-# § [workspace.outside] Looks where a path leads that no root holds, so that a person can be asked about it. Nothing
-# § is read there.
-
-_LOOK = os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
-_NO_FILES = ("/proc", "/sys", "/dev", "/run/secrets", "/run/user")
-"""What is in these is no file of anybody's, or is secret."""
-_SYSTEM = frozenset({"/etc"})
-_HOMES = frozenset({"/home", "/Users"})
-
-
-class Boundary(msgspec.Struct, frozen=True):
-    """What is never opened, wherever it is on this machine."""
-
-    homes: tuple[str, ...]
-    own: tuple[str, ...]
-    """Where handrail keeps its state and its settings."""
-
-    def find_closed_reason(self, folder: str) -> str:
-        """Why a folder is never opened, in words; empty where it may be."""
-        if any(_is_in(folder, place) for place in _NO_FILES):
-            return "what is there are no files to work with"
-        if any(_is_in(folder, place) or _is_in(place, folder) for place in self.own):
-            return "what handrail keeps for itself is there"
-        if folder in _SYSTEM or any(_is_in(home, folder) for home in (*self.homes, "/root")) or _is_home(folder):
-            return f"{folder} is never opened as a whole"
-        if find_protection(folder) == "credential" or can_hold_credentials(folder):
-            return "credentials are kept there"
-        return "" if folder.isprintable() else "its name has characters that cannot be shown"
+_REPOSITORY_PARTS = ("HEAD", "objects", "refs", "commondir")
+_GIT_CONFIGS = ("/etc/gitconfig", "/usr/local/etc/gitconfig", "~/.gitconfig", "~/.config/git/config")
+_MAX_CONFIG_BYTES, _MIN_COUNTED_BYTES = 16 << 20, 4096
+"""Bytes of all configurations together, and the least that each counts for."""
+_MAX_INDEX_BYTES = 256 << 20
+_NAME_LENGTH_BITS = 0x0FFF
+"""The bits of an index entry's flags that hold the length of its name."""
 
 
-class _OutsidePath(msgspec.Struct, frozen=True):
-    real: str
-    kind: FileKind
-    size: int | None = None
+def build_path_fact(workspace: Workspace, path: str, access: Access) -> PathFact:
+    """The fact about a path that a file tool names. A path outside is a fact too, an impossible one a ToolError.
+
+    A file to be read stays open for the call that follows.
+    """
+    fact = _build_inside_fact(workspace, path, access)
+    if fact.real is None or (access != "read" and not fact.writable):
+        return _build_outside_fact(workspace, fact)
+    return fact if access == "read" else _add_repository(workspace, fact, fact.real)
 
 
-def build_outside_fact(main: Root, roots: tuple[Root, ...], path: str, access: Access, boundary: Boundary) -> PathFact:
-    """The fact about a path that no root holds, or that is held for reading only."""
-    seen = _named(main, path) if access == "delete" else _seen(main, path)
-    folder = seen.real if seen.kind == "directory" else _nearest(seen.real)
-    shut = (
-        _leads_back(seen.real, roots)
-        or boundary.find_closed_reason(folder)
-        or _is_out_of_reach(path, seen.real, folder)
-    )
-    return PathFact(
-        path=path, access=access, kind=seen.kind, size=seen.size, outside=seen.real, folder=folder, closed_reason=shut
-    )
+def build_command_fact(workspace: Workspace, path: str, access: Access, *, past_files: bool = False) -> PathFact:
+    """The fact about a path that a command names. Nothing stays open.
+
+    With `past_files`, a path below a file counts as missing: the command may replace the file by a folder.
+    """
+    fact = _build_inside_fact(workspace, path, "delete" if access == "delete" else "write", past_files=past_files)
+    fact = msgspec.structs.replace(fact, access=access, root=_holds_root(workspace, fact.real or path))
+    return fact if access == "read" or fact.real is None else _add_repository(workspace, fact, fact.real)
 
 
 def find_spelled_folder(path: str, real: str, folder: str) -> str | None:
-    """The folder as an absolute path names it; None where it does not, or is no absolute path."""
+    """The spelling of a folder in an absolute path below it; None if the path does not spell it."""
     below = real[len(folder) :].strip("/")
     spelled = path.rstrip("/")
-    if (
-        not path.startswith("/")
-        or ".." in path.split("/")
-        or not f"{spelled}/".endswith(f"/{below}/" if below else "/")
-    ):
+    if not path.startswith("/") or ".." in path.split("/"):
+        return None
+    if not f"{spelled}/".endswith(f"/{below}/" if below else "/"):
         return None
     start = spelled[: len(spelled) - len(below)].rstrip("/") or "/"
     return start if os.path.realpath(start) == folder else None
 
 
-def _is_out_of_reach(path: str, real: str, folder: str) -> str:
-    if not path.startswith("/") or find_spelled_folder(path, real, folder) is not None:
-        return ""
-    return f"it leads to {real}, so name it by that path"
+def list_tracked(paths: Iterable[str], roots: Iterable[str]) -> frozenset[str]:
+    """The files that their git repository tracks, and the folders in which it tracks a file; all paths absolute.
+
+    The index is read without git, since git would run programs that a repository configures.
+    """
+    within = tuple(roots)
+    return frozenset(path for path in paths if _is_tracked(path, within))
 
 
-def _leads_back(real: str, roots: tuple[Root, ...]) -> str:
-    inside = any(_is_in(real, root.path) for root in roots if not root.opened_by_person)
-    return f"it leads back to {real}, so name it by that path" if inside else ""
+def build_driver_settings(configs: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """The git settings, name and value, that disable all configured filters and text converters.
+
+    These are in the given files, the machine's, the user's, and all files that they include. ToolError if the files
+    are too large.
+    """
+    paths = [*map(os.path.expanduser, _GIT_CONFIGS), *configs]
+    settings, left = dict[str, str](), _MAX_CONFIG_BYTES
+    for path in paths:  # grows in the loop
+        text = _read_config(path, left)
+        left -= max(len(text), _MIN_COUNTED_BYTES)
+        if left <= 0:
+            raise ToolError("LIMIT_EXCEEDED", "The workspace has too much git configuration to check. git was not run.")
+        settings |= disable_drivers(text)
+        included = (os.path.join(os.path.dirname(path), os.path.expanduser(one)) for one in list_included_paths(text))
+        paths += [one for one in map(os.path.normpath, included) if one not in paths]
+    return tuple(sorted(settings.items()))
 
 
-def _seen(main: Root, path: str) -> _OutsidePath:
-    """By a descriptor where something is: then nobody can turn a link while we look."""
+def _build_inside_fact(workspace: Workspace, path: str, access: Access, *, past_files: bool = False) -> PathFact:
     try:
-        descriptor = os.open(path, _LOOK, dir_fd=main.descriptor)
-    except OSError:
-        return _OutsidePath(os.path.realpath(_absolute(main, path)), "missing")
+        if access == "read":
+            return _build_read_fact(workspace, path)
+        spelled = workspace.parse(path)
+        split = workspace.split_name(path) if access == "delete" else None
+        if split is not None:
+            return _build_name_fact(workspace, spelled, *split)
+        with workspace.open_spelled(spelled, INSPECT) as opened:
+            return _build_open_fact(workspace, spelled, access, opened)
+    except (FileNotFoundError, NotADirectoryError):
+        parent, root, real = workspace.resolve(path, past_files=past_files)
+        os.close(parent.folder)
+        named = _other_than(real, workspace.parse(path).named)
+        return PathFact(path=path, access=access, kind="missing", real=real, named=named, writable=root.writable)
+    except OSError as error:
+        if error.errno == errno.EXDEV:
+            return PathFact(path=path, access=access, kind="other", real=None)
+        raise to_tool_error(error, path) from None
+
+
+def _build_read_fact(workspace: Workspace, path: str) -> PathFact:
+    spelled = workspace.parse(path)
     try:
-        return _of(find_descriptor_path(descriptor), os.fstat(descriptor))
-    finally:
-        os.close(descriptor)
+        opened = workspace.open_spelled(spelled, READ_FILE)
+    except OSError as error:
+        if error.errno not in {errno.EACCES, errno.EPERM, errno.ENXIO, errno.ENODEV}:
+            raise
+        with workspace.open_spelled(spelled, INSPECT) as opened:
+            return _build_open_fact(workspace, spelled, "read", opened)
+    fact = _build_open_fact(workspace, spelled, "read", opened)
+    if fact.kind == "file":
+        workspace.keep_open(path, opened)
+    else:
+        os.close(opened.descriptor)
+    return fact
 
 
-def _named(main: Root, path: str) -> _OutsidePath:
-    """What a name is, not where it leads: a link is removed itself."""
-    folder, _, name = _absolute(main, path.rstrip("/")).rpartition("/")
-    if name in {"", ".", ".."}:
-        return _seen(main, path)
-    real = os.path.join(os.path.realpath(folder or "/"), name)
-    try:
-        return _of(real, os.lstat(real))
-    except OSError:
-        return _OutsidePath(real, "missing")
+def _build_open_fact(workspace: Workspace, spelled: SpelledPath, access: Access, opened: OpenPath) -> PathFact:
+    status = opened.status
+    fact = _build_fact(spelled, access, opened.root, opened.real, status)
+    shared, read_only = status.st_nlink > 1, not status.st_mode & 0o222
+    if fact.kind != "file" or not (shared or read_only):
+        return fact
+    credential = shared and (status.st_dev, status.st_ino) in workspace.credential_files()
+    return msgspec.structs.replace(fact, shared=shared, credential=credential, read_only=read_only)
 
 
-def _of(real: str, status: os.stat_result) -> _OutsidePath:
-    mode = status.st_mode
-    if stat.S_ISREG(mode):
-        return _OutsidePath(real, "file", status.st_size)
-    return _OutsidePath(real, "directory" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "other")
+def _build_name_fact(workspace: Workspace, spelled: SpelledPath, folder: str, name: str) -> PathFact:
+    """The fact about a name to remove. A link is a link, wherever it leads."""
+    with workspace.open_spelled(workspace.parse(folder), INSPECT) as opened:
+        status = os.stat(name, dir_fd=opened.descriptor, follow_symlinks=False)
+        real = opened.root.display_path(join_names(opened.relative, name))
+    return _build_fact(spelled, "delete", opened.root, real, status)
 
 
-def _absolute(main: Root, path: str) -> str:
-    return os.path.join(find_descriptor_path(main.descriptor), path)
+def _build_fact(spelled: SpelledPath, access: Access, root: Root, real: str, status: os.stat_result) -> PathFact:
+    kind = find_kind(status.st_mode)
+    return PathFact(
+        path=spelled.spelled,
+        access=access,
+        kind=kind,
+        real=real,
+        named=_other_than(real, spelled.named),
+        writable=root.writable,
+        size=status.st_size if kind == "file" else None,
+    )
 
 
-def _nearest(real: str) -> str:
-    folder: str = os.path.dirname(real)
-    while not os.path.isdir(folder) and folder not in {"/", ""}:
-        folder = os.path.dirname(folder)
-    return folder or "/proc"  # what has no place in the tree was reached by a number there
+def _other_than(real: str, named: str | None) -> str | None:
+    return None if named == real else named
 
 
-def _is_home(folder: str) -> bool:
-    return folder in _HOMES or os.path.dirname(folder) in _HOMES
+def _holds_root(workspace: Workspace, path: str) -> bool:
+    """Whether a path is a root or above one, by its spelling."""
+    folder = os.path.normpath(path)
+    return any(is_inside(root.path, folder) for root in workspace.roots)
 
 
-def _is_in(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip("/") + "/")
+def _add_repository(workspace: Workspace, fact: PathFact, real: str) -> PathFact:
+    """Notes whether the change steers a git repository, or makes a folder one, whatever the folder's name is."""
+    for folder, name in list_possible_repositories(real):
+        with suppress(OSError, ToolError), workspace.open_spelled(workspace.parse(folder), INSPECT) as opened:
+            if _is_repository_change(opened.descriptor, name, adds=fact.access == "write"):
+                return msgspec.structs.replace(fact, repository=True)
+    return fact
 
 
-# § [workspace.repository] Whether a folder is a git repository, or becomes one, whatever it is called.
-
-_MADE_OF = ("HEAD", "objects", "refs", "commondir")
-
-
-def is_repository_change(folder: int, name: str, *, adds: bool) -> bool:
-    """Whether a change of a name in a folder steers the repository that the folder is, or makes it one."""
+def _is_repository_change(folder: int, name: str, *, adds: bool) -> bool:
     if normalize_name(name) != "head" and not _exists(folder, "HEAD"):
-        return False  # hardly any folder has one
-    there = {part for part in _MADE_OF if _exists(folder, part)}
-    if _is_repository(there):
+        return False  # nearly every folder
+    parts = {part for part in _REPOSITORY_PARTS if _exists(folder, part)}
+    if _is_repository(parts):
         return is_git_control_name(name)
-    return adds and _is_repository(there | {part for part in _MADE_OF if part.casefold() == normalize_name(name)})
+    added = {part for part in _REPOSITORY_PARTS if part.casefold() == normalize_name(name)}
+    return adds and _is_repository(parts | added)
 
 
-def _is_repository(there: set[str]) -> bool:
-    return "HEAD" in there and ("commondir" in there or {"objects", "refs"} <= there)
+def _is_repository(parts: set[str]) -> bool:
+    return "HEAD" in parts and ("commondir" in parts or {"objects", "refs"} <= parts)
 
 
 def _exists(folder: int, name: str) -> bool:
@@ -168,46 +198,72 @@ def _exists(folder: int, name: str) -> bool:
     return True
 
 
-# § [workspace.tracked] What git knows of the workspace, read from its files: git itself would run what a repository
-# § configures.
+def _build_outside_fact(workspace: Workspace, fact: PathFact) -> PathFact:
+    """Finds where a path outside leads, if a person may be asked. A read-only root that they opened counts as outside.
 
-_OWN_CONFIGS = ("/etc/gitconfig", "/usr/local/etc/gitconfig", "~/.gitconfig", "~/.config/git/config")
-_MAX_CONFIGS_BYTES, _MIN_COUNTED_BYTES = 16 << 20, 4096  # bytes, of all files and of each
-_MAX_INDEX_BYTES = 256 << 20
-_LENGTH = 0x0FFF
-"""The bits of an entry's flags that hold the length of its name."""
-
-
-def list_tracked(paths: Iterable[str], roots: Iterable[str]) -> frozenset[str]:
-    """Those of the files, by absolute paths in the roots, that the repository around them tracks; of folders, those in
-    which it tracks something."""
-    within = tuple(roots)
-    return frozenset(path for path in paths if _is_tracked(path, within))
-
-
-def build_driver_settings(configs: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Settings, name and value, that disable the filters and text converters of these git configurations, of the
-    machine's, the user's and those that they include. ToolError where they are too many to read."""
-    paths = [*map(os.path.expanduser, _OWN_CONFIGS), *configs]
-    found, left = dict[str, str](), _MAX_CONFIGS_BYTES
-    for path in paths:  # it grows meanwhile
-        text = _text(path, left)
-        left -= max(len(text), _MIN_COUNTED_BYTES)
-        if left <= 0:
-            raise ToolError("LIMIT_EXCEEDED", "The workspace has too much git configuration to check. git was not run.")
-        found |= disable_drivers(text)
-        named = (os.path.join(os.path.dirname(path), os.path.expanduser(one)) for one in list_included_paths(text))
-        paths += [one for one in map(os.path.normpath, named) if one not in paths]
-    return tuple(sorted(found.items()))
+    No file there is read.
+    """
+    boundary = workspace.boundary
+    if boundary is None:
+        return fact
+    if fact.real is not None and not workspace.root_sets.current.find_root(fact.real).opened_by_person:
+        return fact
+    find_path = _find_outside_name if fact.access == "delete" else _find_outside_path
+    real, status = find_path(workspace, fact.path)
+    kind = find_kind(status.st_mode) if status is not None else "missing"
+    folder = real if kind == "directory" else _find_existing_folder(real)
+    return PathFact(
+        path=fact.path,
+        access=fact.access,
+        kind=kind,
+        size=status.st_size if status is not None and kind == "file" else None,
+        outside=real,
+        folder=folder,
+        closed_reason=_find_closed_reason(workspace, boundary, fact.path, real, folder),
+    )
 
 
-def _text(path: str, most: int) -> str:
-    def opened(path: str, flags: int) -> int:
-        return os.open(path, flags | os.O_NONBLOCK)
+def _find_closed_reason(workspace: Workspace, boundary: Boundary, path: str, real: str, folder: str) -> str:
+    if any(is_inside(real, root.path) for root in workspace.roots if not root.opened_by_person):
+        return f"it leads back to {real}, so name it by that path"
+    if closed := boundary.find_closed_reason(folder):
+        return closed
+    if path.startswith("/") and find_spelled_folder(path, real, folder) is None:
+        return f"it leads to {real}, so name it by that path"
+    return ""
 
-    with contextlib.suppress(OSError, ValueError), open(path, "rb", opener=opened) as file:
-        return os.fsdecode(file.read(most) or b"")
-    return ""  # git cannot read it either
+
+def _find_outside_path(workspace: Workspace, path: str) -> tuple[str, os.stat_result | None]:
+    """The real path and its status. An existing path is opened, so that no link can change meanwhile."""
+    try:
+        descriptor = os.open(path, INSPECT, dir_fd=workspace.main.descriptor)
+    except OSError:
+        return os.path.realpath(_to_absolute(workspace, path)), None
+    with closing_descriptor(descriptor):
+        return find_descriptor_path(descriptor), os.fstat(descriptor)
+
+
+def _find_outside_name(workspace: Workspace, path: str) -> tuple[str, os.stat_result | None]:
+    """The same for a name to remove: a link as the last name is not followed."""
+    folder, _, name = _to_absolute(workspace, path.rstrip("/")).rpartition("/")
+    if name in {"", ".", ".."}:
+        return _find_outside_path(workspace, path)
+    real = os.path.join(os.path.realpath(folder or "/"), name)
+    try:
+        return real, os.lstat(real)
+    except OSError:
+        return real, None
+
+
+def _to_absolute(workspace: Workspace, path: str) -> str:
+    return os.path.join(find_descriptor_path(workspace.main.descriptor), path)
+
+
+def _find_existing_folder(real: str) -> str:
+    folder: str = os.path.dirname(real)
+    while not os.path.isdir(folder) and folder not in {"/", ""}:
+        folder = os.path.dirname(folder)
+    return folder or "/proc"  # a file without a path was reached by its number there
 
 
 def _is_tracked(path: str, roots: tuple[str, ...]) -> bool:
@@ -215,25 +271,27 @@ def _is_tracked(path: str, roots: tuple[str, ...]) -> bool:
     while folder not in roots and folder != "/":
         folder = os.path.dirname(folder)
         index = os.path.join(folder, ".git", "index")
-        if (found := _state(index)) is not None:
-            return _holds(_content(index, found), os.fsencode(os.path.relpath(path, folder)))
+        if (version := _read_version(index)) is not None:
+            return _holds_name(_read_index(index, version), os.fsencode(os.path.relpath(path, folder)))
     return False
 
 
-def _holds(index: bytes, name: bytes) -> bool:
-    """Whether an entry has this name, or one in that folder: its length stands before it, a NUL behind. Indexes of
-    version 4 shorten names, so that only some are found in those."""
-    place = index.find(name)
-    while place >= 0:
-        length = min(index.find(b"\0", place) - place, _LENGTH)
-        is_whole = index[place + len(name) : place + len(name) + 1] in {b"\0", b"/"}
-        if is_whole and int.from_bytes(index[place - 2 : place], "big") & _LENGTH == length:
+def _holds_name(index: bytes, name: bytes) -> bool:
+    """Whether an index has an entry of this name or in this folder.
+
+    The length of a name stands before it, a NUL behind it. Version 4 shortens names, so there some are not found.
+    """
+    at = index.find(name)
+    while at >= 0:
+        length = min(index.find(b"\0", at) - at, _NAME_LENGTH_BITS)
+        is_complete = index[at + len(name) : at + len(name) + 1] in {b"\0", b"/"}
+        if is_complete and int.from_bytes(index[at - 2 : at], "big") & _NAME_LENGTH_BITS == length:
             return True
-        place = index.find(name, place + 1)
+        at = index.find(name, at + 1)
     return False
 
 
-def _state(path: str) -> tuple[int, int, int] | None:
+def _read_version(path: str) -> tuple[int, int, int] | None:
     try:
         status = os.lstat(path)
     except OSError:
@@ -242,58 +300,18 @@ def _state(path: str) -> tuple[int, int, int] | None:
 
 
 @lru_cache(maxsize=4)
-def _content(path: str, _state: tuple[int, int, int]) -> bytes:
+def _read_index(path: str, _version: tuple[int, int, int]) -> bytes:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
+        with open(os.open(path, READ_FILE), "rb") as file:
             return file.read(_MAX_INDEX_BYTES)
     except OSError:
         return b""
 
 
-# § [workspace.other_names] Finds the other names (hard links) that files have in a root.
+def _read_config(path: str, most: int) -> str:
+    def open_at_once(path: str, flags: int) -> int:
+        return os.open(path, flags | os.O_NONBLOCK)
 
-FileId = tuple[int, int]
-"""What tells a file apart: its device and its number."""
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-def list_hard_links(root: str, wanted: Mapping[FileId, int]) -> Iterator[tuple[str, FileId]]:
-    """Every name in a root of the files that are wanted, below the root. They come with how many names they have: when
-    all of them are found, nobody looks further."""
-    left = Counter(wanted)
-    waiting = [""]
-    numbers = {number for _, number in wanted}
-    while waiting and left:
-        folder = waiting.pop()
-        for name, number, is_folder in _entries(root, folder):
-            path = f"{folder}/{name}" if folder else name
-            if is_folder:
-                waiting.append(path)
-            elif number in numbers:
-                file = _file_at(root, path)
-                if file is not None and file in left:
-                    yield path, file
-                    left[file] -= 1
-                    left += Counter()
-
-
-def _entries(root: str, folder: str) -> list[tuple[str, int, bool]]:
-    """What is in a folder; nothing where nobody may look, since nobody can write through such a name either."""
-    try:
-        descriptor = os.open(os.path.join(root, folder), _FOLDER)
-    except OSError:
-        return []
-    try:
-        with os.scandir(descriptor) as entries:
-            return [(entry.name, entry.inode(), entry.is_dir(follow_symlinks=False)) for entry in entries]
-    finally:
-        os.close(descriptor)
-
-
-def _file_at(root: str, path: str) -> FileId | None:
-    try:
-        status = os.lstat(os.path.join(root, path))
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino
+    with suppress(OSError, ValueError), open(path, "rb", opener=open_at_once) as file:
+        return os.fsdecode(file.read(most) or b"")
+    return ""  # git cannot read it either

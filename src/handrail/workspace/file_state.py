@@ -1,198 +1,81 @@
-"""The state of a path now: kind, mode, content, hash."""
+"""Reads what a path is at a moment: kind, mode, content, hash."""
 
+import contextlib
 import errno
 import hashlib
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import Self
 
 import msgspec
 
-from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
 from handrail.protocol.changes import State
+from handrail.protocol.decisions import FileKind
 from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import clip_path
-from handrail.workspace.resolve import ResolvedParent
-from handrail.workspace.roots import Root, find_descriptor_path, find_innermost_root
+from handrail.workspace.resolve import READ_FILE, ResolvedParent, closing_descriptor
 from handrail.workspace.text import SAMPLE_BYTES
-from handrail.workspace.workspace import Workspace
 
-# § [workspace.content] Bytes that are to be written, and how they get onto the disk.
+FileId = tuple[int, int]
+"""Device and inode of a file."""
 
 _MIN_THREADED_BYTES = 1 << 18
-"""Bytes that take longer to hash than a thread takes to start."""
-_ZEROS = bytes(1 << 16)
+"""Fewer bytes are hashed sooner than a thread starts."""
+_CHUNK_BYTES = 1 << 20
+_SMALL_CHUNK_BYTES = 1 << 16
+"""Stays in the processor's cache while it is compared."""
+_UMASK_SOURCE = "/proc/self/status"
 
 
 class Content(msgspec.Struct, frozen=True):
-    """Bytes that are to be written, at hand or read piece by piece."""
+    """Bytes to write, in memory or read piece by piece."""
 
     hash: str
     size: int
     pieces: Callable[[], Iterable[bytes]]
 
-
-def build_content(data: bytes) -> Content:
-    """Bytes that are at hand."""
-    return Content(hashlib.sha256(data).hexdigest(), len(data), lambda: (data,))
-
-
-def start_hash(data: bytes) -> Callable[[], str]:
-    """Begins to hash the bytes; whoever calls what is returned waits for the end. Large ones are hashed by a thread of
-    their own, without Python's lock, so that something else can be done meanwhile."""
-    if len(data) < _MIN_THREADED_BYTES:
-        digest = hashlib.sha256(data).hexdigest()
-        return lambda: digest
-    found: list[str] = []
-    thread = threading.Thread(target=lambda: found.append(hashlib.sha256(data).hexdigest()), daemon=True)
-    thread.start()
-
-    def wait() -> str:
-        thread.join()
-        return found[0]
-
-    return wait
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        return cls(hashlib.sha256(data).hexdigest(), len(data), lambda: (data,))
 
 
-def fill(descriptor: int, pieces: Iterable[bytes]) -> None:
-    """Writes all of the pieces. Long runs of zeros take no room on the disk."""
-    gap = False
-    for piece in pieces:
-        gap = _write(descriptor, piece, gap=gap)
-    if gap:
-        os.ftruncate(descriptor, os.lseek(descriptor, 0, os.SEEK_CUR))
+class FileContents(msgspec.Struct, frozen=True):
+    """The bytes of a file."""
 
-
-def _write(descriptor: int, piece: bytes, *, gap: bool) -> bool:
-    """Whether the file ends with a gap that nothing was written behind."""
-    if len(piece) < len(_ZEROS) or _ZEROS not in piece:
-        _write_all(descriptor, memoryview(piece))
-        return gap and not piece
-    whole = memoryview(piece)
-    for start in range(0, len(piece), len(_ZEROS)):
-        part = whole[start : start + len(_ZEROS)]
-        gap = bytes(part) == _ZEROS
-        if gap:
-            os.lseek(descriptor, len(part), os.SEEK_CUR)
-        else:
-            _write_all(descriptor, part)
-    return gap
-
-
-def _write_all(descriptor: int, view: memoryview) -> None:
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-# § [workspace.current] What a file is at a moment, and whether it still is that.
-
-HASH_DIGITS = 16
-"""Of a hash, in the name of an unfinished file."""
-_CHUNK_BYTES = 1 << 20
-_COMPARED_CHUNK_BYTES = 1 << 16
-"""Bytes compared at a time: so few that they stay in the cache."""
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class FileSnapshot(msgspec.Struct, frozen=True):
-    """The bytes a write is about to replace."""
-
-    status: os.stat_result
     digest: str | Callable[[], str]
-    """The hash, or how to wait for it."""
-    data: bytes | None
-    """None above the limit that was asked for."""
+    """The hash, or a function that waits for it."""
+    size: int
     start: bytes = b""
-    """The first bytes, however many there are."""
+    """The first SAMPLE_BYTES."""
+    data: bytes | None = None
+    """None if there are more bytes than the reader wanted to keep."""
 
     @property
     def hash(self) -> str:
-        """The hash of all bytes."""
         return self.digest if isinstance(self.digest, str) else self.digest()
 
 
-def read_file_snapshot(folder: int, name: str, keep: int) -> FileSnapshot | None:
-    """The file as it is now, its bytes kept up to a size; None when there is none."""
-    try:
-        descriptor = os.open(name, _READ, dir_fd=folder)
-    except FileNotFoundError:
-        return None
-    try:
-        status = os.fstat(descriptor)
-        if stat.S_ISDIR(status.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), name)
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), name)
-        return _contents(descriptor, status, keep)
-    finally:
-        os.close(descriptor)
+class FileSnapshot(FileContents, frozen=True, kw_only=True):
+    """A file that a write is about to replace."""
 
+    status: os.stat_result
 
-def is_unchanged(folder: int, name: str, known: FileSnapshot) -> bool:
-    """Whether a name has exactly the file and the bytes that we know."""
-    try:
-        descriptor = os.open(name, _READ, dir_fd=folder)
-    except OSError:
-        return False
-    try:
-        return os.path.samestat(os.fstat(descriptor), known.status) and has_same_bytes(descriptor, known)
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
+    def to_state(self) -> State:
+        mode = stat.S_IMODE(self.status.st_mode)
+        return State(kind="file", hash=self.hash, size=self.status.st_size, mode=mode)
 
-
-def hash_link(folder: int, name: str) -> str | None:
-    """The hash of a link's target; None when it is no link."""
-    try:
-        return hashlib.sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
-    except OSError:
-        return None
-
-
-def has_same_bytes(descriptor: int, known: FileSnapshot) -> bool:
-    """Whether an open file has the bytes that we know: compared where they are at hand, as that is quicker."""
-    if known.data is None:
-        return _contents(descriptor, known.status, 0).hash == known.hash
-    at = 0
-    while chunk := os.read(descriptor, _COMPARED_CHUNK_BYTES):
-        if not known.data.startswith(chunk, at):
-            return False
-        at += len(chunk)
-    return at == len(known.data)
-
-
-def _contents(descriptor: int, status: os.stat_result, keep: int) -> FileSnapshot:
-    if status.st_size <= keep:
-        # In one piece, as the file most likely is: one byte more than its size shows that it did not grow.
-        data = os.read(descriptor, status.st_size + 1)
-        if len(data) == status.st_size and not os.read(descriptor, 1):
-            return FileSnapshot(status, start_hash(data), data, data[:SAMPLE_BYTES])
-        os.lseek(descriptor, 0, os.SEEK_SET)
-    digest, kept, size, start = hashlib.sha256(), bytearray(), 0, b""
-    while chunk := os.read(descriptor, _CHUNK_BYTES):
-        digest.update(chunk)
-        start = start or chunk[:SAMPLE_BYTES]
-        size += len(chunk)
-        if size <= keep:
-            kept += chunk
-    return FileSnapshot(status, digest.hexdigest(), bytes(kept) if size <= keep else None, start)
-
-
-def build_conflict_error(path: str) -> ToolError:
-    """The refusal when somebody else was faster."""
-    return ToolError(
-        "CONFLICT",
-        f"{clip_path(path)} changed while it was being written. Nothing was written. Read it, then call again.",
-    )
-
-
-# § [workspace.exact] Reaches a path exactly as it is spelled: no link on the way is followed, nor the last name if
-# § it is one.  Undo goes this way. It knows the real path of what was changed; a link that is there now is somebody
-# § else's change.
-
-_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+    def has_same_bytes(self, descriptor: int) -> bool:
+        """Whether an open file has these bytes. Bytes in memory are compared, which is faster than a hash."""
+        if self.data is None:
+            return read_contents(descriptor, self.status.st_size).hash == self.hash
+        at = 0
+        for chunk in read_chunks(descriptor, size=_SMALL_CHUNK_BYTES):
+            if not self.data.startswith(chunk, at):
+                return False
+            at += len(chunk)
+        return at == len(self.data)
 
 
 class PathState(msgspec.Struct, frozen=True):
@@ -200,99 +83,133 @@ class PathState(msgspec.Struct, frozen=True):
 
     state: State | None
     current: FileSnapshot | None = None
-    """The file, where it is one."""
+    """Only for a file."""
 
 
-def build_exact_path(workspace: Workspace, landing: ResolvedParent) -> bytes:
-    """How a landing is spelled so that `reach` finds it again: relative in the workspace, absolute elsewhere."""
-    parts, own = (
-        tuple(part for part in find_descriptor_path(descriptor).split("/") if part)
-        for descriptor in (landing.folder, workspace.main.descriptor)  # by where they are now, should they be moved
-    )
-    start = parts[len(own) :] if parts[: len(own)] == own else ("", *parts)
-    return os.fsencode("/".join((*start, *landing.missing, landing.name)))
-
-
-def render_path(workspace: Workspace, path: bytes) -> str:
-    """The same as results name it."""
-    root, parts = _placed(workspace, path)
-    return root.display_path("/".join(parts))
-
-
-def resolve_root(workspace: Workspace, path: bytes) -> Root:
-    """The root that a path is in; OUTSIDE_WORKSPACE when this session has none such."""
-    return _placed(workspace, path)[0]
-
-
-def open_parent(workspace: Workspace, path: bytes) -> ResolvedParent:
-    """The folder that a path is in, by descriptors; CONFLICT where a link or a file is on the way by now."""
-    root, parts = _placed(workspace, path)
-    if not root.writable:
-        raise ToolError("ACCESS_DENIED", f"{_clipped(path)} is in a root that was opened for reading only.")
-    if not parts:
-        raise ToolError("CONFLICT", f"{_clipped(path)} is a root: what is in it is changed, not the root itself.")
-    straight = _straight_to(root, parts) if workspace.kernel else None
-    if straight is not None:
-        return ResolvedParent(straight, parts[-1], ())
-    folder = os.dup(root.descriptor)
+def read_state(parent: ResolvedParent, keep: int = 0) -> PathState:
+    """What is at a path, with the bytes of a file up to `keep`. CONFLICT unless it is a file, link or folder."""
+    if parent.missing:
+        return PathState(None)
     try:
-        for number, name in enumerate(parts[:-1]):
-            try:
-                folder, outer = os.open(name, _FOLDER, dir_fd=folder), folder
-            except FileNotFoundError:
-                return ResolvedParent(folder, parts[-1], parts[number:-1])
-            os.close(outer)
-    except OSError as error:
-        os.close(folder)
-        if error.errno in {errno.ELOOP, errno.ENOTDIR}:
-            raise ToolError("CONFLICT", f"On the way to {_clipped(path)} there is a link or a file now.") from None
-        raise
-    return ResolvedParent(folder, parts[-1], ())
+        status = os.stat(parent.name, dir_fd=parent.folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return PathState(None)
+    if stat.S_ISDIR(status.st_mode):
+        return PathState(State(kind="folder", mode=stat.S_IMODE(status.st_mode)))
+    if stat.S_ISLNK(status.st_mode):
+        return PathState(State(kind="link", hash=hash_link(parent.folder, parent.name) or "", size=status.st_size))
+    if not stat.S_ISREG(status.st_mode):
+        raise ToolError("CONFLICT", f"{clip_path(parent.name)} is no file, link or folder any more.")
+    file = read_file_snapshot(parent.folder, parent.name, keep)
+    return PathState(file.to_state(), file) if file is not None else PathState(None)
 
 
-def _straight_to(root: Root, parts: tuple[str, ...]) -> int | None:
-    """The folder by one call of the kernel, as it mostly is; None where the walk has to say what is in the way."""
+def find_kind(mode: int) -> FileKind:
+    """The kind of a file by its mode bits."""
+    if stat.S_ISREG(mode):
+        return "file"
+    return "directory" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "other"
+
+
+def build_executable_mode(mode: int | None, *, on: bool = True) -> int:
+    """The mode with execute permission for everybody who may read, or for nobody. None: the mode of a new file."""
+    if mode is None:
+        return (0o777 if on else 0o666) & ~_read_umask()
+    return mode | (mode & 0o444) >> 2 if on else mode & ~0o111
+
+
+def _read_umask() -> int:
+    """Reads the umask from procfs, since umask(2) would change it for all threads for a moment."""
+    with contextlib.suppress(OSError, ValueError), open(_UMASK_SOURCE, encoding="utf-8") as status:
+        for line in status:
+            if line.startswith("Umask:"):
+                return int(line.removeprefix("Umask:"), 8)
+    return 0o077
+
+
+def read_file_snapshot(folder: int, name: str, keep: int) -> FileSnapshot | None:
+    """The file as it is now, its bytes kept up to a size; None if it is missing."""
     try:
-        return openat2(root.descriptor, "/".join(parts[:-1]) or ".", _FOLDER, resolve=RESOLVE_NO_SYMLINKS)
+        descriptor = os.open(name, READ_FILE, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    with closing_descriptor(descriptor):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            number = errno.EISDIR if stat.S_ISDIR(status.st_mode) else errno.ENXIO
+            raise OSError(number, os.strerror(number), name)
+        read = read_contents(descriptor, status.st_size, keep)
+        return FileSnapshot(read.digest, read.size, read.start, read.data, status=status)
+
+
+def is_unchanged(folder: int, name: str, known: FileSnapshot) -> bool:
+    """Whether a name still has exactly the file and the bytes of a snapshot."""
+    try:
+        with closing_descriptor(os.open(name, READ_FILE, dir_fd=folder)) as descriptor:
+            return os.path.samestat(os.fstat(descriptor), known.status) and known.has_same_bytes(descriptor)
+    except OSError:
+        return False
+
+
+def read_contents(descriptor: int, size: int, keep: int = 0, check: Callable[[], None] = lambda: None) -> FileContents:
+    """Reads and hashes an open file of an expected size. `check` is called after each chunk of a large file."""
+    if size <= keep:
+        # One byte more than its size shows whether the file grew.
+        data = os.pread(descriptor, size + 1, 0)
+        if len(data) == size:
+            return FileContents(start_hash(data), size, data[:SAMPLE_BYTES], data)
+    digest, kept, count, start = hashlib.sha256(), bytearray(), 0, b""
+    for chunk in read_chunks(descriptor, size=min(size + 1, _CHUNK_BYTES)):
+        digest.update(chunk)
+        start = start or chunk[:SAMPLE_BYTES]
+        count += len(chunk)
+        if count <= keep:
+            kept += chunk
+        check()
+    return FileContents(digest.hexdigest(), count, start, bytes(kept) if count <= keep else None)
+
+
+def hash_range(descriptor: int, start: int, length: int) -> str:
+    digest = hashlib.sha256()
+    for chunk in read_chunks(descriptor, start, start + length):
+        digest.update(chunk)
+    return digest.hexdigest()
+
+
+def read_start(descriptor: int, most: int) -> bytes:
+    """The first bytes of an open file, at most `most`."""
+    return b"".join(read_chunks(descriptor, 0, most, _SMALL_CHUNK_BYTES))
+
+
+def read_chunks(descriptor: int, start: int = 0, end: int | None = None, size: int = _CHUNK_BYTES) -> Iterator[bytes]:
+    """Reads an open file from `start` to `end`, or to its end."""
+    while chunk := os.pread(descriptor, size if end is None else min(size, end - start), start):
+        yield chunk
+        start += len(chunk)
+
+
+def hash_link(folder: int, name: str) -> str | None:
+    """The hash of a link's target; None if it is no link."""
+    try:
+        return hashlib.sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
     except OSError:
         return None
 
 
-def read_state(landing: ResolvedParent, keep: int = 0) -> PathState:
-    """What is there, the bytes of a file kept up to a size; CONFLICT for what is neither file, link nor folder."""
-    if landing.missing:
-        return PathState(None)
-    try:
-        status = os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return PathState(None)
-    mode = stat.S_IMODE(status.st_mode)
-    if stat.S_ISDIR(status.st_mode):
-        return PathState(State(kind="folder", mode=mode))
-    if stat.S_ISLNK(status.st_mode):
-        return PathState(State(kind="link", hash=hash_link(landing.folder, landing.name) or "", size=status.st_size))
-    if not stat.S_ISREG(status.st_mode):
-        raise ToolError("CONFLICT", f"{clip_path(landing.name)} is no file, link or folder any more.")
-    now = read_file_snapshot(landing.folder, landing.name, keep)
-    return PathState(to_state(now), now) if now is not None else PathState(None)
+def start_hash(data: bytes) -> Callable[[], str]:
+    """Starts to hash bytes, and returns a function that waits for the hash.
 
+    Many bytes are hashed in a thread, without Python's lock, so that the caller can go on.
+    """
+    if len(data) < _MIN_THREADED_BYTES:
+        digest = hashlib.sha256(data).hexdigest()
+        return lambda: digest
+    result: list[str] = []
+    thread = threading.Thread(target=lambda: result.append(hashlib.sha256(data).hexdigest()), daemon=True)
+    thread.start()
 
-def to_state(file: FileSnapshot) -> State:
-    """The state of a file that was looked at."""
-    mode = stat.S_IMODE(file.status.st_mode)
-    return State(kind="file", hash=file.hash, size=file.status.st_size, mode=mode)
+    def wait() -> str:
+        thread.join()
+        return result[0]
 
-
-def _placed(workspace: Workspace, path: bytes) -> tuple[Root, tuple[str, ...]]:
-    spelled = os.fsdecode(path)
-    parts = tuple(part for part in spelled.split("/") if part)
-    if not spelled.startswith("/"):
-        return workspace.main, parts
-    found = find_innermost_root(parts, workspace.roots)
-    if found is None:
-        raise ToolError("OUTSIDE_WORKSPACE", f"{clip_path(spelled)} is in no root of this session.")
-    return found
-
-
-def _clipped(path: bytes) -> str:
-    return clip_path(os.fsdecode(path))
+    return wait

@@ -1,4 +1,9 @@
-"""Paths that commands must not see, cached by change time."""
+"""Finds the paths in the roots that commands must not see.
+
+These are credentials, by their names, and sockets and named pipes, since a process outside may be at the other end.
+Scanning the whole tree before every command is too slow, so results are cached per folder. They are reused while the
+folder's change time is the same, which only the kernel sets.
+"""
 
 import errno
 import os
@@ -6,161 +11,255 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import msgspec
 
-from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, has_openat2, openat2
+from handrail.kernel.openat2 import has_openat2
 from handrail.policy.names import is_credential, is_packaged
 from handrail.protocol.errors import ToolError
-from handrail.workspace.facts import FileId, list_hard_links
+from handrail.workspace.directory import list_hard_links
+from handrail.workspace.file_state import FileId
+from handrail.workspace.ignore import ALWAYS_IGNORED
+from handrail.workspace.resolve import INSPECT, LIST_FOLDER, closing_descriptor, open_beneath
 from handrail.workspace.roots import Root
 
-# § [workspace.folder_entries] What in one folder is of interest to who withholds things: read once, without a look
-# § at any file.
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_ITSELF = os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
-_CONFIGS = frozenset({"config", "config.worktree", ".gitconfig"})
-_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
-_REFUSED = frozenset({errno.EACCES, errno.EPERM})
+_MAX_FOLDERS = 200_000
+_SETTLED_SECONDS = 2.0
+"""How long after a change a second one may have the same time, on the coarsest of clocks."""
+_SEALED_NAMES = ("handrail.toml", ".handrail")
+_NO_FILES = (None, stat.S_IFDIR, stat.S_IFLNK)
+"""Missing, a folder, and a link that leads in a circle."""
 
 
-class Entries(msgspec.Struct, frozen=True):
-    """Names in a folder."""
+class MaskedPaths(msgspec.Struct, frozen=True, kw_only=True):
+    """Paths that commands must not see: absolute, without links, none of them below another."""
 
-    folders: tuple[str, ...] = ()
-    """Those that may hold more."""
     credentials: tuple[str, ...] = ()
     credential_folders: tuple[str, ...] = ()
-    links: tuple[str, ...] = ()
-    """Links that are called like credentials."""
+    """Folders of credentials, and folders that are closed to us now but not for good."""
     sockets: tuple[str, ...] = ()
     pipes: tuple[str, ...] = ()
     configs: tuple[str, ...] = ()
-    """What git may take for a configuration."""
-    closed: bool = False
-    """Whether nobody could look into it who might later: it is withheld as a whole."""
+    """Files that git may read as configuration. Commands do see them."""
 
 
-NOTHING = Entries()
-CLOSED = Entries(closed=True)
+class ProtectedName(NamedTuple):
+    """A credential's file or folder, by its path below a searched folder."""
+
+    path: bytes
+    is_folder: bool
 
 
-def read_entries(root: Root, path: str, owner: int, *, kernel: bool) -> Entries | None:
-    """What is in a folder below a root; None where it is gone, or a link took its place."""
-    try:
-        descriptor = _opened(root.descriptor, path, kernel=kernel)
-    except OSError as error:
-        if error.errno in _GONE:
-            return None
-        # Who owns a folder opens it with chmod; of another's, a command reads as little as this does.
-        return NOTHING if error.errno in _REFUSED and owner != os.geteuid() else CLOSED
-    try:
-        return _sorted_out(descriptor, root.display_path(path))
-    finally:
-        os.close(descriptor)
+class SensitivePaths:
+    """Scans roots, and caches the results per folder. It is safe for threads."""
+
+    def __init__(
+        self, *, kernel: bool | None = None, most_folders: int = _MAX_FOLDERS, settled_after: float = _SETTLED_SECONDS
+    ) -> None:
+        self._lock = threading.Lock()
+        self._kernel = has_openat2() if kernel is None else kernel
+        self._most = most_folders
+        self._settled_after = settled_after
+        self._trees: dict[str, _FolderCache] = {}
+        self._searched: dict[str, _FolderCache] = {}
+        """Folders read for searches, by root. Such a cache may lack folders."""
+        self._masked: MaskedPaths | None = None
+        self._links: tuple[str, ...] = ()
+
+    def scan(self, roots: Sequence[Root]) -> MaskedPaths:
+        """The paths to mask in these roots now. ToolError if there are too many folders."""
+        with self._lock:
+            self._refresh(roots)
+            if self._masked is None:
+                self._masked, self._links = _collect_paths(self._trees)
+            return self._add_aliases(self._masked, roots)
+
+    def last_known(self, roots: Sequence[Root]) -> MaskedPaths | None:
+        """The result of the last scan of these roots, however old; None if there was none."""
+        with self._lock:
+            if self._masked is None or self._trees.keys() != {root.path for root in roots}:
+                return None
+            return self._add_aliases(self._masked, roots)
+
+    def credential_files(self, roots: Sequence[Root]) -> frozenset[FileId]:
+        """The files that are credentials by any of their names in these roots."""
+        statuses = map(_read_status, self.scan(roots).credentials)
+        return frozenset((one.st_dev, one.st_ino) for one in statuses if one is not None)
+
+    def list_protected_names(
+        self,
+        root: Root,
+        folder: str,
+        stop: Callable[[], bool] = lambda: False,
+        is_skipped: Callable[[bytes], bool] = lambda _path: False,
+    ) -> list[ProtectedName]:
+        """The credentials below a folder of a root (`.` for the root itself), in no order.
+
+        Folders of credentials and folders that no search enters (`ALWAYS_IGNORED`) are not entered. Other globs and
+        ignore rules are not applied. `is_skipped` tells further folders not to enter, by their paths below the folder.
+        If `stop` returns true, the list ends early.
+        """
+        start = 0 if folder == "." else len(folder) + 1
+        names: list[ProtectedName] = []
+        with self._lock:
+            cache = self._searched.setdefault(root.path, self._build_cache())
+            for path, cached in cache.walk(root, folder, lambda path: is_skipped(os.fsencode(path[start:]))):
+                for kind, name in cached.sensitive:
+                    if kind in {"credentials", "credential_folders"}:
+                        below = os.fsencode(_join(path, name)[start:])
+                        names.append(ProtectedName(below, kind == "credential_folders"))
+                if stop():
+                    break
+        return names
+
+    def foreign(self, roots: Sequence[Root]) -> str | None:
+        """A writable folder of another user or group in these roots, as of the last scan; scans if there was none."""
+        with self._lock:
+            if not all(root.path in self._trees for root in roots):
+                self._refresh(roots)
+            for root, tree in self._trees.items():
+                for path, cached in tree.folders.items():
+                    if cached.foreign:
+                        return os.path.normpath(os.path.join(root, path))
+        return None
+
+    def _add_aliases(self, masked: MaskedPaths, roots: Sequence[Root]) -> MaskedPaths:
+        paths = [root.path for root in roots]
+        return _add_hard_links(_add_link_targets(masked, self._links, paths) if self._links else masked, paths)
+
+    def _refresh(self, roots: Sequence[Root]) -> None:
+        paths = frozenset(root.path for root in roots)
+        if paths != self._trees.keys():
+            self._masked = None
+            self._trees = {path: self._trees.get(path) or self._build_cache() for path in paths}
+        for root in roots:
+            tree = self._trees[root.path]
+            if tree.refresh(root, paths - {root.path}):
+                self._masked = None
+            if tree.is_closed:
+                raise ToolError("IO_ERROR", "No command was run: a root cannot be looked into any more.")
+
+    def _build_cache(self) -> "_FolderCache":
+        return _FolderCache(kernel=self._kernel, most=self._most, settled_after=self._settled_after)
 
 
-def _opened(root: int, path: str, *, kernel: bool) -> int:
-    if kernel:
-        return openat2(root, path, _FOLDER, resolve=RESOLVE_NO_SYMLINKS)
-    descriptor = os.open(".", _FOLDER, dir_fd=root)
-    for name in path.split("/"):
-        try:
-            descriptor, outer = os.open(name, _FOLDER, dir_fd=descriptor), descriptor
-        except OSError:
-            os.close(descriptor)
-            raise
-        os.close(outer)
-    return descriptor
+def list_read_only_paths(roots: Iterable[Root]) -> tuple[str, ...]:
+    """The existing files and folders in writable roots that decide what commands may do."""
+    paths = (os.path.join(root.path, name) for root in roots if root.writable for name in _SEALED_NAMES)
+    return tuple(path for path in paths if _read_kind(path) in {stat.S_IFREG, stat.S_IFDIR})
 
 
-def _sorted_out(descriptor: int, shown: str) -> Entries:
-    folders, withheld = list[str](), list[tuple[str, str]]()
-    with os.scandir(descriptor) as entries:
-        for entry in entries:  # the system tells the kind of most entries together with the name
-            name = entry.name
-            if name in _CONFIGS:
-                withheld.append(("configs", name))
-            if is_credential(f"{shown}/{name}"):
-                withheld.append((_credential(entry), name))
-            elif entry.is_file(follow_symlinks=False):
-                continue
-            elif entry.is_dir(follow_symlinks=False):
-                folders.append(name)
-            elif channel := _channel(entry, descriptor):
-                withheld.append((channel, name))
-    return _entries(tuple(folders), withheld) if folders or withheld else NOTHING
+def _collect_paths(trees: "dict[str, _FolderCache]") -> tuple[MaskedPaths, tuple[str, ...]]:
+    """All paths that were found, and the links that are named like credentials."""
+    paths: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    for root, tree in trees.items():
+        for path, cached in tree.folders.items():
+            folder = root if path == "." else os.path.join(root, path)
+            for kind, name in cached.sensitive:
+                paths[kind].append(os.path.join(folder, name))
+            if cached.closed:
+                paths["credential_folders"].append(folder)
+    # A person opened a root by its name, so it is never masked.
+    paths["credential_folders"] = [path for path in paths["credential_folders"] if path not in trees]
+    links = tuple(paths.pop("links"))
+    return MaskedPaths(**{kind: tuple(found) for kind, found in paths.items()}), links
 
 
-def _entries(folders: tuple[str, ...], withheld: list[tuple[str, str]]) -> Entries:
-    def of(kind: str) -> tuple[str, ...]:
-        return tuple(name for one, name in withheld if one == kind)
+def _add_link_targets(masked: MaskedPaths, links: tuple[str, ...], roots: list[str]) -> MaskedPaths:
+    """Adds the targets in the roots of links that are named like credentials. A target is one too, by any name."""
+    targets = [target for target in dict.fromkeys(map(os.path.realpath, links)) if _can_be_masked(target, roots)]
+    kinds = {target: _read_kind(target) for target in targets}
+    folders = {*masked.credential_folders, *(path for path, kind in kinds.items() if kind == stat.S_IFDIR)}
+    files = (*masked.credentials, *(path for path, kind in kinds.items() if kind not in _NO_FILES))
 
-    return Entries(
-        folders, of("credentials"), of("credential_folders"), of("links"), of("sockets"), of("pipes"), of("configs")
+    def drop_covered(paths: Iterable[str]) -> tuple[str, ...]:
+        return tuple(path for path in paths if not _is_below_any(path, folders))
+
+    return MaskedPaths(
+        credentials=drop_covered(dict.fromkeys(files)),
+        credential_folders=drop_covered(sorted(folders)),
+        sockets=drop_covered(masked.sockets),
+        pipes=drop_covered(masked.pipes),
+        configs=masked.configs,
     )
 
 
-def _credential(entry: os.DirEntry[str]) -> str:
-    if entry.is_dir(follow_symlinks=False):
-        return "credential_folders"
-    return "links" if entry.is_symlink() else "credentials"
+def _add_hard_links(masked: MaskedPaths, roots: list[str]) -> MaskedPaths:
+    """Adds the other names (hard links) of credentials in the roots.
+
+    The roots are searched only if a credential has a link count above 1. Files of installed packages are no secrets,
+    and installers link very many of them.
+    """
+    walks = chain.from_iterable(map(os.walk, masked.credential_folders))
+    paths = (*masked.credentials, *(os.path.join(folder, name) for folder, _, names in walks for name in names))
+    statuses = (_read_status(path) for path in paths if not _is_packaged_in(path, roots))
+    files = (one for one in statuses if one is not None and stat.S_ISREG(one.st_mode))
+    shared = {(one.st_dev, one.st_ino): one.st_nlink for one in files if one.st_nlink > 1}
+    if not shared:
+        return masked
+    names = (os.path.join(root, below) for root in roots for below, _ in list_hard_links(root, shared))
+    credentials = (*masked.credentials, *(name for name in names if not _is_below_any(name, masked.credential_folders)))
+    return msgspec.structs.replace(masked, credentials=tuple(dict.fromkeys(credentials)))
 
 
-def _is_dead(folder: int, name: str) -> bool:
-    """Whether nobody has the socket, and so nobody ever will: who listens by this name makes a new one. Else commands
-    could leave thousands, each of which would have to be covered for those after them."""
+def _is_packaged_in(path: str, roots: list[str]) -> bool:
+    return is_packaged(min((os.path.relpath(path, root) for root in roots), key=len))
+
+
+def _can_be_masked(path: str, roots: list[str]) -> bool:
+    """Whether a path is below a root and no root is at it or below it."""
+    return _is_below_any(path, roots) and path not in roots and not any(_is_below_any(root, (path,)) for root in roots)
+
+
+def _is_below_any(path: str, folders: Collection[str]) -> bool:
+    while (path := os.path.dirname(path)) != "/":
+        if path in folders:
+            return True
+    return "/" in folders
+
+
+def _read_kind(path: str) -> int | None:
+    status = _read_status(path)
+    return None if status is None else stat.S_IFMT(status.st_mode)
+
+
+def _read_status(path: str) -> os.stat_result | None:
     try:
-        itself = os.open(name, _ITSELF, dir_fd=folder)
+        return os.lstat(path)
     except OSError:
-        return False
-    try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as asking:  # who listens for streams does not notice
-            return asking.connect_ex(f"/proc/self/fd/{itself}") == errno.ECONNREFUSED
-    finally:
-        os.close(itself)
-
-
-def _channel(entry: os.DirEntry[str], folder: int) -> str | None:
-    """A socket or a named pipe: somebody outside may be at the other end, and that it is read-only does not matter."""
-    if entry.is_symlink():
         return None
-    try:
-        mode = entry.stat(follow_symlinks=False).st_mode
-    except OSError:  # gone meanwhile
-        return None
-    if stat.S_ISSOCK(mode):
-        return None if _is_dead(folder, entry.name) else "sockets"
-    return "pipes" if stat.S_ISFIFO(mode) else None
 
 
-# § [workspace.kept_tree] The folders of one root with what was found in them, kept from one look to the next.
-
-MAX_FOLDERS = 200_000
-SETTLED_SECONDS = 2.0
-"""How long after a change a second one may bear the same time, on the coarsest of clocks."""
+_KINDS = ("credentials", "credential_folders", "links", "sockets", "pipes", "configs")
+"""Kinds of sensitive entries: as in MaskedPaths, and links that are named like credentials."""
+_CONFIG_NAMES = frozenset({"config", "config.worktree", ".gitconfig"})
+_GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+_REFUSED = frozenset({errno.EACCES, errno.EPERM})
 _MAX_PATH_BYTES = 3_800
-"""Bytes of a path; what is below a longer one may have no name that the system opens."""
+"""Below a longer path, a name may be too long for the system to open."""
 
 
-class CachedFolder(msgspec.Struct, frozen=True):
-    """A folder as it was when it was read."""
-
+class _CachedFolder(NamedTuple):
     identity: tuple[int, int, int] | None
-    """Its change time and what it is; None where a later change may bear the same time."""
-    entries: Entries
+    """Change time, inode and device; None if a later change may have the same time."""
+    folders: tuple[str, ...] = ()
+    """Names of subfolders to scan too."""
+    sensitive: tuple[tuple[str, str], ...] = ()
+    """Kinds (`_KINDS`) and names."""
+    closed: bool = False
+    """Whether it cannot be read now, but its owner could open it. It is masked as a whole."""
     foreign: bool = False
-    """Whether it is written to by who does not own it: it has another owner or another group than new files get."""
+    """Whether new files in it may get another owner or group than ours."""
 
 
-class FolderCache:
-    """The folders of one root by their path below it, each before those in it."""
+class _FolderCache:
+    """The folders of one root by their paths below it, each before those in it."""
 
     def __init__(self, *, kernel: bool, most: int, settled_after: float) -> None:
-        self.folders: dict[str, CachedFolder] = {}
+        self.folders: dict[str, _CachedFolder] = {}
         self._kernel = kernel
         self._most = most
         self._settled_after = int(settled_after * 1_000_000_000)
@@ -168,73 +267,89 @@ class FolderCache:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the root itself could not be looked into."""
-        return "." not in self.folders or self.folders["."].entries.closed
+        """Whether the root itself could not be read."""
+        return "." not in self.folders or self.folders["."].closed
 
     def refresh(self, root: Root, others: frozenset[str]) -> bool:
-        """Looks at every folder, and reads those that changed; whether what was found may be different. `others` are
-        roots that are looked through on their own."""
+        """Reads the folders that changed, and returns whether the entries may differ. `others`: roots to leave out."""
         if self.folders and self._others == others:
-            different = self._renewed(root)
-            if different is not None:
-                return different
+            differs = self._reread_changed(root)
+            if differs is not None:
+                return differs
         self._others = others
-        self._look(root)
+        self._read_all(root)
         return True
 
-    def _renewed(self, root: Root) -> bool | None:
-        """Reads those folders anew that changed; whether that made a difference. None where folders came or went."""
-        different = False
-        for path in self._changed(root.descriptor):
+    def walk(self, root: Root, top: str, is_skipped: Callable[[str], bool]) -> Iterator[tuple[str, _CachedFolder]]:
+        """Yields the folders from `top` down that a search may enter. Only changed folders are read."""
+
+        def is_left_out(path: str) -> bool:
+            return os.path.basename(path) in ALWAYS_IGNORED or is_skipped(path)
+
+        for path, cached in self._walk(root, top, self.folders, is_left_out):
+            if path in self.folders or len(self.folders) < self._most:
+                self.folders[path] = cached
+            yield path, cached
+
+    def _reread_changed(self, root: Root) -> bool | None:
+        """Reads the folders that changed, and returns whether the entries differ; None if folders came or went."""
+        differs = False
+        for path in self._list_changed(root.descriptor):
             before = self.folders[path]
-            now = self._folder(root, path, before)
-            if now is None or now.entries.folders != before.entries.folders:
+            now = self._read_folder(root, path, before)
+            if now is None or now.folders != before.folders:
                 return None
             self.folders[path] = now
-            different = different or (now.entries, now.foreign) != (before.entries, before.foreign)
-        return different
+            differs = differs or now[1:] != before[1:]
+        return differs
 
-    def _changed(self, root: int) -> list[str]:
-        """The folders that are not surely as they were, those included that are gone."""
-        look = os.stat
+    def _list_changed(self, root: int) -> list[str]:
+        """The folders that are gone or may have changed."""
+        stat_path = os.stat
         changed: list[str] = []
-        for path, kept in self.folders.items():
+        for path, cached in self.folders.items():
             try:
-                status = look(path, dir_fd=root, follow_symlinks=False)
+                status = stat_path(path, dir_fd=root, follow_symlinks=False)
             except OSError:
                 changed.append(path)
                 continue
-            if (status.st_ctime_ns, status.st_ino, status.st_dev) != kept.identity:
+            if (status.st_ctime_ns, status.st_ino, status.st_dev) != cached.identity:
                 changed.append(path)
         return changed
 
-    def _look(self, root: Root) -> None:
-        before, self.folders = self.folders, {}
-        pending = ["."]
-        while pending:
-            path = pending.pop()
-            kept = self._folder(root, path, before.get(path))
-            if kept is None:
-                continue
-            self.folders[path] = kept
+    def _read_all(self, root: Root) -> None:
+        known, self.folders = self.folders, {}
+        others = {os.path.relpath(other, root.path) for other in self._others}
+        for path, cached in self._walk(root, ".", known, others.__contains__):
+            self.folders[path] = cached
             if len(self.folders) > self._most:
                 self.folders = {}
-                raise _too_many(self._most)
-            pending += self._below(root, path, kept.entries.folders)
+                message = (
+                    f"No command was run: a root has more than {self._most:,} folders, too many to keep the credentials"
+                    " in them from commands. Ask for a smaller folder to be opened as the workspace; the file tools"
+                    " still work."
+                )
+                raise ToolError("LIMIT_EXCEEDED", message)
 
-    def _below(self, root: Root, path: str, names: tuple[str, ...]) -> Iterator[str]:
-        for name in names:
-            below = name if path == "." else f"{path}/{name}"
-            if not self._others or os.path.join(root.path, below) not in self._others:
-                yield below
+    def _walk(
+        self, root: Root, top: str, known: dict[str, _CachedFolder], is_skipped: Callable[[str], bool]
+    ) -> Iterator[tuple[str, _CachedFolder]]:
+        pending = [top]
+        while pending:
+            path = pending.pop()
+            cached = self._read_folder(root, path, known.get(path))
+            if cached is not None:
+                yield path, cached
+                inner = (_join(path, name) for name in cached.folders)
+                pending += [below for below in inner if not is_skipped(below)]
 
-    def _folder(self, root: Root, path: str, before: CachedFolder | None) -> CachedFolder | None:
-        """A folder as it is now; None where it is none any more."""
+    def _read_folder(self, root: Root, path: str, before: _CachedFolder | None) -> _CachedFolder | None:
+        """A folder as it is now; None if it is gone."""
         try:
             status = os.stat(path, dir_fd=root.descriptor, follow_symlinks=False)
         except OSError:
             return None
-        # Taken before it is read: what changes while it is read bears a later time.
+        # The time is taken before the folder is read: a change during the read has a later time.
         identity = (status.st_ctime_ns, status.st_ino, status.st_dev)
         if before is not None and before.identity == identity:
             return before
@@ -242,9 +357,25 @@ class FolderCache:
         if not stat.S_ISDIR(status.st_mode):
             return None
         if len(os.fsencode(path)) > _MAX_PATH_BYTES - len(os.fsencode(root.path)):
-            return CachedFolder(settled, CLOSED)
-        entries = read_entries(root, path, status.st_uid, kernel=self._kernel)
-        return None if entries is None else CachedFolder(settled, entries, _is_foreign(status))
+            return _CachedFolder(settled, closed=True)
+        return self._read_entries(root, path, _CachedFolder(settled, foreign=_is_foreign(status)), status.st_uid)
+
+    def _read_entries(self, root: Root, path: str, empty: _CachedFolder, owner: int) -> _CachedFolder | None:
+        """Adds its entries to a folder; None if it is gone or became a link. No file is opened."""
+        try:
+            descriptor = open_beneath(root.descriptor, path, LIST_FOLDER, kernel=self._kernel)
+        except OSError as error:
+            if error.errno in _GONE:
+                return None
+            # The owner can open a folder with chmod. In another user's folder a command reads as little as we do.
+            return empty._replace(closed=error.errno not in _REFUSED or owner == os.geteuid())
+        with closing_descriptor(descriptor):
+            folders, sensitive = _sort_entries(descriptor, root.display_path(path))
+        return empty._replace(folders=tuple(folders), sensitive=tuple(sensitive))
+
+
+def _join(folder: str, name: str) -> str:
+    return name if folder == "." else f"{folder}/{name}"
 
 
 def _is_foreign(status: os.stat_result) -> bool:
@@ -254,191 +385,48 @@ def _is_foreign(status: os.stat_result) -> bool:
     return os.geteuid() in (0, status.st_uid) or bool(others or status.st_mode & stat.S_IWOTH)
 
 
-def _too_many(most: int) -> ToolError:
-    message = (
-        f"No command was run: a root has more than {most:,} folders, too many to keep the credentials in them from"
-        " commands. Ask for a smaller folder to be opened as the workspace; the file tools still work."
-    )
-    return ToolError("LIMIT_EXCEEDED", message)
+def _sort_entries(descriptor: int, path: str) -> tuple[list[str], list[tuple[str, str]]]:
+    folders, sensitive = list[str](), list[tuple[str, str]]()
+    with os.scandir(descriptor) as entries:
+        for entry in entries:  # the system tells the kind of most entries together with the name
+            name = entry.name
+            if name in _CONFIG_NAMES:
+                sensitive.append(("configs", name))
+            if is_credential(f"{path}/{name}"):
+                is_folder = entry.is_dir(follow_symlinks=False)
+                kind = "credential_folders" if is_folder else "links" if entry.is_symlink() else "credentials"
+                sensitive.append((kind, name))
+            elif entry.is_file(follow_symlinks=False):
+                continue
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(name)
+            elif channel := _find_channel_kind(entry, descriptor):
+                sensitive.append((channel, name))
+    return folders, sensitive
 
 
-# § [workspace.withheld] What lies in the roots that commands must not see: credentials, by their names, and sockets
-# § and named pipes, at whose other end somebody may be; and what they may see and not change.  Looking through a
-# § tree anew for every command would take longer than most commands do. So for each folder is kept what was in it.
-# § As long as its change time is the same, that holds: the system sets this time, and nobody else can.
-
-_SEALED = ("handrail.toml", ".handrail")
-_NO_FILES = (None, stat.S_IFDIR, stat.S_IFLNK)
-"""Nothing, a folder, and a link that leads in a circle."""
-
-
-class MaskedPaths(msgspec.Struct, frozen=True, kw_only=True):
-    """What is withheld, by absolute paths without links. None of them lies in another one."""
-
-    credentials: tuple[str, ...] = ()
-    """Files."""
-    credential_folders: tuple[str, ...] = ()
-    """Folders that are credentials as a whole, and those that nobody could look into who might later."""
-    sockets: tuple[str, ...] = ()
-    pipes: tuple[str, ...] = ()
-    """Those with names."""
-    configs: tuple[str, ...] = ()
-    """What git may take for a configuration. These are not withheld."""
-
-
-class SensitivePaths:
-    """Keeps what was found in the roots, and looks again where something changed. Any thread may ask."""
-
-    def __init__(
-        self, *, kernel: bool | None = None, most_folders: int = MAX_FOLDERS, settled_after: float = SETTLED_SECONDS
-    ) -> None:
-        self._lock = threading.Lock()
-        self._kernel = has_openat2() if kernel is None else kernel
-        self._most = most_folders
-        self._settled_after = settled_after
-        self._trees: dict[str, FolderCache] = {}
-        self._found: MaskedPaths | None = None
-        self._links: tuple[str, ...] = ()
-
-    def scan(self, roots: Sequence[Root]) -> MaskedPaths:
-        """What is withheld in these roots now; a ToolError where there are too many folders to look at."""
-        with self._lock:
-            self._refresh(roots)
-            if self._found is None:
-                self._found, self._links = _gathered(self._trees)
-            return self._told(self._found, roots)
-
-    def credential_files(self, roots: Sequence[Root]) -> frozenset[FileId]:
-        """The files that are credentials by any of their names in these roots."""
-        statuses = map(_status, self.scan(roots).credentials)
-        return frozenset((one.st_dev, one.st_ino) for one in statuses if one is not None)
-
-    def last_known(self, roots: Sequence[Root]) -> MaskedPaths | None:
-        """What was withheld in these roots at the last look, which may be long ago; None where there was none."""
-        with self._lock:
-            if self._found is None or self._trees.keys() != {root.path for root in roots}:
-                return None
-            return self._told(self._found, roots)
-
-    def foreign(self, roots: Sequence[Root]) -> str | None:
-        """A folder in these roots, as it was at the last look, that can be written to and is another user's or has
-        another group; looks where nobody did yet."""
-        with self._lock:
-            if not all(root.path in self._trees for root in roots):
-                self._refresh(roots)
-            found = (
-                (root, path)
-                for root, tree in self._trees.items()
-                for path, kept in tree.folders.items()
-                if kept.foreign
-            )
-            return next((os.path.normpath(os.path.join(root, path)) for root, path in found), None)
-
-    def _told(self, found: MaskedPaths, roots: Sequence[Root]) -> MaskedPaths:
-        paths = [root.path for root in roots]
-        return _with_other_names(_with_targets(found, self._links, paths) if self._links else found, paths)
-
-    def _refresh(self, roots: Sequence[Root]) -> None:
-        paths = frozenset(root.path for root in roots)
-        if paths != self._trees.keys():
-            self._found = None
-            self._trees = {path: self._trees.get(path) or self._new() for path in paths}
-        for root in roots:
-            tree = self._trees[root.path]
-            if tree.refresh(root, paths - {root.path}):
-                self._found = None
-            if tree.is_closed:
-                raise ToolError("IO_ERROR", "No command was run: a root cannot be looked into any more.")
-
-    def _new(self) -> FolderCache:
-        return FolderCache(kernel=self._kernel, most=self._most, settled_after=self._settled_after)
-
-
-def list_read_only_paths(roots: Iterable[Root]) -> tuple[str, ...]:
-    """The files and folders in writable roots that decide what commands may do, as far as they are there."""
-    places = (os.path.join(root.path, name) for root in roots if root.writable for name in _SEALED)
-    return tuple(place for place in places if _kind(place) in {stat.S_IFREG, stat.S_IFDIR})
-
-
-def _gathered(trees: dict[str, FolderCache]) -> tuple[MaskedPaths, tuple[str, ...]]:
-    """Everything that was found, and the links that are called like credentials."""
-    folders = (*_paths(trees, "credential_folders"), *_closed(trees))
-    found = MaskedPaths(
-        credentials=tuple(_paths(trees, "credentials")),
-        credential_folders=tuple(path for path in folders if path not in trees),  # a root was opened by its name
-        sockets=tuple(_paths(trees, "sockets")),
-        pipes=tuple(_paths(trees, "pipes")),
-        configs=tuple(_paths(trees, "configs")),
-    )
-    return found, tuple(_paths(trees, "links"))
-
-
-def _paths(trees: dict[str, FolderCache], kind: str) -> Iterator[str]:
-    for root, tree in trees.items():
-        for path, kept in tree.folders.items():
-            for name in getattr(kept.entries, kind):
-                yield os.path.join(root, name) if path == "." else os.path.join(root, path, name)
-
-
-def _closed(trees: dict[str, FolderCache]) -> Iterator[str]:
-    for root, tree in trees.items():
-        yield from (os.path.join(root, path) for path, kept in tree.folders.items() if kept.entries.closed)
-
-
-def _with_targets(found: MaskedPaths, links: tuple[str, ...], roots: list[str]) -> MaskedPaths:
-    """With what the links lead to in the roots: it is a credential, whatever it is called there."""
-    targets = [target for target in dict.fromkeys(map(os.path.realpath, links)) if _may_be_hidden(target, roots)]
-    kinds = {target: _kind(target) for target in targets}
-    folders = {*found.credential_folders, *(path for path, kind in kinds.items() if kind == stat.S_IFDIR)}
-    files = (*found.credentials, *(path for path, kind in kinds.items() if kind not in _NO_FILES))
-    return MaskedPaths(
-        credentials=tuple(path for path in dict.fromkeys(files) if not _is_in_any(path, folders)),
-        credential_folders=tuple(sorted(path for path in folders if not _is_in_any(path, folders))),
-        sockets=tuple(path for path in found.sockets if not _is_in_any(path, folders)),
-        pipes=tuple(path for path in found.pipes if not _is_in_any(path, folders)),
-        configs=found.configs,
-    )
-
-
-def _with_other_names(found: MaskedPaths, roots: list[str]) -> MaskedPaths:
-    """With the other names (hard links) that credentials have in the roots. These are searched only if a file says that
-    it has some. What came with a package is nobody's secret, and installers link very many such files."""
-    walks = chain.from_iterable(map(os.walk, found.credential_folders))
-    paths = (*found.credentials, *(os.path.join(folder, name) for folder, _, names in walks for name in names))
-    statuses = (_status(path) for path in paths if not is_packaged(min(_below(path, roots), key=len)))
-    files = (one for one in statuses if one is not None and stat.S_ISREG(one.st_mode))
-    shared = {(one.st_dev, one.st_ino): one.st_nlink for one in files if one.st_nlink > 1}
-    if not shared:
-        return found
-    names = (os.path.join(root, below) for root in roots for below, _ in list_hard_links(root, shared))
-    credentials = (*found.credentials, *(name for name in names if not _is_in_any(name, found.credential_folders)))
-    return msgspec.structs.replace(found, credentials=tuple(dict.fromkeys(credentials)))
-
-
-def _below(path: str, roots: list[str]) -> Iterator[str]:
-    return (os.path.relpath(path, root) for root in roots)
-
-
-def _may_be_hidden(path: str, roots: list[str]) -> bool:
-    """Whether a path is in a root and holds none."""
-    return _is_in_any(path, roots) and path not in roots and not any(_is_in_any(root, (path,)) for root in roots)
-
-
-def _is_in_any(path: str, folders: Collection[str]) -> bool:
-    """Whether a path is beneath one of the folders."""
-    while (path := os.path.dirname(path)) != "/":
-        if path in folders:
-            return True
-    return "/" in folders
-
-
-def _kind(path: str) -> int | None:
-    status = _status(path)
-    return None if status is None else stat.S_IFMT(status.st_mode)
-
-
-def _status(path: str) -> os.stat_result | None:
+def _find_channel_kind(entry: os.DirEntry[str], folder: int) -> str | None:
+    """Tells sockets and named pipes from other entries. A read-only mount does not close either of them."""
+    if entry.is_symlink():
+        return None
     try:
-        return os.lstat(path)
+        mode = entry.stat(follow_symlinks=False).st_mode
     except OSError:
         return None
+    if stat.S_ISSOCK(mode):
+        return None if _is_dead_socket(folder, entry.name) else "sockets"
+    return "pipes" if stat.S_ISFIFO(mode) else None
+
+
+def _is_dead_socket(folder: int, name: str) -> bool:
+    """Whether no process listens on a socket. None ever will: a new listener makes a new file.
+
+    Commands can leave thousands of dead sockets, and each mask costs time.
+    """
+    try:
+        descriptor = os.open(name, INSPECT | os.O_NOFOLLOW, dir_fd=folder)
+    except OSError:
+        return False
+    # A stream listener does not notice a datagram socket.
+    with closing_descriptor(descriptor), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as probe:
+        return probe.connect_ex(f"/proc/self/fd/{descriptor}") == errno.ECONNREFUSED

@@ -1,7 +1,7 @@
 """Whether a command goes unasked: asked in the way in which a call of the exec tool is judged."""
 
 from handrail.policy.decide import PolicyConfig, decide
-from handrail.policy.parse import build_runnable
+from handrail.policy.parse import parse_command
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.syntax import Unparsed
 from handrail.protocol.decisions import Decision
@@ -25,4 +25,4 @@ def is_proven(place: Workspace, text: str) -> bool:
 def as_run(text: str) -> str:
     """What bash is given for a proven text: never the text itself, but what was read in it, written anew."""
     assert not isinstance(lex(text), Unparsed), "what cannot be read is not proven"
-    return build_runnable(text, ".").bash_text
+    return parse_command(text, ".").bash_text

@@ -1,4 +1,4 @@
-"""Hosts and ports that programs ask for: one spelling of each, and the rest refused in words."""
+"""Hosts and ports have one spelling, and others are refused with a reason."""
 
 from ipaddress import IPv4Address, IPv6Address
 
@@ -12,8 +12,8 @@ from handrail.policy.network.hosts import HostPort, InvalidHost, parse_host_port
 @pytest.mark.parametrize(
     ("text", "host", "port"),
     [
-        ("pypi.org:443", "pypi.org", 443),
-        ("PyPI.ORG:80", "pypi.org", 80),
+        ("example.net:443", "example.net", 443),
+        ("Example.NET:80", "example.net", 80),
         ("localhost:65535", "localhost", 65535),
         ("a-b.c1.xn--bcher-kva.example:1", "a-b.c1.xn--bcher-kva.example", 1),
         ("1.2.3.4.example:80", "1.2.3.4.example", 80),
@@ -39,38 +39,38 @@ def test_an_address_is_told_from_a_name() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("pypi.org", "no port"),
+        ("example.net", "no port"),
         ("", "no port"),
         ("[::1]", "no port"),
         (":443", "no host"),
-        ("pypi.org:", "is no port"),
-        ("pypi.org:0", "is no port"),
-        ("pypi.org:65536", "is no port"),
-        ("pypi.org:0443", "is no port"),
-        ("pypi.org:+443", "is no port"),
-        ("pypi.org:4٣", "is no port"),
-        ("pypi.org:443 ", "is no port"),
-        ("pypi.org.:443", "ends with a dot"),
+        ("example.net:", "is no port"),
+        ("example.net:0", "is no port"),
+        ("example.net:65536", "is no port"),
+        ("example.net:0443", "is no port"),
+        ("example.net:+443", "is no port"),
+        ("example.net:4٣", "is no port"),
+        ("example.net:443 ", "is no port"),
+        ("example.net.:443", "ends with a dot"),
         (".:443", "ends with a dot"),
-        ("pypi..org:443", "is no name"),
-        (".pypi.org:443", "is no name"),
-        ("-pypi.org:443", "is no name"),
-        ("pypi-.org:443", "is no name"),
+        ("index..org:443", "is no name"),
+        (".example.net:443", "is no name"),
+        ("-example.net:443", "is no name"),
+        ("index-.org:443", "is no name"),
         ("py_pi.org:443", "is no name"),
-        ("pypi.org\0.evil.test:443", "is no name"),
-        ("pypi.org%00.evil.test:443", "is no name"),
-        ("pypi.org\n:443", "is no name"),
-        ("pypi.org :443", "is no name"),
-        ("user@pypi.org:443", "is no name"),
-        ("pypi.org/x:443", "is no name"),
-        ("http://pypi.org:443", "is no name"),
-        ("*.pypi.org:443", "is no name"),
+        ("example.net\0.evil.test:443", "is no name"),
+        ("example.net%00.evil.test:443", "is no name"),
+        ("example.net\n:443", "is no name"),
+        ("example.net :443", "is no name"),
+        ("user@example.net:443", "is no name"),
+        ("example.net/x:443", "is no name"),
+        ("http://example.net:443", "is no name"),
+        ("*.example.net:443", "is no name"),
         ("::1:443", "is no name"),
         ("a" * 64 + ".org:443", "is no name"),
         (".".join(["a" * 60] * 5) + ":443", "longer than a name"),
         ("pypı.org:443", "not ASCII"),
-        ("pypi。org:443", "not ASCII"),
-        ("pypi．org:443", "not ASCII"),
+        ("index。org:443", "not ASCII"),
+        ("index．org:443", "not ASCII"),
         ("bücher.example:443", "not ASCII"),
         ("127.1:80", "plain form"),
         ("2130706433:80", "plain form"),
@@ -81,7 +81,7 @@ def test_an_address_is_told_from_a_name() -> None:
         ("127.0.0.01:80", "plain form"),
         ("256.0.0.1:80", "plain form"),
         ("1.2.3.4.5:80", "plain form"),
-        ("pypi.0x:80", "plain form"),
+        ("index.0x:80", "plain form"),
         ("[::1:80", "no address in brackets"),
         ("[::1]x:80", "no address in brackets"),
         ("[]:80", "no IPv6 address"),
@@ -106,8 +106,8 @@ def test_everything_else_is_refused_with_a_reason(text: str, reason: str) -> Non
 
 
 def test_what_is_refused_keeps_its_port_where_it_has_one() -> None:
-    assert parse_host_port("pypi.org.:443")[2] == 443
-    assert parse_host_port("pypi.org:x")[2] == 0
+    assert parse_host_port("example.net.:443")[2] == 443
+    assert parse_host_port("example.net:x")[2] == 0
 
 
 def test_a_text_is_shown_short_and_safe() -> None:

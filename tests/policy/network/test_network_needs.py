@@ -1,4 +1,4 @@
-"""Which hosts a command needs, by its words and by what its programs are known to reach."""
+"""Hosts that a command needs, by its words and its programs."""
 
 import pytest
 from hypothesis import given
@@ -16,15 +16,19 @@ from handrail.policy.network.needs import (
     add_remote_urls,
     find_network_needs,
 )
-from handrail.policy.parse import needs_display
+from handrail.policy.parse import parse_command
 
-PYPI = ("pypi.org:443", "files.pythonhosted.org:443")
-NPM = ("registry.npmjs.org:443",)
-CRATES = ("index.crates.io:443", "static.crates.io:443")
+
+def default_hosts(program: str) -> tuple[str, ...]:
+    return tuple(REACHES[program].hosts.split())
+
+
+PIP = default_hosts("pip")
 
 
 def needs(command: str, cwd: str = ".") -> NetworkNeeds:
-    return find_network_needs(command, cwd, (), find_shell_commands(command) if needs_display(command) else None)
+    parsed = parse_command(command, cwd)
+    return find_network_needs(parsed, find_shell_commands(command) if parsed.needs_display else None)
 
 
 HOSTS: dict[str, tuple[str, ...]] = {
@@ -45,31 +49,31 @@ HOSTS: dict[str, tuple[str, ...]] = {
     "xh": (),
     "aria2c https://example.org/a.iso": ("example.org:443",),
     # package managers, by default and with options
-    "pip install requests": PYPI,
-    "pip3 download requests": PYPI,
-    "python -m pip install requests": PYPI,
-    "python3.11 -m pip install requests": PYPI,
+    "pip install requests": PIP,
+    "pip3 download requests": PIP,
+    "python -m pip install requests": PIP,
+    "python3.11 -m pip install requests": PIP,
     "pip install -i https://mirror.example.org/simple requests": ("mirror.example.org:443",),
     "pip install --index-url=https://mirror.example.org/simple requests": ("mirror.example.org:443",),
     "pip install -ihttps://mirror.example.org/simple requests": ("mirror.example.org:443",),
-    "pip install --extra-index-url https://x.example.org/simple requests": (*PYPI, "x.example.org:443"),
-    "pip --isolated install requests": PYPI,
+    "pip install --extra-index-url https://x.example.org/simple requests": (*PIP, "x.example.org:443"),
+    "pip --isolated install requests": PIP,
     "pip install --no-index --find-links=https://x.example.org wheel": ("x.example.org:443",),
-    "pip install git+https://github.com/a/b@main": (*PYPI, "github.com:443"),
-    "pip install 'z @ https://files.example.org/z.whl'": (*PYPI, "files.example.org:443"),
+    "pip install git+https://github.com/a/b@main": (*PIP, "github.com:443"),
+    "pip install 'z @ https://files.example.org/z.whl'": (*PIP, "files.example.org:443"),
     "pip list": (),
-    "uvx ruff": PYPI,
+    "uvx ruff": PIP,
     "uv add --default-index https://x.example.org/simple a": ("x.example.org:443",),
-    "uv publish": ("upload.pypi.org:443",),
-    "npm ci": NPM,
+    "uv publish": default_hosts("uv publish"),
+    "npm ci": default_hosts("npm"),
     "npm view left-pad --registry http://127.0.0.1:4873/": ("127.0.0.1:4873",),
     "npm run build": (),
-    "npx cowsay": NPM,
-    "yarn add left-pad": ("registry.yarnpkg.com:443",),
-    "cargo add serde": CRATES,
+    "npx cowsay": default_hosts("npm"),
+    "yarn add left-pad": default_hosts("yarn"),
+    "cargo add serde": default_hosts("cargo"),
     "cargo fetch --offline": (),
-    "cargo publish": ("crates.io:443", *CRATES),
-    "go get example.org/mod": ("proxy.golang.org:443", "sum.golang.org:443"),
+    "cargo publish": default_hosts("cargo publish"),
+    "go get example.org/mod": default_hosts("go"),
     "gem install --source https://gems.example.org rake": ("gems.example.org:443",),
     "gh pr list": ("api.github.com:443", "github.com:443"),
     # inside others
@@ -147,7 +151,8 @@ REMOTES = {
 
 @pytest.mark.parametrize("command", REMOTES)
 def test_remotes_are_left_to_whoever_can_look_them_up(command: str) -> None:
-    found = find_network_needs(command, ".", ("api",), find_shell_commands(command) if needs_display(command) else None)
+    parsed = parse_command(command, ".", ("api",))
+    found = find_network_needs(parsed, find_shell_commands(command) if parsed.needs_display else None)
     assert found == NetworkNeeds(remotes=(REMOTES[command],))
 
 
@@ -162,8 +167,8 @@ def test_where_nobody_knows_which_repository_is_meant_none_is_looked_up(command:
 
 def test_what_a_remotes_url_names_is_a_host_too() -> None:
     urls = ("https://example.org/a.git", "git@github.com:a/b.git", "/srv/git/a", "https://example.org/b")
-    found = add_remote_urls(NetworkNeeds(("pypi.org:443",)), urls)
-    assert found.hosts == ("pypi.org:443", "example.org:443")
+    found = add_remote_urls(NetworkNeeds(("index.example.org:443",)), urls)
+    assert found.hosts == ("index.example.org:443", "example.org:443")
     assert found.unreachable == ("github.com:22 by ssh, which no proxy carries",)
 
 
@@ -171,6 +176,12 @@ def test_more_hosts_than_a_person_can_look_at_are_not_opened() -> None:
     found = needs("curl " + " ".join(f"https://h{n}.org" for n in range(MAX_HOSTS + 7)))
     assert len(found.hosts) == MAX_HOSTS
     assert found.unreachable == (f"7 hosts more than the {MAX_HOSTS} that a yes can open",)
+
+
+def test_sub_commands_that_publish_reach_other_hosts_than_those_that_fetch() -> None:
+    assert set(default_hosts("uv publish")).isdisjoint(default_hosts("uv"))
+    assert set(default_hosts("cargo publish")) > set(default_hosts("cargo"))
+    assert all(map(default_hosts, ("pip", "npm", "yarn", "cargo", "go", "uv publish")))
 
 
 def test_every_host_of_the_tables_is_one_that_can_be_listed() -> None:

@@ -11,7 +11,7 @@ from handrail.agent.replay.confining import find_unreachable_reason, has_outside
 from handrail.agent.replay.recorded import RecordedCall, Recording
 from handrail.agent.replay.start import ReplayStart
 from handrail.agent.replay.unknown import UnknownFiles
-from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.policy.config import MCP_PREFIX
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.permissions import Answer, PermissionRequest, Reply
 from handrail.protocol.results import ToolResult

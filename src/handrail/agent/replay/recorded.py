@@ -12,8 +12,8 @@ from handrail.protocol.decisions import Facts, Mode
 from handrail.protocol.events import ToolCallPermissionDenied, ToolCallPermissionGranted
 from handrail.protocol.permissions import Answer
 from handrail.protocol.results import ToolResult
-from handrail.store.journal import BrokenEvent
-from handrail.store.sessions import PastCall, list_past_calls, open_journal
+from handrail.store.journal import BrokenEvent, PastCall
+from handrail.store.sessions import list_past_calls, open_journal
 
 
 class RecordedCall(msgspec.Struct, frozen=True):

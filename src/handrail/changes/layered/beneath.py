@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, Self
 
 from handrail.changes.layered.marks import is_opaque, is_whiteout
-from handrail.changes.layered.opening import FOLDER_FLAGS
+from handrail.workspace.resolve import LIST_FOLDER
 
 
 class DirEntry(NamedTuple):
@@ -53,7 +53,7 @@ class LowerDir:
                     continue
                 if found is None or not found.is_folder:
                     break
-                entered.append(os.open(name, FOLDER_FLAGS, dir_fd=folder))
+                entered.append(os.open(name, LIST_FOLDER, dir_fd=folder))
                 opened.callback(os.close, entered[-1])
                 last = number
                 if number < self._layers and is_opaque(entered[-1]):
@@ -98,7 +98,7 @@ def open_lower_dir(root: str, uppers: tuple[str, ...]) -> LowerDir:
     with contextlib.ExitStack() as opened:
         folders: list[int] = []
         for path in (*uppers, root):
-            folders.append(os.open(path, FOLDER_FLAGS))
+            folders.append(os.open(path, LIST_FOLDER))
             opened.callback(os.close, folders[-1])
         opened.pop_all()
     return LowerDir(tuple(folders), has_root=True)

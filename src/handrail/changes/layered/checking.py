@@ -13,8 +13,8 @@ from handrail.protocol.errors import ToolError
 from handrail.sandbox.layer.clock import is_changed_since
 from handrail.store.change_log import Step
 from handrail.workspace.errors import clip_path, to_tool_error
-from handrail.workspace.file_state import PathState, open_parent, read_state, render_path
-from handrail.workspace.resolve import ResolvedParent
+from handrail.workspace.file_state import PathState, read_state
+from handrail.workspace.resolve import LIST_FOLDER, ResolvedParent
 from handrail.workspace.workspace import Workspace
 
 _LOOKING_SECONDS = 2.0
@@ -53,7 +53,7 @@ class CommitCheck:
         for step in sorted(self._examined.steps, key=lambda step: step.path):
             found = self._look(step)
             if found is None:
-                raise build_outdated_error(render_path(self._workspace, step.path))
+                raise build_outdated_error(self._workspace.render_path(step.path))
             self.found[step.path] = strip_data(found)
             if not is_mode_change(step):
                 yield step.path, found
@@ -69,7 +69,7 @@ class CommitCheck:
     def _look(self, step: Step) -> PathState | None:
         """What is at a path; None where it is not what it was."""
         try:
-            with open_parent(self._workspace, step.path) as landing:
+            with self._workspace.open_parent(step.path) as landing:
                 if landing.missing and not self._comes(step.path, len(landing.missing)):
                     return None
                 found = read_state(landing, MAX_PACKED_BYTES)
@@ -91,9 +91,7 @@ class CommitCheck:
         return b"/".join(parts[: len(parts) - missing]) in self._made
 
     def _holds_what_was_listed(self, landing: ResolvedParent, path: bytes) -> bool:
-        descriptor = os.open(
-            landing.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=landing.folder
-        )
+        descriptor = os.open(landing.name, LIST_FOLDER, dir_fd=landing.folder)
         try:
             return all(path + b"/" + os.fsencode(name) in self._gone for name in os.listdir(descriptor))
         finally:

@@ -29,14 +29,13 @@ from handrail.protocol.errors import ToolError
 from handrail.sandbox.layer.layer import Overlay
 from handrail.store.change_log import FileExtras, Step
 from handrail.workspace.atomic import build_temporary_name
-from handrail.workspace.file_state import render_path
 from handrail.workspace.workspace import Workspace
 
 
 def list_stale_paths(workspace: Workspace, examined: OverlayChanges) -> tuple[str, ...]:
     """The paths that others changed since the command was tried, as results name them."""
     found = CommitCheck(workspace, examined).stale()
-    return tuple(render_path(workspace, path) for path in dict.fromkeys(found))
+    return tuple(workspace.render_path(path) for path in dict.fromkeys(found))
 
 
 def commit(
@@ -97,7 +96,7 @@ def _undressed(workspace: Workspace, examined: OverlayChanges) -> Iterator[FileE
 
 def _refuse_outdated(workspace: Workspace, examined: OverlayChanges) -> None:
     for path in examined.outdated or list_repository_conflicts(workspace, examined):
-        raise build_outdated_error(render_path(workspace, path))
+        raise build_outdated_error(workspace.render_path(path))
 
 
 def _carry_out(

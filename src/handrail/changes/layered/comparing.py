@@ -1,18 +1,23 @@
 """Compares one path in an overlay with what is beneath it: what it was, what it is now, and how it is to be brought."""
 
 import hashlib
+import operator
 import os
 import stat
 from typing import NamedTuple
 
 from handrail.changes.layered.beneath import DirEntry
-from handrail.changes.layered.contents import FileDigest, compare_contents, read_digest
 from handrail.changes.layered.marks import has_origin, is_origin, list_xattrs, read_visible_xattrs
-from handrail.changes.layered.opening import FILE_FLAGS, FOLDER_FLAGS, open_overlay_file, open_overlay_folder
+from handrail.changes.layered.opening import open_overlay_file, open_overlay_folder
 from handrail.changes.layered.trial import PLAIN_OVERLAY_PLACEMENT, OverlayPlacement
 from handrail.changes.layered.walking import OverlayEntry
 from handrail.protocol.changes import State
+from handrail.workspace.file_state import FileContents, read_chunks, read_contents
+from handrail.workspace.resolve import LIST_FOLDER, READ_FILE
 from handrail.workspace.text import detect_start_encoding
+
+_MAX_SINGLE_READ_BYTES = 1 << 18
+"""A file of at most so many bytes is read in one piece."""
 
 
 class OverlayDifference(NamedTuple):
@@ -72,7 +77,7 @@ def _file(met: OverlayEntry, now: DirEntry, *, precise: bool) -> OverlayDifferen
         upper = _Upper(read_visible_xattrs(descriptor, names), has_origin(names))
         if met.lower is not None and stat.S_ISREG(met.lower.status.st_mode):
             return _file_over_file(met, now, met.lower, descriptor, upper, precise=precise)
-        found = read_digest(descriptor, now.status.st_size)
+        found = _read_contents(descriptor, now.status.st_size)
     finally:
         os.close(descriptor)
     return _new(met, now, _state(met.lower), found, upper)
@@ -85,15 +90,27 @@ def _file_over_file(
     old = _open_beneath(before)
     try:
         if size == before.status.st_size:
-            both = compare_contents(old, new, size)
+            both = _compare_contents(old, new, size)
             if both is None:
                 return _same_bytes(met, now, before, new, upper, old)
         else:
-            both = read_digest(old, before.status.st_size), read_digest(new, size)
+            both = _read_contents(old, before.status.st_size), _read_contents(new, size)
         in_place = before.status.st_nlink > 1 and not met.made and _is_written_through(now, new, old, precise=precise)
     finally:
         os.close(old)
     return _new(met, now, _file_state(before, both[0]), both[1], upper, in_place=in_place)
+
+
+def _compare_contents(old: int, new: int, size: int) -> tuple[FileContents, FileContents] | None:
+    """The contents of two files of one size; None if they are the same."""
+    if size > _MAX_SINGLE_READ_BYTES and all(map(operator.eq, read_chunks(old), read_chunks(new))):
+        return None
+    before, after = (_read_contents(file, size) for file in (old, new))
+    return None if before.hash == after.hash else (before, after)
+
+
+def _read_contents(descriptor: int, size: int) -> FileContents:
+    return read_contents(descriptor, size, _MAX_SINGLE_READ_BYTES)
 
 
 def _is_written_through(now: DirEntry, new: int, old: int, *, precise: bool) -> bool:
@@ -109,8 +126,7 @@ def _same_bytes(
 ) -> OverlayDifference | None:
     """Touched is not changed; but the permissions may be."""
     if now.status.st_mode != before.status.st_mode:
-        os.lseek(new, 0, os.SEEK_SET)
-        found = read_digest(new, now.status.st_size)
+        found = _read_contents(new, now.status.st_size)
         return _new(met, now, _file_state(before, found), found, upper)
     if upper.attributes != read_visible_xattrs(old, list_xattrs(old)):
         raise UnsupportedEntryError("only its extended attributes are others, and those alone are not kept")
@@ -118,7 +134,13 @@ def _same_bytes(
 
 
 def _new(
-    met: OverlayEntry, now: DirEntry, before: State | None, found: FileDigest, upper: _Upper, *, in_place: bool = False
+    met: OverlayEntry,
+    now: DirEntry,
+    before: State | None,
+    found: FileContents,
+    upper: _Upper,
+    *,
+    in_place: bool = False,
 ) -> OverlayDifference:
     placement = OverlayPlacement(in_place=in_place, mtime_ns=now.status.st_mtime_ns, attributes=upper.attributes)
     return OverlayDifference(
@@ -162,15 +184,15 @@ def _check_folder(place: DirEntry) -> None:
     if place.ours:
         return
     try:
-        os.close(os.open(place.name, FOLDER_FLAGS, dir_fd=place.folder))
+        os.close(os.open(place.name, LIST_FOLDER, dir_fd=place.folder))
     except PermissionError:
         raise UnsupportedEntryError("it could not be looked into, so that its change cannot be taken back") from None
 
 
-def _contents_beneath(place: DirEntry) -> FileDigest:
+def _contents_beneath(place: DirEntry) -> FileContents:
     descriptor = _open_beneath(place)
     try:
-        return read_digest(descriptor, place.status.st_size)
+        return _read_contents(descriptor, place.status.st_size)
     finally:
         os.close(descriptor)
 
@@ -180,13 +202,13 @@ def _open_beneath(place: DirEntry) -> int:
         return (
             open_overlay_file(place.name, place.folder)
             if place.ours
-            else os.open(place.name, FILE_FLAGS, dir_fd=place.folder)
+            else os.open(place.name, READ_FILE, dir_fd=place.folder)
         )
     except PermissionError:
         raise UnsupportedEntryError("it could not be read before, so that its change cannot be taken back") from None
 
 
-def _file_state(place: DirEntry, found: FileDigest) -> State:
+def _file_state(place: DirEntry, found: FileContents) -> State:
     return State(kind="file", hash=found.hash, size=found.size, mode=stat.S_IMODE(place.status.st_mode))
 
 
@@ -195,7 +217,7 @@ def _link_state(place: DirEntry) -> State:
     return State(kind="link", hash=hashlib.sha256(target).hexdigest(), size=len(target))
 
 
-def _is_binary(found: FileDigest) -> bool:
+def _is_binary(found: FileContents) -> bool:
     return detect_start_encoding(found.start) is None
 
 

@@ -18,7 +18,8 @@ from handrail.protocol.wire import escape_surrogates
 from handrail.sandbox.layer.clock import is_changed_since
 from handrail.sandbox.layer.layer import Overlay, OverlayMount
 from handrail.store.change_log import Step
-from handrail.workspace.facts import FileId, list_hard_links
+from handrail.workspace.directory import list_hard_links
+from handrail.workspace.file_state import FileId
 from handrail.workspace.workspace import Workspace
 
 _MAX_NAMED_PATHS = 50

@@ -9,11 +9,10 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from handrail.changes.layered.comparing import OverlayDifference
-from handrail.changes.layered.contents import FileDigest, read_digest
 from handrail.changes.layered.opening import open_overlay_file, open_overlay_folder
 from handrail.changes.layered.walking import OverlayEntry
 from handrail.policy.names import find_protection
-from handrail.workspace.facts import FileId
+from handrail.workspace.file_state import FileContents, FileId, read_contents
 
 _INDEX = "index"
 """Where overlayfs has files with several names, in the folder that it works in."""
@@ -112,10 +111,10 @@ def _file(status: os.stat_result) -> FileId:
     return status.st_dev, status.st_ino
 
 
-def _nameless(work: str) -> Iterator[FileDigest]:
+def _nameless(work: str) -> Iterator[FileContents]:
     with contextlib.suppress(FileNotFoundError), open_overlay_folder(os.path.join(work, _INDEX)) as index:
         for name in os.listdir(index):
             status = os.stat(name, dir_fd=index, follow_symlinks=False)
             if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
                 with open(open_overlay_file(name, index), "rb", buffering=0) as file:
-                    yield read_digest(file.fileno(), status.st_size)
+                    yield read_contents(file.fileno(), status.st_size)

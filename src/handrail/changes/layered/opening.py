@@ -9,8 +9,8 @@ import os
 import stat
 from collections.abc import Generator
 
-FILE_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from handrail.workspace.resolve import LIST_FOLDER, READ_FILE
+
 _ENTERED = 0o500
 _OWNERS = 0o700
 
@@ -19,10 +19,10 @@ _OWNERS = 0o700
 def open_overlay_folder(name: str, parent: int | None = None) -> Generator[int]:
     """A folder of an overlay, whatever its permissions are."""
     try:
-        descriptor = os.open(name, FOLDER_FLAGS, dir_fd=parent)
+        descriptor = os.open(name, LIST_FOLDER, dir_fd=parent)
     except PermissionError:
         closed = _open_up(name, parent)
-        descriptor = os.open(name, FOLDER_FLAGS, dir_fd=parent)
+        descriptor = os.open(name, LIST_FOLDER, dir_fd=parent)
     else:
         closed = stat.S_IMODE(os.fstat(descriptor).st_mode)
         if closed & _ENTERED != _ENTERED:
@@ -38,11 +38,11 @@ def open_overlay_folder(name: str, parent: int | None = None) -> Generator[int]:
 def open_overlay_file(name: str, folder: int) -> int:
     """A file of an overlay for reading, whatever its permissions are."""
     try:
-        return os.open(name, FILE_FLAGS, dir_fd=folder)
+        return os.open(name, READ_FILE, dir_fd=folder)
     except PermissionError:
         closed = _open_up(name, folder)
         try:
-            return os.open(name, FILE_FLAGS, dir_fd=folder)
+            return os.open(name, READ_FILE, dir_fd=folder)
         finally:
             os.chmod(name, closed, dir_fd=folder)
 

@@ -1,12 +1,13 @@
 """Reads small files of a preview again: as the overlay has them, and as they were beneath it."""
 
-import hashlib
 import os
 
 from handrail.changes.layered.beneath import LowerDir, open_lower_dir
-from handrail.changes.layered.opening import FILE_FLAGS, open_overlay_file, open_overlay_parent
+from handrail.changes.layered.opening import open_overlay_file, open_overlay_parent
 from handrail.protocol.changes import State
 from handrail.sandbox.layer.layer import OverlayMount
+from handrail.workspace.file_state import read_contents
+from handrail.workspace.resolve import READ_FILE
 
 
 def read_upper(state: State, over: OverlayMount, relative: str) -> bytes | None:
@@ -29,7 +30,7 @@ def read_lower(state: State, over: OverlayMount, relative: str) -> bytes | None:
             return None
         with inner:
             place = inner.find(name)
-            return _read(os.open(name, FILE_FLAGS, dir_fd=place.folder), state) if place is not None else None
+            return _read(os.open(name, READ_FILE, dir_fd=place.folder), state) if place is not None else None
     except OSError:
         return None
 
@@ -40,6 +41,8 @@ def _entered(outer: LowerDir, name: str) -> LowerDir | None:
 
 
 def _read(descriptor: int, state: State) -> bytes | None:
-    with open(descriptor, "rb") as file:
-        data = file.read(state.size + 1)
-    return data if hashlib.sha256(data).hexdigest() == state.hash else None
+    try:
+        contents = read_contents(descriptor, state.size, state.size)
+    finally:
+        os.close(descriptor)
+    return contents.data if contents.hash == state.hash else None

@@ -11,12 +11,11 @@ from collections.abc import Iterator
 from handrail.changes.layered.trial import OverlayChanges
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.layer.clock import is_changed_since
-from handrail.workspace.file_state import open_parent
+from handrail.workspace.resolve import LIST_FOLDER
 from handrail.workspace.workspace import Workspace
 
 _GIT = b".git"
 _OBJECTS = "objects"
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def list_repository_conflicts(workspace: Workspace, examined: OverlayChanges) -> Iterator[bytes]:
@@ -37,10 +36,10 @@ def _repository(path: bytes) -> bytes | None:
 
 def _later(workspace: Workspace, repository: bytes, started: int) -> Iterator[bytes]:
     try:
-        with open_parent(workspace, repository) as landing:
+        with workspace.open_parent(repository) as landing:
             if landing.missing:
                 return
-            folder = os.open(landing.name, _FOLDER, dir_fd=landing.folder)
+            folder = os.open(landing.name, LIST_FOLDER, dir_fd=landing.folder)
     except (ToolError, OSError):
         return  # it is no folder, or none of ours: what the command changed there is looked at path by path
     yield from _walked(folder, repository, started, top=True)
@@ -64,7 +63,7 @@ def _later_at(folder: int, name: str, path: bytes, started: int) -> Iterator[byt
             yield path
         if not stat.S_ISDIR(status.st_mode):
             return
-        inner = os.open(name, _FOLDER, dir_fd=folder)
+        inner = os.open(name, LIST_FOLDER, dir_fd=folder)
     except PermissionError:
         return  # closed to us: the command could not look into it either
     except OSError:

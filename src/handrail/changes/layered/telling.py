@@ -13,7 +13,6 @@ from handrail.edit.diff import Diff
 from handrail.protocol.changes import Change
 from handrail.protocol.wire import escape_surrogates
 from handrail.store.change_log import Step
-from handrail.workspace.file_state import render_path
 from handrail.workspace.workspace import Workspace
 
 _UNCOUNTED = Diff("", 0, 0)
@@ -57,7 +56,7 @@ def _is_in(path: str, roots: list[str]) -> bool:
 
 
 def _change(workspace: Workspace, step: Step, one: OverlayDifference) -> Change:
-    change = build_change(step, render_path(workspace, step.path), _UNCOUNTED, binary=one.binary)
+    change = build_change(step, workspace.render_path(step.path), _UNCOUNTED, binary=one.binary)
     change = replace(change, added=None, removed=None, shared=one.shared)
     if one.target is None:
         return change

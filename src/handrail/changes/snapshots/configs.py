@@ -4,7 +4,6 @@ import os
 
 from handrail.changes.undoing import probe_path
 from handrail.store.change_log import Step
-from handrail.workspace.file_state import render_path
 from handrail.workspace.workspace import Workspace
 
 _MAX_CONFIG_BYTES = 65_536
@@ -18,5 +17,5 @@ def read_new_configs(workspace: Workspace, steps: tuple[Step, ...]) -> dict[str,
         if is_new and f"/{os.fsdecode(step.path)}".endswith("/.git/config"):
             current = probe_path(workspace, step.path, keep=_MAX_CONFIG_BYTES).current
             if current is not None and current.data is not None:
-                found[render_path(workspace, step.path)] = current.data.decode("utf-8", "replace")
+                found[workspace.render_path(step.path)] = current.data.decode("utf-8", "replace")
     return found

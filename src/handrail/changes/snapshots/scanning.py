@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from handrail.changes.snapshots.marks import PathStat, to_path_stat
-from handrail.changes.snapshots.opening import open_beneath_root
 from handrail.changes.snapshots.patience import (
     MAX_FILE_BYTES,
     MAX_SNAPSHOT_PATHS,
@@ -18,11 +17,11 @@ from handrail.changes.snapshots.patience import (
 )
 from handrail.changes.snapshots.tidying import tidy_path
 from handrail.policy.names import is_credential
+from handrail.workspace.resolve import LIST_FOLDER, open_beneath
 from handrail.workspace.roots import Root
 
 REPOSITORY = ".git"
 OTHER = "neither file, link nor folder"
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Scan(NamedTuple):
@@ -95,7 +94,7 @@ def _entries(root: Root, folder: str, found: Scan, *, kernel: bool) -> list[tupl
     """What is in a folder; nothing where nobody can tell, and then it is told as not covered: what shows up in it later
     may have been there all the time."""
     try:
-        descriptor = open_beneath_root(root.descriptor, folder, _FOLDER, kernel=kernel)
+        descriptor = open_beneath(root.descriptor, folder or ".", LIST_FOLDER, kernel=kernel)
         try:
             return list(_marked(descriptor))
         finally:

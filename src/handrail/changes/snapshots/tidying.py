@@ -9,7 +9,7 @@ import os
 import stat
 
 from handrail.changes.snapshots.marks import PathStat, to_path_stat
-from handrail.changes.snapshots.opening import PATH_FLAGS, open_beneath_root
+from handrail.workspace.resolve import INSPECT, open_beneath
 from handrail.workspace.roots import Root
 
 _NEEDED = {"file": (stat.S_IRUSR, stat.S_IRUSR | stat.S_IWUSR), "folder": (stat.S_IRUSR | stat.S_IXUSR, stat.S_IRWXU)}
@@ -30,7 +30,7 @@ def tidy_path(root: Root, path: str, mark: PathStat, *, kernel: bool) -> PathSta
 def _is_removed(root: Root, path: str, *, kernel: bool) -> bool:
     folder, _, name = path.rpartition("/")
     try:
-        above = open_beneath_root(root.descriptor, folder, PATH_FLAGS | os.O_DIRECTORY, kernel=kernel)
+        above = open_beneath(root.descriptor, folder or ".", INSPECT | os.O_DIRECTORY, kernel=kernel)
         try:
             found = os.stat(name, dir_fd=above, follow_symlinks=False).st_mode
             if stat.S_ISFIFO(found) or stat.S_ISSOCK(found):
@@ -44,7 +44,7 @@ def _is_removed(root: Root, path: str, *, kernel: bool) -> bool:
 
 
 def _opened_up(root: Root, path: str, mark: PathStat, given: int, *, kernel: bool) -> PathStat:
-    descriptor = open_beneath_root(root.descriptor, path, PATH_FLAGS, kernel=kernel)
+    descriptor = open_beneath(root.descriptor, path, INSPECT, kernel=kernel)
     try:
         if to_path_stat(os.fstat(descriptor)) == mark:  # and no link, nor anybody else's file
             os.chmod(f"/proc/self/fd/{descriptor}", mark.mode | given)

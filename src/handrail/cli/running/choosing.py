@@ -2,16 +2,13 @@
 
 import os
 from argparse import Namespace
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.sessions import MAX_SHOWN_IDS, match_sessions, open_state_folder
 from handrail.protocol.errors import StoreError
-from handrail.store.journal import SessionJournal
-from handrail.store.sessions import list_stored_sessions, open_journal
+from handrail.store.sessions import list_stored_sessions, open_journal, open_messages
 from handrail.store.state_dir import make_id
-from handrail.store.transcript import Messages
 
 
 def choose_session(options: Namespace, workspace: str) -> str:
@@ -41,8 +38,8 @@ def _last_session(workspace: str) -> str:
     state = open_state_folder()
     real = os.path.realpath(workspace)
     for kept in list_stored_sessions(state, real):
-        with suppress(StoreError), open_journal(os.path.join(state.home(real), kept.id)) as journal:
-            if Messages(journal).any():
+        with suppress(StoreError), open_messages(os.path.join(state.home(real), kept.id)) as messages:
+            if messages.any():
                 return kept.id
     told = "no model was talked to in this workspace yet, so there is nothing to go on with."
     raise CommandFailed(f"{told} Begin: handrail run PROMPT", FAILED)
@@ -50,22 +47,23 @@ def _last_session(workspace: str) -> str:
 
 def find_last_model(session: str, workspace: str) -> str | None:
     """Whom a session talked to last."""
-    with _journal(session, workspace) as journal:
-        return Messages(journal).last_model() if journal is not None else None
+    folder = _find_folder(session, workspace)
+    if folder is None:
+        return None
+    with open_messages(folder) as messages:
+        return messages.last_model()
 
 
 def find_last_event(session: str, workspace: str) -> int:
     """The number of the last event that a session has; 0 for a new one."""
-    with _journal(session, workspace) as journal:
-        return journal.last_seq() if journal is not None else 0
+    folder = _find_folder(session, workspace)
+    if folder is None:
+        return 0
+    with open_journal(folder) as journal:
+        return journal.last_seq()
 
 
-@contextmanager
-def _journal(session: str, workspace: str) -> Generator[SessionJournal | None]:
+def _find_folder(session: str, workspace: str) -> str | None:
     state, real = open_state_folder(), os.path.realpath(workspace)
     folder = os.path.join(state.home(real), session)
-    if folder not in state.sessions(real):
-        yield None
-        return
-    with open_journal(folder) as journal:
-        yield journal
+    return folder if folder in state.sessions(real) else None

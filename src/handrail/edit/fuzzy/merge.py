@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from handrail.edit.diff import LineChange, SequenceChange, diff_lines, diff_sequences, pair_equal_items
 from handrail.edit.fuzzy.candidates import Candidate, Pair, UnsafeError, find_tolerance
 from handrail.edit.fuzzy.normalize import (
     EditReading,
@@ -14,136 +13,156 @@ from handrail.edit.fuzzy.normalize import (
     split_plain_words,
     split_tokens,
 )
+from handrail.edit.sequences import LineChange, diff_lines, diff_sequences, pair_equal_items, pair_unchanged
 
-# § [edit.ladder.keeping] Which lines an edit keeps, and what it does to the blank ones, where the file has other
-# § blank lines than oldText.
+_UNCLEAR_BLANKS = "the file has other blank lines in it than {old}, and {new} does not tell which are to stay"
+_CLOSING_SIGNS = {'"', "'", "`", "]"}
+"""White space before these may be content, such as that of a string."""
 
-_BLANK = "the file has other blank lines in it than {old}, and {new} does not tell which are to stay"
 
-
-def list_line_changes(fit: Candidate) -> list[LineChange]:
-    """What an edit changes, in lines. A line that is nearly kept is a change of that line alone."""
-    old, new = fit.reading.old, fit.reading.new
-    changes = list(_changes(old, _in_old_words(fit)))
-    nearly = (LineChange(i, i + 1, k, k + 1) for i, k in _kept(old, new, changes).items() if old[i] != new[k])
+def list_line_changes(candidate: Candidate) -> list[LineChange]:
+    """Compare the lines of the two texts. A line that is nearly kept is a change of that line alone."""
+    old, new = candidate.reading.old, candidate.reading.new
+    changes = list(_diff_downwards(old, _use_old_spelling(candidate)))
+    kept = dict(pair_unchanged(len(old), len(new), changes))
+    nearly = (LineChange(i, i + 1, k, k + 1) for i, k in kept.items() if old[i] != new[k])
     return sorted((*changes, *nearly))
 
 
-def settle_blank_lines(fit: Candidate) -> Candidate:
-    """The same with the blank lines that the file has: those around the old text as far as both have them, those
-    within it as the file has them. UnsafeError where nobody can tell whether one of them is to stay."""
-    fit = _without_edges(fit)
-    if all((i is None) == (j is None) or _says(fit, i, j) for i, j in fit.pairs):
-        return fit
-    changes = list(_changes(fit.reading.old, _in_old_words(fit)))
-    kept = _kept(fit.reading.old, fit.reading.new, changes)
-    for before, after, there in _gaps(fit):
+def settle_blank_lines(candidate: Candidate) -> Candidate:
+    """Give the old text the blank lines that the file has. Those around it count as far as both have them.
+
+    UnsafeError if it is unclear whether one of them is to stay.
+    """
+    candidate = _trim_missing_edges(candidate)
+    if all((i is None) == (j is None) or _is_full(candidate, i, j) for i, j in candidate.pairs):
+        return candidate
+    old, new = candidate.reading.old, candidate.reading.new
+    changes = list(_diff_downwards(old, _use_old_spelling(candidate)))
+    kept = dict(pair_unchanged(len(old), len(new), changes))
+    for before, after, count in _list_gaps(candidate):
         if before in kept or after in kept:
-            _check(fit.reading, kept, before, after, there)
+            _check_kept_gap(candidate.reading, kept, before, after, count)
         else:
-            _check_gone(fit, changes, before)
-    return _as_in_file(fit)
+            _check_removed_gap(candidate, changes, before)
+    return _copy_file_blanks(candidate)
 
 
-def _says(fit: Candidate, i: int | None, j: int | None) -> bool:
-    """Whether a line that only one of the two has is not blank."""
-    return bool((fit.reading.old[i] if i is not None else fit.lines[j or 0]).strip())
+def merge_line(old: str, own: str, new: str) -> str | None:
+    """Apply the change from `old` to `new` to the file's `own` line. None if both changed the same words."""
+    old_tokens, own_tokens, new_tokens = split_tokens(old), split_tokens(own), split_tokens(new)
+    ours, theirs = _diff_tokens(old_tokens, new_tokens), _diff_tokens(old_tokens, own_tokens)
+    if any(one.a <= other.b and other.a <= one.b for one in ours for other in theirs):
+        return None
+    return "".join(_LineMerge(old_tokens, own_tokens, new_tokens, ours, theirs).parts())
 
 
-def _without_edges(fit: Candidate) -> Candidate:
-    """Without the blank lines at either end that the file does not have; the new text loses them too."""
-    there = [n for n, (_, j) in enumerate(fit.pairs) if j is not None]
-    head, tail = there[0], len(fit.pairs) - 1 - there[-1]
+def has_only_renames(old: str, own: str) -> bool:
+    """Whether the file's line has other words in place of old ones, and none more or fewer."""
+    return all(b - a == d - c for a, b, c, d in _diff_tokens(split_tokens(old), split_tokens(own)))
+
+
+def has_file_words(old: str, own: str, new: str) -> bool:
+    """Whether the new line has the file's words wherever the old line has others: then it was made from the file's."""
+    old_words, own_words, new_words = (_list_words(split_tokens(line)) for line in (old, own, new))
+    of_old, of_own = ({i for i, _ in pair_equal_items(words, new_words)} for words in (old_words, own_words))
+    return all(
+        of_own.issuperset(range(c, d)) and of_old.isdisjoint(range(a, b))
+        for a, b, c, d in diff_sequences(old_words, own_words)
+    )
+
+
+def _is_full(candidate: Candidate, i: int | None, j: int | None) -> bool:
+    return bool((candidate.reading.old[i] if i is not None else candidate.lines[j or 0]).strip())
+
+
+def _trim_missing_edges(candidate: Candidate) -> Candidate:
+    """Remove blank lines at either end of both texts that the file does not have."""
+    present = [n for n, (_, j) in enumerate(candidate.pairs) if j is not None]
+    head, tail = present[0], len(candidate.pairs) - 1 - present[-1]
     if not head and not tail:
-        return fit
-    new = _edge(fit.reading.old, fit.reading.new, head)
-    new = _edge(fit.reading.old[::-1], new[::-1], tail)[::-1]
-    old = fit.reading.old[head : len(fit.reading.old) - tail]
-    pairs: list[Pair] = [(None if i is None else i - head, j) for i, j in fit.pairs[head : len(fit.pairs) - tail]]
-    return _changed(fit, old, new, pairs)
+        return candidate
+    old = candidate.reading.old
+    new = _trim_blank_start(old, candidate.reading.new, head)
+    new = _trim_blank_start(old[::-1], new[::-1], tail)[::-1]
+    pairs = candidate.pairs[head : len(candidate.pairs) - tail]
+    shifted: list[Pair] = [(None if i is None else i - head, j) for i, j in pairs]
+    return candidate.with_texts(old[head : len(old) - tail], new, shifted)
 
 
-def _edge(old: list[str], new: list[str], missing: int) -> list[str]:
-    """The new text without as many blank lines at its start as the file lacks of the old one's. Where it has just as
-    many as the file, it says so if the line behind them stays; else nobody can tell."""
-    if not missing or _blank(new) != _blank(old) - missing:
-        return _without_blank(new, missing)
-    if _blank(new) and new[_blank(new) :][:1] != old[_blank(old) :][:1]:
-        raise UnsafeError(_BLANK)
+def _trim_blank_start(old: list[str], new: list[str], missing: int) -> list[str]:
+    """Remove as many blank lines from the start of the new text as the file lacks of the old text's.
+
+    If the new text starts with as many as the file, and the line behind them stays, it has them right.
+    """
+    blank = _count_leading_blanks(new)
+    if not missing or blank != _count_leading_blanks(old) - missing:
+        return new[min(missing, blank) :]
+    if blank and new[blank:][:1] != old[_count_leading_blanks(old) :][:1]:
+        raise UnsafeError(_UNCLEAR_BLANKS)
     return new
 
 
-def _without_blank(lines: list[str], most: int) -> list[str]:
-    count = 0
-    while count < min(most, len(lines)) and not lines[count].strip():
-        count += 1
-    return lines[count:]
-
-
-def _gaps(fit: Candidate) -> Iterator[tuple[int, int, int]]:
-    """Where blank lines differ: the lines of the old text around them, and how many the file has."""
-    full = [n for n, (i, j) in enumerate(fit.pairs) if _says(fit, i, j) and i is not None]
+def _list_gaps(candidate: Candidate) -> Iterator[tuple[int, int, int]]:
+    """Yield the lines of the old text around differing blank lines, and how many of these the file has."""
+    full = [n for n, (i, j) in enumerate(candidate.pairs) if _is_full(candidate, i, j) and i is not None]
     for one, other in pairwise(full):
-        between = fit.pairs[one + 1 : other]
-        if any((i is None) != (j is None) and not _says(fit, i, j) for i, j in between):
-            there = sum(j is not None for i, j in between if not _says(fit, i, j))
-            yield fit.pairs[one][0] or 0, fit.pairs[other][0] or 0, there
+        blank = [(i, j) for i, j in candidate.pairs[one + 1 : other] if not _is_full(candidate, i, j)]
+        if any((i is None) != (j is None) for i, j in blank):
+            count = sum(j is not None for _, j in blank)
+            yield candidate.pairs[one][0] or 0, candidate.pairs[other][0] or 0, count
 
 
-def _check(reading: EditReading, kept: Mapping[int, int], before: int, after: int, there: int) -> None:
-    """Whether the new text has as many blank lines there as the file: then it says what is to be there."""
+def _check_kept_gap(reading: EditReading, kept: Mapping[int, int], before: int, after: int, count: int) -> None:
+    """Check that the new text has as many blank lines there as the file."""
     low, high = kept.get(before), kept.get(after)
-    below = len(reading.new) if low is None else _blank(reading.new[low + 1 :])
-    above = len(reading.new) if high is None else _blank(reading.new[:high][::-1])
-    if there not in {below, above}:
-        raise UnsafeError(_BLANK)
+    below = len(reading.new) if low is None else _count_leading_blanks(reading.new[low + 1 :])
+    above = len(reading.new) if high is None else _count_leading_blanks(reading.new[:high][::-1])
+    if count not in {below, above}:
+        raise UnsafeError(_UNCLEAR_BLANKS)
 
 
-def _check_gone(fit: Candidate, changes: Sequence[LineChange], before: int) -> None:
-    """Whether what comes in the place of lines that go has as many blank lines as those have in the file."""
+def _check_removed_gap(candidate: Candidate, changes: Sequence[LineChange], before: int) -> None:
+    """Check that the new lines have as many blank ones as the lines that they replace have in the file."""
     a, b, c, d = next(change for change in changes if change.a <= before < change.b)
-    inner = [n for n, (i, _) in enumerate(fit.pairs) if i is not None and a <= i < b]
-    there = [j for _, j in fit.pairs[inner[0] : inner[-1] + 1] if j is not None]
-    blank = sum(not fit.lines[j].strip() for j in there)
-    if blank != sum(not line.strip() for line in fit.reading.new[c:d]):
-        raise UnsafeError(_BLANK)
+    inner = [n for n, (i, _) in enumerate(candidate.pairs) if i is not None and a <= i < b]
+    own = [j for _, j in candidate.pairs[inner[0] : inner[-1] + 1] if j is not None]
+    blank = sum(not candidate.lines[j].strip() for j in own)
+    if blank != sum(not line.strip() for line in candidate.reading.new[c:d]):
+        raise UnsafeError(_UNCLEAR_BLANKS)
 
 
-def _as_in_file(fit: Candidate) -> Candidate:
+def _copy_file_blanks(candidate: Candidate) -> Candidate:
     old: list[str] = []
     pairs: list[Pair] = []
-    for i, j in fit.pairs:
-        if _says(fit, i, j) or j is not None:
-            text = fit.reading.old[i] if i is not None else fit.lines[j or 0]
-            alone = i is None and _says(fit, i, j)
-            pairs.append((None if alone else len(old), j))
-            old += [] if alone else [text]
-    return _changed(fit, old, fit.reading.new, pairs)
+    for i, j in candidate.pairs:
+        is_full = _is_full(candidate, i, j)
+        if i is None and is_full:
+            pairs.append((None, j))
+        elif is_full or j is not None:
+            pairs.append((len(old), j))
+            old.append(candidate.reading.old[i] if i is not None else candidate.lines[j or 0])
+    return candidate.with_texts(old, candidate.reading.new, pairs)
 
 
-def _changed(fit: Candidate, old: list[str], new: list[str], pairs: list[Pair]) -> Candidate:
-    reading = fit.reading._replace(old=old, new=new)
-    return Candidate(reading, fit.span, fit.lines, pairs, fit.tolerance, fit.inside_line)
+def _use_old_spelling(candidate: Candidate) -> list[str]:
+    """Return the new lines, spelled like old lines with the same words if the file spells those differently."""
+    old = candidate.reading.old
+    spelled: dict[tuple[str, ...], str] = {}
+    for i, j in candidate.own_lines.items():
+        if find_tolerance(old[i], candidate.lines[j]) or not old[i].strip():
+            spelled.setdefault(_build_key(old[i]), old[i])
+    known = set(old)
+    return [line if line in known else spelled.get(_build_key(line), line) for line in candidate.reading.new]
 
 
-def _in_old_words(fit: Candidate) -> list[str]:
-    """The new lines, in the words of old ones that say the same and are not quite as the file has them."""
-    old = fit.reading.old
-    kept = set(old)
-    said: dict[tuple[str, ...], str] = {}
-    for i, j in fit.pairs:
-        if i is not None and j is not None and (find_tolerance(old[i], fit.lines[j]) or not old[i].strip()):
-            said.setdefault(_said(old[i]), old[i])
-    return [line if line in kept else said.get(_said(line), line) for line in fit.reading.new]
-
-
-def _said(line: str) -> tuple[str, ...]:
-    """What a line says, and where it begins; blank ones are all the same."""
+def _build_key(line: str) -> tuple[str, ...]:
+    """Return the indentation and words of a line. Blank lines are all the same."""
     return (extract_indent(line), *split_plain_words(line)) if line.strip() else ()
 
 
-def _changes(old: list[str], new: list[str]) -> Iterator[LineChange]:
-    """What changes. Where lines come in before equal ones, they come in as far down as possible."""
+def _diff_downwards(old: list[str], new: list[str]) -> Iterator[LineChange]:
+    """Compare lines. Insertions before equal lines move down as far as possible."""
     for a, b, c, d in diff_lines(old, new):
         down = 0
         while a == b and old[a + down : a + down + 1] == new[c + down : c + down + 1] == new[d + down : d + down + 1]:
@@ -151,142 +170,92 @@ def _changes(old: list[str], new: list[str]) -> Iterator[LineChange]:
         yield LineChange(a + down, b + down, c + down, d + down)
 
 
-def _kept(old: Sequence[str], new: Sequence[str], changes: Sequence[LineChange]) -> dict[int, int]:
-    """The lines that do not change, and where they are in the new text."""
-    kept: dict[int, int] = {}
-    i = k = 0
-    for a, b, c, d in (*changes, LineChange(len(old), len(old), len(new), len(new))):
-        kept |= zip(range(i, a), range(k, c), strict=True)
-        i, k = b, d
-    return kept
-
-
-def _blank(lines: Sequence[str]) -> int:
-    """With how many blank lines they begin."""
+def _count_leading_blanks(lines: Sequence[str]) -> int:
     return next((count for count, line in enumerate(lines) if line.strip()), len(lines))
 
 
-# § [edit.ladder.merging_lines] One line, changed twice: by the file since, and by the edit. Both changes are kept,
-# § where they do not meet.
-
-_CLOSING = {'"', "'", "`", "]"}
-"""Signs before which white space is more than a habit: it may be what a text or a box holds."""
-
-
-def merge_line(old: str, own: str, new: str) -> str | None:
-    """The file's `own` line with what changes from `old` to `new`; None where both changed the same words differently.
-
-    White space and the look of characters are the file's wherever the edit leaves them as they are in `old`.
-    """
-    one, there, other = split_tokens(old), split_tokens(own), split_tokens(new)
-    ours, theirs = diff_sequences(_texts(one), _texts(other)), diff_sequences(_texts(one), _texts(there))
-    if any(_meets(change, each) for change in ours for each in theirs):
-        return None
-    place = _places(one, theirs)
-    there = _with_touched(one, there, other, ours, place)
-    parts: list[str] = []
-    at = since = 0
-    beside = False
-    for change in (*ours, SequenceChange(len(one), len(one), len(other), len(other))):
-        parts += _keep_tokens(one, there, other, place, range(at, change.a), since - at, beside=beside)
-        beside = change.a == change.b or change.c == change.d
-        parts += _come(one, there, other, place, change)
-        at, since = change.b, change.d
-    return "".join(parts)
-
-
-def has_only_renames(old: str, own: str) -> bool:
-    """Whether the file's line has other words in the places of old ones, and none more or fewer."""
-    return all(b - a == d - c for a, b, c, d in diff_sequences(_texts(split_tokens(old)), _texts(split_tokens(own))))
-
-
-def has_file_words(old: str, own: str, new: str) -> bool:
-    """Whether the new line has the file's own words wherever the old one has others: then it was made of the file's."""
-    one, there, other = _texts(split_tokens(old)), _texts(split_tokens(own)), _texts(split_tokens(new))
-    of_old, of_own = ({i for i, _ in pair_equal_items(each, other)} for each in (one, there))
-    return all(
-        of_own.issuperset(range(c, d)) and of_old.isdisjoint(range(a, b)) for a, b, c, d in diff_sequences(one, there)
-    )
-
-
-def _texts(line: Sequence[Token]) -> list[str]:
+def _list_words(line: Sequence[Token]) -> list[str]:
     return [fold_typography(token.text) for token in line]
 
 
-def _meets(one: SequenceChange, other: SequenceChange) -> bool:
-    """Whether two changes are about the same words, or touch: then nobody can tell how they go together."""
-    return one.a <= other.b and other.a <= one.b
+def _diff_tokens(one: Sequence[Token], other: Sequence[Token]) -> list[LineChange]:
+    return diff_sequences(_list_words(one), _list_words(other))
 
 
-def _places(one: Sequence[Token], changes: Sequence[SequenceChange]) -> list[tuple[int, int]]:
-    """For each token, which ones stand for it in the file: those that came in before it are with it."""
-    found: list[tuple[int, int]] = []
-    at = since = 0
-    for a, b, c, d in (*changes, SequenceChange(len(one), len(one), -1, -1)):
-        found += [(since + n, since + n + 1) for n in range(a - at)]
-        if b > a:  # all of what stands there now stands for the first of them
-            found += [(c, d), *[(d, d)] * (b - a - 1)]
-        elif c >= 0 and a < len(one):
-            found.append((c, d + 1))
-            at, since = a + 1, d + 1
+class _LineMerge:
+    """A three-way merge of one line, in tokens: `ours` are the changes of the edit, `theirs` those of the file.
+
+    White space and typography are the file's wherever the edit leaves those of the old line.
+    """
+
+    def __init__(
+        self,
+        old: Sequence[Token],
+        own: Sequence[Token],
+        new: Sequence[Token],
+        ours: Sequence[LineChange],
+        theirs: Sequence[LineChange],
+    ) -> None:
+        self._old, self._new, self._ours = old, new, ours
+        self._places = _map_tokens(len(old), theirs)
+        self._own = list(own)
+        self._use_new_signs()
+
+    def parts(self) -> Iterator[str]:
+        at = new_at = 0
+        is_beside = False
+        for change in (*self._ours, LineChange(len(self._old), len(self._old), len(self._new), len(self._new))):
+            yield from self._keep(range(at, change.a), new_at - at, is_beside=is_beside)
+            is_beside = change.a == change.b or change.c == change.d
+            yield from self._add(change)
+            at, new_at = change.b, change.d
+
+    def _use_new_signs(self) -> None:
+        """Use the new line's sign if the edit adds another sign to it, as in `—` and `->`."""
+        for a, b, c, d in self._ours:
+            for n, k, added, space in ((a - 1, c - 1, c, c), (b, d, d - 1, d)):
+                if not (c < d and 0 <= n < len(self._old)) or self._new[space].space:
+                    continue
+                if _is_joined(self._old[n].text, self._new[added].text):
+                    at = self._places[n][1] - 1
+                    self._own[at] = self._own[at]._replace(text=self._new[k].text)
+
+    def _add(self, change: LineChange) -> Iterator[str]:
+        """Yield added tokens. One that replaces another keeps the file's white space before it."""
+        a, b, c, d = change
+        for k in range(c, d):
+            replaces = k == c and b > a and self._new[k].space == self._old[a].space
+            space = self._own[self._places[a][0]].space if replaces else self._new[k].space
+            yield space + self._new[k].text
+
+    def _keep(self, kept: range, offset: int, *, is_beside: bool) -> Iterator[str]:
+        """Yield unchanged tokens as the file has them, with its white space unless the edit changes that."""
+        for n in kept:
+            first, last = self._places[n]
+            old, new = self._old[n], self._new[n + offset]
+            may_be_content = is_beside and n == kept[0] and old.text in _CLOSING_SIGNS
+            for k in range(first, last):
+                is_own = k > first or (new.space == old.space and not may_be_content)
+                yield (self._own[k].space if is_own else new.space) + self._own[k].text
+
+
+def _map_tokens(count: int, changes: Sequence[LineChange]) -> list[tuple[int, int]]:
+    """Return the range of the file's tokens for each old token. Added ones belong to the token behind them."""
+    places: list[tuple[int, int]] = []
+    at = own_at = 0
+    for a, b, c, d in (*changes, LineChange(count, count, -1, -1)):
+        places += [(own_at + n, own_at + n + 1) for n in range(a - at)]
+        if b > a:  # the first old token stands for all that replace them
+            places += [(c, d), *[(d, d)] * (b - a - 1)]
+        elif c >= 0 and a < count:
+            places.append((c, d + 1))
+            at, own_at = a + 1, d + 1
             continue
-        at, since = b, d
-    return found
+        at, own_at = b, d
+    return places
 
 
-def _with_touched(
-    one: Sequence[Token],
-    there: Sequence[Token],
-    other: Sequence[Token],
-    ours: Sequence[SequenceChange],
-    place: Sequence[tuple[int, int]],
-) -> Sequence[Token]:
-    """The file's tokens, with the new line's own signs where others come in right beside them: `—` and `->`."""
-    own = list(there)
-    for a, b, c, d in ours:
-        for n, k, come, space in ((a - 1, c - 1, c, c), (b, d, d - 1, d)):
-            if c < d and 0 <= n < len(one) and not other[space].space and _is_joined(one[n].text, other[come].text):
-                at = place[n][1] - 1
-                own[at] = own[at]._replace(text=other[k].text)
-    return own
-
-
-def _is_joined(sign: str, come: str) -> bool:
+def _is_joined(sign: str, added: str) -> bool:
     """Whether two signs make one. Within quotes anything may stand."""
-    return fold_typography(sign) == fold_typography(come) or (
-        fold_typography(sign) == "-" and re.match(r"\W", come) is not None
-    )
-
-
-def _come(
-    one: Sequence[Token],
-    there: Sequence[Token],
-    other: Sequence[Token],
-    place: Sequence[tuple[int, int]],
-    change: SequenceChange,
-) -> Iterator[str]:
-    """Tokens that come in. One that takes the place of another takes the white space before it too."""
-    a, b, c, d = change
-    for k in range(c, d):
-        takes = k == c and b > a and other[k].space == one[a].space
-        yield (there[place[a][0]].space if takes else other[k].space) + other[k].text
-
-
-def _keep_tokens(
-    one: Sequence[Token],
-    there: Sequence[Token],
-    other: Sequence[Token],
-    place: Sequence[tuple[int, int]],
-    kept: range,
-    offset: int,
-    *,
-    beside: bool,
-) -> Iterator[str]:
-    """Tokens as the file has them; their white space too, unless the edit changes it, or what is before the first."""
-    for n in kept:
-        first, last = place[n]
-        for k in range(first, last):
-            same = k > first or (
-                other[n + offset].space == one[n].space and not (beside and n == kept[0] and one[n].text in _CLOSING)
-            )
-            yield (there[k].space if same else other[n + offset].space) + there[k].text
+    sign = fold_typography(sign)
+    return sign == fold_typography(added) or (sign == "-" and re.match(r"\W", added) is not None)

@@ -1,13 +1,23 @@
-"""The strategies that find an edit's text, strictest first."""
+"""The strategies that find an edit's text, strictest first.
+
+A strategy is used only if those before it found nothing, and its place must be the only one. They compare lines, and
+forgive first white space, then how the text was sent, then words.
+"""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import msgspec
 
-from handrail.edit.fuzzy.apply import Patch, refuse_applied_edit
-from handrail.edit.fuzzy.candidates import Candidate, Edges, IndexedText, RefusedError, Tolerance, UnsafeError
+from handrail.edit.fuzzy.candidates import (
+    MAX_COUNTED_PLACES,
+    Candidate,
+    IndexedText,
+    RefusedError,
+    Tolerance,
+    UnsafeError,
+)
 from handrail.edit.fuzzy.inexact import count_tolerated_lines, find_elided_parts, find_near_candidate
 from handrail.edit.fuzzy.normalize import (
     FENCES,
@@ -18,10 +28,9 @@ from handrail.edit.fuzzy.normalize import (
     loosen_punctuation,
     split_plain_words,
 )
-from handrail.edit.lines import MAX_COUNTED_PLACES, Replacement, Span, find_line_start
+from handrail.edit.fuzzy.rewrite import Rewrite, refuse_applied_edit
+from handrail.edit.lines import Replacement, Span, find_line_start
 from handrail.edit.omission_grammar import is_mark
-
-# § [edit.ladder.strategies] The names of the strategies, in the order they are tried, and what each forgives.
 
 FORGIVEN = {
     "line-trimmed": "white space around lines",
@@ -36,36 +45,68 @@ FORGIVEN = {
     "context-aware": "words of lines that stay",
     "block-anchor": "words of lines that change",
 }
-"""Those behind `exact`, which forgives nothing."""
-
-NAMES = {
-    Tolerance.NOTHING: "trimmed-boundary",
+"""The strategies behind `exact` in the order of use, with the words for what each forgives."""
+_STRATEGIES = {
+    Tolerance.NOTHING: "trimmed-boundary",  # only the newline behind the last line differs
     Tolerance.LINE_ENDS: "line-trimmed",
     Tolerance.BOTH_SIDES: "line-trimmed",
     Tolerance.BOUNDARY: "trimmed-boundary",
     Tolerance.WHITE_SPACE: "whitespace-normalised",
     Tolerance.TYPOGRAPHY: "typography",
 }
-"""What a place that needs so much forgiven was found by; one that is only moved is indentation-flexible.
-
-Lines that need nothing forgiven were not found as they are because of the newline behind the last of them.
-"""
-
-
-# § [edit.ladder.presence] Whether it is worth looking for lines in a text at all.
-
+_MAX_COMPARED_LINES = 20_000
+"""Lines of an old or new text."""
+_MAX_REPLACED_PLACES = 10_000
+"""Places that are replaced at once."""
+_MAX_COMPARED_CHARS = 2_000_000
+"""Characters that one strategy compares."""
 _MAX_SCANNED_CHARS = 200_000_000
-"""Characters that are searched at most."""
-_UNSEEN = [odd for odd, plain in PLAIN_CHARACTERS.items() if not plain]
+"""Characters that are searched for single words."""
+_WORD = re.compile(r"\w")
+_INVISIBLE = [odd for odd, plain in PLAIN_CHARACTERS.items() if not plain]
 
 
-def may_be_in(text: str, old: Sequence[str]) -> bool:
-    """False where so many words are not in the text that no strategy would find the lines."""
-    if not text.isascii() and any(unseen in text for unseen in _UNSEEN):
-        return True  # words may be cut by what nobody sees
-    full = [line for line in old if line.strip() and not is_mark(line)]
-    said = (re.findall(r"\w+", line) for line in full)
-    longest = sorted((max(words, key=len) for words in said if words), key=len, reverse=True)
+class MatchPlace(msgspec.Struct, frozen=True):
+    """A place with its replacements. They leave out lines that stay."""
+
+    span: Span
+    replacements: list[Replacement] = []
+
+
+class FuzzyMatch(msgspec.Struct, frozen=True):
+    strategy: str
+    places: list[MatchPlace]
+    all_of_them: bool = True
+
+
+def find_match(text: str, old: str, new: str, *, every: bool = False) -> FuzzyMatch | None:
+    """Return what the first successful strategy finds. Several places mean that the edit is ambiguous.
+
+    RefusedError if the only place, or one of `every`, cannot be edited safely.
+    """
+    if old.count("\n") > _MAX_COMPARED_LINES or new.count("\n") > _MAX_COMPARED_LINES:
+        return None
+    readings = [reading for reading in list_readings(old, new) if _may_match(text, reading)]
+    if not readings:
+        return None
+    indexed = IndexedText(text)
+    for reading in readings:
+        for candidates in (_find_lines_or_inside(indexed, reading), _find_inside(indexed, reading)):
+            found = _choose(indexed, candidates, len(old), every=every)
+            if found is not None:
+                return found
+    return None if every else _find_inexact(indexed, readings)
+
+
+def _may_match(text: str, reading: EditReading) -> bool:
+    """Rule out readings cheaply: the text lacks too many words, or has code fences of its own."""
+    if reading.name == "code-fences" and any(fence in text for fence in FENCES):
+        return False
+    if not text.isascii() and any(odd in text for odd in _INVISIBLE):
+        return True  # invisible characters may cut words
+    full = [line for line in reading.old if line.strip() and not is_mark(line)]
+    words = (re.findall(r"\w+", line) for line in full)
+    longest = sorted((max(found, key=len) for found in words if found), key=len, reverse=True)
     left = count_tolerated_lines(len(full))
     for word in longest[: max(2, _MAX_SCANNED_CHARS // (len(text) + 1))]:
         left -= word not in text
@@ -74,80 +115,18 @@ def may_be_in(text: str, old: Sequence[str]) -> bool:
     return True
 
 
-# § [edit.ladder.climb] The ladder: strategies that find what an oldText means, the safest first.  A strategy is
-# § used only where those before it found nothing, and its place must be the only one. The first compares
-# § characters; those behind it compare lines, and forgive first white space, then how the text was sent, then
-# § words.
-
-_WORD = re.compile(r"\w")
-_MAX_COMPARED_LINES = 20_000
-"""Lines of a text above which only its characters are compared."""
-_MAX_REPLACED_PLACES = 10_000
-"""Places that are replaced at once, where each has to be looked at line by line."""
-_MAX_COMPARED_CHARS = 2_000_000
-"""Characters that are compared for one strategy."""
-
-
-class MatchPlace(msgspec.Struct, frozen=True):
-    """A place, and what is replaced in it: several parts, as lines that stay are not touched."""
-
-    span: Span
-    replacements: list[Replacement]
-
-
-class FuzzyMatch(msgspec.Struct, frozen=True):
-    """What a strategy found."""
-
-    strategy: str
-    places: list[MatchPlace]
-    all_of_them: bool = True
-
-
-def find_match(text: str, old: str, new: str, *, every: bool = False) -> FuzzyMatch | None:
-    """What the first strategy behind the exact one finds that finds anything: more than one place where it is not
-    clear which is meant. RefusedError where the only place, or one of `every`, cannot be patched."""
-    if old.count("\n") > _MAX_COMPARED_LINES or new.count("\n") > _MAX_COMPARED_LINES:
-        return None
-    ways = [reading for reading in list_readings(old, new) if _may_be_meant(text, reading)]
-    if not ways:
-        return None
-    page = IndexedText(text)
-    for reading in ways:
-        for fits in (_whole_or_inside(page, reading), _inside(page, reading)):
-            found = _found(page, fits, len(old), every=every)
-            if found is not None:
-                return found
-    return None if every else _tolerant(page, ways)
-
-
-def _may_be_meant(text: str, reading: EditReading) -> bool:
-    """Whether it is worth looking for a reading. Code fences may be the text's own."""
-    if reading.name == "code-fences" and any(fence in text for fence in FENCES):
-        return False
-    return may_be_in(text, reading.old)
-
-
-def _whole_or_inside(page: IndexedText, reading: EditReading) -> Iterator[Candidate]:
-    """Whole lines; of a text that may be a part of a line, all its places where some are within lines."""
-    whole = _where_stated(page, reading)
+def _find_lines_or_inside(text: IndexedText, reading: EditReading) -> Iterator[Candidate]:
+    """Find whole lines. One line without a newline may be a part of lines: then all its places count."""
+    candidates = text.find_lines(reading)
     if len(reading.old) > 1 or reading.terminated or reading.name == "line-numbers":
-        return whole
-    fits = list(islice(whole, _MAX_REPLACED_PLACES + 1))
-    inside = list(islice(_inside(page, reading), _MAX_REPLACED_PLACES + 1)) if fits else []
-    return iter(inside if len(inside) > len(fits) else fits)
+        return candidates
+    lines = list(islice(candidates, _MAX_REPLACED_PLACES + 1))
+    inside = list(islice(_find_inside(text, reading), _MAX_REPLACED_PLACES + 1)) if lines else []
+    return iter(inside if len(inside) > len(lines) else lines)
 
 
-def _where_stated(
-    page: IndexedText, reading: EditReading, most: Tolerance = Tolerance.TYPOGRAPHY
-) -> Iterator[Candidate]:
-    """Places of whole lines, in the line that they state if they do."""
-    for fit in page.fits(reading, most):
-        if reading.stated in {None, page.line_of(fit.span.start) + 1}:
-            yield fit
-
-
-def _inside(page: IndexedText, reading: EditReading) -> Iterator[Candidate]:
-    """Places within lines, without the white space around the texts; both must have the same."""
+def _find_inside(text: IndexedText, reading: EditReading) -> Iterator[Candidate]:
+    """Find places within lines. Both texts must have the same white space around them, which is left out."""
     old, new = "\n".join(reading.old), "\n".join(reading.new)
     start, end = len(old) - len(old.lstrip()), len(old.rstrip())
     before, behind = old[:start], old[end:]
@@ -155,117 +134,122 @@ def _inside(page: IndexedText, reading: EditReading) -> Iterator[Candidate]:
         return iter(())
     new = new[start : len(new) - len(behind)]
     bare = EditReading(reading.name, old[start:end].split("\n"), new.split("\n"), terminated=False)
-    # Of several lines the last is a whole one: what goes on behind it would be another statement.
+    # Of several lines the last must be whole: what goes on behind it would be another statement.
     ends = reading.terminated or len(bare.old) > 1
-    return (_indented_once(page, fit, before) for fit in page.fits_inside(bare, Edges(before, behind + "\n" * ends)))
+    candidates = text.find_inside(bare, before, behind + "\n" * ends)
+    return (_remove_double_indent(text, candidate, before) for candidate in candidates)
 
 
-def _indented_once(page: IndexedText, fit: Candidate, before: str) -> Candidate:
-    """The fit without white space that newText begins with and that the line has before the place already."""
-    first, *rest = fit.reading.new
-    own = page.text[find_line_start(page.text, fit.span.start) : fit.span.start]
+def _remove_double_indent(text: IndexedText, candidate: Candidate, before: str) -> Candidate:
+    """Remove indentation from the new text that the line has before the place already."""
+    first, *rest = candidate.reading.new
+    own = text.text[find_line_start(text.text, candidate.span.start) : candidate.span.start]
     if not extract_indent(first) or own.strip() or own == before:
-        return fit
+        return candidate
     if own != before + extract_indent(first):
-        raise RefusedError(fit.span, "{new} begins at an indentation that neither {old} nor the file has there")
-    return msgspec.structs.replace(fit, reading=fit.reading._replace(new=[first.lstrip(), *rest]))
+        raise RefusedError(candidate.span, "{new} begins at an indentation that neither {old} nor the file has there")
+    return candidate.with_texts(candidate.reading.old, [first.lstrip(), *rest])
 
 
-def _found(page: IndexedText, fits: Iterable[Candidate], length: int, *, every: bool) -> FuzzyMatch | None:
+def _choose(text: IndexedText, candidates: Iterable[Candidate], length: int, *, every: bool) -> FuzzyMatch | None:
     most = max(2, min(_MAX_REPLACED_PLACES if every else MAX_COUNTED_PLACES, _MAX_COMPARED_CHARS // (length + 1)))
-    seen = list(islice(fits, most + 1))
-    if not seen:
+    found = list(islice(candidates, most + 1))
+    if not found:
         return None
-    least = min(fit.tolerance for fit in seen)
-    if least > Tolerance.LINE_ENDS and not any(map(_WORD.search, seen[0].reading.old)):
+    least = min(candidate.tolerance for candidate in found)
+    if least > Tolerance.LINE_ENDS and not any(map(_WORD.search, found[0].reading.old)):
         return None  # brackets alone say nothing about a place
-    name = seen[0].reading.name or NAMES[least]
-    if len(seen) > most:
-        return FuzzyMatch(name, [MatchPlace(fit.span, []) for fit in seen], all_of_them=False)
-    best = [fit for fit in seen if fit.tolerance == least]
+    name = found[0].reading.name or _STRATEGIES[least]
+    if len(found) > most:
+        return _report_places(name, found, all_of_them=False)
+    best = [candidate for candidate in found if candidate.tolerance == least]
     if every:
-        best = list(_separate(best))
-    elif least > Tolerance.LINE_ENDS and len(seen) > 1:
-        # Whether indentation, a blank line or a space is more likely to be wrong, nobody can tell.
-        return FuzzyMatch(name, [MatchPlace(fit.span, []) for fit in seen])
+        best = list(_select_separate(best))
+    elif least > Tolerance.LINE_ENDS and len(found) > 1:
+        # Indentation, a blank line or a space: any of them may be wrong.
+        return _report_places(name, found)
     elif len(best) > 1:
-        return FuzzyMatch(name, [MatchPlace(fit.span, []) for fit in best])
-    made = [_patched(page, fit) for fit in best]
-    return FuzzyMatch(_name(best[0], made[0][0]), [place for _, place in made])
+        return _report_places(name, best)
+    rewrites = [_rewrite(text, candidate) for candidate in best]
+    return FuzzyMatch(_name_strategy(best[0], rewrites[0][0]), [place for _, place in rewrites])
 
 
-def _separate(fits: Iterable[Candidate]) -> Iterator[Candidate]:
+def _report_places(strategy: str, candidates: Iterable[Candidate], *, all_of_them: bool = True) -> FuzzyMatch:
+    return FuzzyMatch(strategy, [MatchPlace(candidate.span) for candidate in candidates], all_of_them)
+
+
+def _select_separate(candidates: Iterable[Candidate]) -> Iterator[Candidate]:
     end = -1
-    for fit in fits:
-        if fit.span.start >= end:
-            yield fit
-            end = fit.span.end
+    for candidate in candidates:
+        if candidate.span.start >= end:
+            yield candidate
+            end = candidate.span.end
 
 
-def _name(fit: Candidate, patch: Patch) -> str:
-    if fit.reading.name:
-        return fit.reading.name
-    if fit.tolerance is Tolerance.BOTH_SIDES and patch.indentation.regular:
+def _name_strategy(candidate: Candidate, rewrite: Rewrite) -> str:
+    if candidate.reading.name:
+        return candidate.reading.name
+    if candidate.tolerance is Tolerance.BOTH_SIDES and rewrite.indentation.regular:
         return "indentation-flexible"
-    return NAMES[fit.tolerance]
+    return _STRATEGIES[candidate.tolerance]
 
 
-def _patched(page: IndexedText, fit: Candidate) -> tuple[Patch, MatchPlace]:
+def _rewrite(text: IndexedText, candidate: Candidate) -> tuple[Rewrite, MatchPlace]:
     try:
-        patch = Patch(fit, page.lines)
-        replacements = patch.replacements()
-        refuse_applied_edit(page.text, fit, replacements)
+        rewrite = Rewrite(candidate, text.lines)
+        replacements = rewrite.list_replacements()
+        refuse_applied_edit(text.text, candidate, replacements)
     except UnsafeError as error:
-        raise RefusedError(fit.span, str(error)) from None
-    return patch, MatchPlace(fit.span, replacements)
+        raise RefusedError(candidate.span, str(error)) from None
+    return rewrite, MatchPlace(candidate.span, replacements)
 
 
-def _tolerant(page: IndexedText, ways: list[EditReading]) -> FuzzyMatch | None:
-    for reading in ways:
-        found = _elided(page, reading)
+def _find_inexact(text: IndexedText, readings: list[EditReading]) -> FuzzyMatch | None:
+    """Try the strategies that forgive words."""
+    for reading in readings:
+        found = _match_elided(text, reading)
         if found is not None:
             return found
-    several = [reading for reading in ways if len(reading.old) > 1]  # one line that changes is none that stays
-    loose = IndexedText(page.text, loosen_punctuation) if several else page
+    several = [reading for reading in readings if len(reading.old) > 1]  # a single line that changes is no context
+    loose = IndexedText(text.text, loosen_punctuation) if several else text
     for reading in several:
-        found = _loosely(loose, reading)
+        found = _match_loosely(loose, reading)
         if found is not None:
             return found
-    for reading in ways:
-        fit = find_near_candidate(page, reading)
-        if fit is not None:
-            patch, place = _patched(page, fit)
-            if patch.removes_other_words and not patch.is_anchored:
+    for reading in readings:
+        candidate = find_near_candidate(text, reading)
+        if candidate is not None:
+            rewrite, place = _rewrite(text, candidate)
+            if rewrite.removes_other_words and not rewrite.is_anchored:
                 raise RefusedError(place.span, "a line that changes has other words, and is the first or the last one")
-            return FuzzyMatch("block-anchor" if patch.removes_other_words else "context-aware", [place])
+            return FuzzyMatch("block-anchor" if rewrite.removes_other_words else "context-aware", [place])
     return None
 
 
-def _loosely(page: IndexedText, reading: EditReading) -> FuzzyMatch | None:
-    """The only place where lines that stay have other quotes, or a comma at their end more or less."""
-    fits = list(islice(_where_stated(page, reading, Tolerance.TOKENS), 2))
-    if len(fits) != 1 or not any(map(_WORD.search, reading.old)) or not _says_the_same(fits[0]):
-        return None
-    patch, place = _patched(page, fits[0])
-    return FuzzyMatch("context-aware", [place]) if patch.keeps_other_words else None
-
-
-def _says_the_same(fit: Candidate) -> bool:
-    pairs = ((fit.reading.old[i], fit.lines[j]) for i, j in fit.pairs if i is not None and j is not None)
-    return all(_loose_words(one) == _loose_words(other) for one, other in pairs)
-
-
-def _loose_words(line: str) -> list[str]:
-    return split_plain_words(line.rstrip().removesuffix(",").replace("'", '"'))
-
-
-def _elided(page: IndexedText, reading: EditReading) -> FuzzyMatch | None:
-    parts = find_elided_parts(page, reading)
-    for fits in parts:
-        if len(fits) > 1:
-            return FuzzyMatch("elision", [MatchPlace(fit.span, []) for fit in fits])
+def _match_elided(text: IndexedText, reading: EditReading) -> FuzzyMatch | None:
+    parts = find_elided_parts(text, reading)
+    for candidates in parts:
+        if len(candidates) > 1:
+            return _report_places("elision", candidates)
     if not parts:
         return None
-    places = [_patched(page, fits[0])[1] for fits in parts]
+    places = [_rewrite(text, candidates[0])[1] for candidates in parts]
     span = Span(places[0].span.start, places[-1].span.end)
     return FuzzyMatch("elision", [MatchPlace(span, [made for place in places for made in place.replacements])])
+
+
+def _match_loosely(text: IndexedText, reading: EditReading) -> FuzzyMatch | None:
+    """Find the only place whose unchanged lines differ in quotes, or in a comma at their end."""
+    candidates = list(islice(text.find_lines(reading, Tolerance.TOKENS), 2))
+    if len(candidates) != 1 or not any(map(_WORD.search, reading.old)):
+        return None
+    [candidate] = candidates
+    pairs = ((reading.old[i], candidate.lines[j]) for i, j in candidate.own_lines.items())
+    if not all(_split_loosely(old) == _split_loosely(own) for old, own in pairs):
+        return None
+    rewrite, place = _rewrite(text, candidate)
+    return FuzzyMatch("context-aware", [place]) if rewrite.keeps_other_words else None
+
+
+def _split_loosely(line: str) -> list[str]:
+    return split_plain_words(line.rstrip().removesuffix(",").replace("'", '"'))

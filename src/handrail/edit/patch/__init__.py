@@ -1,1 +1,1 @@
-"""Patches: what a text with several changes of several files says, and where in a file its hunks belong."""
+"""Patches: `envelope.parse_patch` parses them, `apply.apply_hunks` applies the hunks of a file."""

@@ -4,8 +4,8 @@ import socket
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from handrail.protocol.arguments import render_value
 from handrail.protocol.errors import UsageError
+from handrail.protocol.text import render_value
 
 _USE = "use 127.0.0.1:PORT, localhost:PORT or [::1]:PORT; port 0 takes any that is free"
 

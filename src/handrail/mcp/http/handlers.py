@@ -27,7 +27,7 @@ from handrail.mcp.outcomes import Outcome, ParkedCall
 from handrail.mcp.permission.rounds import resume_with_answer
 from handrail.mcp.results import build_call_result, build_tool_list, complete_result, refuse_unknown_tool
 from handrail.protocol.errors import HandrailError
-from handrail.protocol.tool_spec import get_input_schema
+from handrail.protocol.schema import get_input_schema
 from handrail.rail import Handrail
 
 

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import os
 
-from handrail.store.state_dir import load_secret_key, resolve_state_folder
+from handrail.store.state_dir import find_state_folder, load_secret_key
 
 MAX_STATE_CHARS = 4_096
 """Characters of what is signed and spelled out; a longer one is not ours."""
@@ -41,7 +41,7 @@ class Signer:
 
 def load_signer(session_folder: str) -> Signer:
     """The signer of a session: the key is its state folder's."""
-    state = resolve_state_folder(session_folder)
+    state = find_state_folder(session_folder)
     place = os.path.relpath(session_folder, state.path)  # names the workspace, by a digest, and the session
     return Signer(load_secret_key(state.path, "mcp"), hashlib.sha256(os.fsencode(place)).hexdigest()[:32])
 

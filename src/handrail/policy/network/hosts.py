@@ -1,15 +1,15 @@
-"""Hosts, addresses and special ranges."""
+"""Hosts in the one spelling that lists and proxies compare.
+
+Programs read unusual spellings differently, and that is how allowlists are bypassed: a NUL that ends a name, a dot at
+the end, an address in octal. So a name is ASCII letters, digits and hyphens between dots, in lower case, and an
+address has its standard form. Everything else is refused.
+"""
 
 import re
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import NamedTuple
 
 from handrail.protocol.text import truncate
-
-# § [policy.network.hosts] Reads the host and port that a program asks for: every host has one spelling here, and
-# § everything else is refused.  What two programs read differently is how lists are got around: a NUL that a
-# § resolver stops at, a dot at the end, an address in octal. So a name is ASCII letters, digits and hyphens between
-# § dots, in lower case once it is read, and an address is written as the standards write it.
 
 Address = IPv4Address | IPv6Address
 
@@ -20,42 +20,40 @@ _MAX_PORT = 65_535
 _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
-_EMBEDDED = 96
-"""Bits before an IPv4 address that an IPv6 address carries: zeros, or zeros and sixteen ones."""
 
 
 class HostPort(NamedTuple):
-    """A host and a port, as they are compared and shown."""
+    """A host and a port."""
 
     host: str
     """A name in lower case, or an address."""
     port: int
     address: Address | None = None
-    """None where the host is a name."""
+    """None if the host is a name."""
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The parts of a name."""
+        """The parts of a name, between dots."""
         return tuple(self.host.split("."))
 
     @property
     def spelled(self) -> str:
-        """As a program would write it."""
+        """`example.org:443`, `[::1]:443`."""
         return f"[{self.host}]:{self.port}" if isinstance(self.address, IPv6Address) else f"{self.host}:{self.port}"
 
 
 class InvalidHost(NamedTuple):
-    """A text that names no host that could be listed."""
+    """A text that is no host in its one spelling."""
 
     host: str
-    """What it says, safe to be shown."""
+    """The text, safe to show."""
     reason: str
     port: int = 0
-    """0 where it cannot be told."""
+    """0 if unknown."""
 
 
 def parse_host_port(text: str) -> HostPort | InvalidHost:
-    """Reads `host:port`, `1.2.3.4:port` or `[::1]:port`."""
+    """Parse `host:port`, `1.2.3.4:port` or `[::1]:port`."""
     host, colon, digits = text.rpartition(":")
     if not colon or digits.endswith("]"):
         return InvalidHost(render_untrusted(text), "no port is named")
@@ -69,48 +67,45 @@ def parse_host_port(text: str) -> HostPort | InvalidHost:
 
 
 def parse_host(text: str, port: int) -> HostPort:
-    """Reads a host; ValueError, in words, where it is none or is not spelled as hosts are."""
+    """Parse a host. Raises ValueError with the reason."""
     if text.startswith("["):
-        address: Address | None = _version_6(text)
+        if not text.endswith("]"):
+            raise ValueError(f"{render_untrusted(text)} is no address in brackets")
+        address: Address | None = parse_plain_ipv6(text[1:-1])
         return HostPort(str(address), port, address)
-    labels = _labels(text)
-    address = _version_4(text) if _NUMBER.fullmatch(labels[-1]) else None
+    labels = _split_labels(text)
+    address = _parse_ipv4(text) if _NUMBER.fullmatch(labels[-1]) else None
     return HostPort(".".join(labels), port, address)
 
 
 def parse_port(digits: str) -> int | None:
-    """A port in plain digits; None where it is none."""
+    """A port in plain digits, or None."""
     return int(digits) if _PORT.fullmatch(digits) and int(digits) <= _MAX_PORT else None
 
 
 def render_untrusted(text: str) -> str:
-    """A text that nobody vouches for, as it can be shown: short, one line, nothing unseen in it."""
+    """An untrusted text, safe to show: one short line of printable ASCII."""
     safe = "".join(one if one.isascii() and one.isprintable() else f"\\u{{{ord(one):x}}}" for one in text[:300])
     return truncate(safe, _MAX_SHOWN_CHARS)
 
 
 def parse_plain_ipv6(text: str) -> IPv6Address:
-    """Reads an IPv6 address; ValueError where it is none, or is spelled in another way than RFC 5952 says."""
+    """Parse an IPv6 address in the form of RFC 5952. Raises ValueError with the reason."""
     if "%" in text:
         raise ValueError(f"{render_untrusted(text)} names a network card, which no listed address does")
     try:
         address = IPv6Address(text)
     except AddressValueError:
         raise ValueError(f"{render_untrusted(text)} is no IPv6 address") from None
-    if has_embedded_ipv4(address):
+    above = int(address) >> 32
+    if above == 0xFFFF or (above == 0 and int(address) > 1):  # mapped, or the older compatible form
         raise ValueError(f"{render_untrusted(text)} is an IPv4 address written as an IPv6 one: write the IPv4 address")
     if str(address) != text:
         raise ValueError(f"{render_untrusted(text)} is not in its plain form, which is {address}")
     return address
 
 
-def has_embedded_ipv4(address: IPv6Address) -> bool:
-    """Whether it is one of the forms that stand for an IPv4 address: mapped, or the older compatible one."""
-    above = int(address) >> (128 - _EMBEDDED)
-    return above == 0xFFFF or (above == 0 and int(address) > 1)
-
-
-def _labels(text: str) -> list[str]:
+def _split_labels(text: str) -> list[str]:
     if not text:
         raise ValueError("no host is named")
     if not text.isascii():
@@ -128,7 +123,7 @@ def _labels(text: str) -> list[str]:
     return labels
 
 
-def _version_4(text: str) -> IPv4Address:
+def _parse_ipv4(text: str) -> IPv4Address:
     try:
         return IPv4Address(text)
     except AddressValueError:
@@ -137,16 +132,8 @@ def _version_4(text: str) -> IPv4Address:
         ) from None
 
 
-def _version_6(text: str) -> IPv6Address:
-    if not text.endswith("]"):
-        raise ValueError(f"{render_untrusted(text)} is no address in brackets")
-    return parse_plain_ipv6(text[1:-1])
-
-
-# § [policy.network.ranges] Which addresses are out on the internet, and what the others are: by the registries of
-# § special-purpose addresses.  A table of our own, since the one of Python differs from version to version.
-
-_VERSION_4 = tuple(
+# The registries of special-purpose addresses. Python's own table differs between versions.
+_SPECIAL_IPV4 = tuple(
     (IPv4Network(block), kind)
     for block, kind in (
         ("0.0.0.0/8", "an address of this machine"),
@@ -169,9 +156,8 @@ _VERSION_4 = tuple(
         ("240.0.0.0/4", "a reserved address"),
     )
 )
-
-_GLOBAL_6 = IPv6Network("2000::/3")
-_VERSION_6 = tuple(
+_GLOBAL_IPV6 = IPv6Network("2000::/3")
+_SPECIAL_IPV6 = tuple(
     (IPv6Network(block), kind)
     for block, kind in (
         ("::/127", "an address of this machine"),
@@ -193,80 +179,76 @@ _VERSION_6 = tuple(
 
 
 def describe_address_range(address: Address) -> str | None:
-    """What an address is that is not out on the internet, in words; None where it is."""
+    """`a private address` and the like. None for a public address."""
     if isinstance(address, IPv6Address):
-        found = next((kind for block, kind in _VERSION_6 if address in block), None)
-        return found or (None if address in _GLOBAL_6 else "a reserved address")
-    return next((kind for block, kind in _VERSION_4 if address in block), None)
+        kind = next((kind for block, kind in _SPECIAL_IPV6 if address in block), None)
+        return kind or (None if address in _GLOBAL_IPV6 else "a reserved address")
+    return next((kind for block, kind in _SPECIAL_IPV4 if address in block), None)
 
 
-# § [policy.network.addresses] The host that a word names: by its scheme, its port, and the forms that git has
-# § besides.
-
-CARRIED = {"http": 80, "https": 443, "ws": 80, "wss": 443}
-"""What goes through a proxy for http, and its port where none is named."""
-_NOT_CARRIED = {
+_PROXIED_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+"""Schemes that an http proxy carries, with their default ports."""
+_OTHER_PORTS = {
     "ssh": 22, "git": 9418, "ftp": 21, "ftps": 990, "sftp": 22, "scp": 22, "rsync": 873, "svn": 3690, "telnet": 23,
 }  # fmt: skip
-_HERE = frozenset({"file", "data", "npm", "jsr", "workspace", "link", "portal", "unix"})
-"""Schemes that name no host."""
+_LOCAL_SCHEMES = frozenset({"file", "data", "npm", "jsr", "workspace", "link", "portal", "unix"})
 _URL = re.compile(
     r"(?:[\w.\[\],-]+\s*[=@]\s*)?"  # name=URL, name @ URL
     r"(?:(?:git|hg|bzr|svn|sparse|registry)\+)?([A-Za-z][A-Za-z0-9.-]*)(?:\+(ssh))?://([^/?#\\]*)"
 )
 _AUTHORITY = re.compile(r"(\[[^\]]*\]|[^:]*)(?::([0-9]*))?")
-_OF_SSH = re.compile(r"(?:[\w.+-]+@)?(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9][A-Za-z0-9.-]*):(?![/\\]{2})")
-"""`git@example.org:shop.git`, as git and scp write it; what has a slash before its colon is a path."""
+_SSH_ADDRESS = re.compile(r"(?:[\w.+-]+@)?(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9][A-Za-z0-9.-]*):(?![/\\]{2})")
+"""`git@example.org:shop.git`. With a slash before the colon it is a path."""
 
 
 class HostMention(NamedTuple):
-    """What a word says of the network: a host that a yes can open, or why it cannot."""
+    """A host that a word names, or why approval cannot open it."""
 
     host: str = ""
-    """`example.org:443`, in the one spelling that hosts have."""
+    """`example.org:443`."""
     unreachable: str = ""
-    """In words, with what looked like a host: `example.org:22 by ssh, which no proxy carries`."""
+    """`example.org:22 by ssh, which no proxy carries`."""
 
 
 def parse_url_mention(word: str) -> HostMention | None:
-    """What a word names that is a URL, or says `name=URL`; None where it is none, or is about no other machine."""
+    """The host of `URL` or `name=URL`. None for other words, and for URLs without a host."""
     match = _URL.match(word)
-    if match is None or match[1].lower() in _HERE:
+    if match is None or match[1].lower() in _LOCAL_SCHEMES:
         return None
     scheme = (match[2] or match[1]).lower()
     authority = match[3].rpartition("@")[2]
-    return _carried(authority, CARRIED[scheme]) if scheme in CARRIED else _not_carried(authority, scheme)
+    port = _PROXIED_PORTS.get(scheme)
+    return _refuse_scheme(authority, scheme) if port is None else _mention_host(authority, port)
 
 
 def parse_bare_mention(word: str, port: int) -> HostMention:
-    """What a word names that is an address with or without its scheme."""
-    return parse_url_mention(word) or _carried(re.split(r"[/?#\\]", word, maxsplit=1)[0].rpartition("@")[2], port)
+    """The host of an address with or without a scheme."""
+    return parse_url_mention(word) or _mention_host(re.split(r"[/?#\\]", word, maxsplit=1)[0].rpartition("@")[2], port)
 
 
 def parse_ssh_mention(word: str) -> HostMention | None:
-    """What a word names in the short form of ssh; None where it is a path."""
-    match = _OF_SSH.match(word)
-    return _not_carried(match[1], "ssh") if match and "://" not in word else None
+    """The host of an address in the short form of ssh. None for a path."""
+    match = _SSH_ADDRESS.match(word)
+    return _refuse_scheme(match[1], "ssh") if match and "://" not in word else None
 
 
-def _carried(authority: str, port: int) -> HostMention:
-    found = parse_host_port(_with_port(authority, port))
-    if isinstance(found, InvalidHost):
-        return HostMention(unreachable=found.reason)
-    if found.address is None and found.labels[-1] == "localhost":
+def _mention_host(authority: str, port: int) -> HostMention:
+    target = parse_host_port(_add_port(authority, port))
+    if isinstance(target, InvalidHost):
+        return HostMention(unreachable=target.reason)
+    if target.address is None and target.labels[-1] == "localhost":
         return HostMention(
-            unreachable=f"{found.spelled} is the sandbox's own; this machine would be 127.0.0.1:{found.port}"
+            unreachable=f"{target.spelled} is the sandbox's own; this machine would be 127.0.0.1:{target.port}"
         )
-    return HostMention(found.spelled)
+    return HostMention(target.spelled)
 
 
-def _not_carried(authority: str, scheme: str) -> HostMention:
-    """With its port, where one is known for the scheme."""
-    port = _NOT_CARRIED.get(scheme)
-    where = render_untrusted(authority) if port is None else render_untrusted(_with_port(authority, port))
-    return HostMention(unreachable=f"{where} by {render_untrusted(scheme)}, which no proxy carries")
+def _refuse_scheme(authority: str, scheme: str) -> HostMention:
+    port = _OTHER_PORTS.get(scheme)
+    address = render_untrusted(authority) if port is None else render_untrusted(_add_port(authority, port))
+    return HostMention(unreachable=f"{address} by {render_untrusted(scheme)}, which no proxy carries")
 
 
-def _with_port(authority: str, port: int) -> str:
+def _add_port(authority: str, port: int) -> str:
     match = _AUTHORITY.fullmatch(authority)
     return authority if match is None else f"{match[1]}:{match[2] or port}"

@@ -1,11 +1,13 @@
-"""Hosts that a command needs."""
+"""Hosts that a command needs: those that its words name, and those that its programs are known to reach.
+
+An approval opens exactly these. So an uncertain host is never listed as one, but shown as unreachable with its word.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from handrail.policy.builtin_denies import to_base_name
 from handrail.policy.network.git_remotes import Remote, find_git_reach
 from handrail.policy.network.hosts import (
     HostMention,
@@ -17,14 +19,12 @@ from handrail.policy.network.hosts import (
     parse_url_mention,
     render_untrusted,
 )
-from handrail.policy.parse import build_simple_command, expand_inner_commands, find_start_folder, parse_steps
+from handrail.policy.parse import ParsedCommand, expand_inner_commands, find_start_folder
 from handrail.policy.programs.classes import FETCHING
-from handrail.policy.programs.registry import classify
-from handrail.policy.shell.syntax import Unparsed
+from handrail.policy.programs.options import split_options
+from handrail.policy.programs.registry import classify_words
+from handrail.policy.programs.spec import to_base_name
 from handrail.protocol.decisions import CommandFact, DisplayedCommand
-
-# § [policy.network.programs] What programs reach that fetch: hosts by default, and the options that name others.
-# § Data, and nothing else.
 
 _PYPI = "pypi.org:443 files.pythonhosted.org:443"
 _UPLOAD = "upload.pypi.org:443"
@@ -38,22 +38,22 @@ _PROXIES = "--proxy --http-proxy --https-proxy"
 
 
 class Reach(msgspec.Struct, frozen=True, kw_only=True):
-    """One program, or one sub-command of it. Words are separated by blanks."""
+    """What a program or a sub-command reaches. Hosts and options are separated by blanks."""
 
     hosts: str = ""
-    """What it reaches where its words name nothing else."""
+    """Hosts that it reaches by default."""
     instead: str = ""
-    """Options whose value names what it reaches in their place; a URL anywhere else is reached besides."""
+    """Options whose value replaces these hosts. A URL in any other word is reached as well."""
     without: str = ""
-    """Options with which it reaches none of them."""
+    """Options with which it reaches none of these hosts."""
     proxies: str = ""
-    """Options that name a proxy of its own, which nothing leads to from a sandbox."""
+    """Options that name another proxy, which the sandbox cannot reach."""
     beside: str = ""
-    """Options whose value is no address, although it may look like one."""
+    """Options whose value may look like an address and is none."""
     bare: int = 0
-    """The port of an operand without a scheme, where operands are addresses; 0 where they are not."""
+    """The default port of operands without a scheme. 0 if operands are no addresses."""
     first: bool = False
-    """Whether only one operand is an address: behind a method in capitals, before all others."""
+    """Whether only the first operand is an address, or the second after an HTTP method."""
 
 
 _OF_PIP = Reach(hosts=_PYPI, instead="-i --index-url --pypi-url", without="--no-index", proxies="--proxy")
@@ -124,57 +124,22 @@ REACHES: dict[str, Reach] = {
     **dict.fromkeys(["http", "httpie", "xh"], _OF_HTTPIE),
     "https": msgspec.structs.replace(_OF_HTTPIE, bare=443),
 }
-"""By name, or by name and sub-command, which goes before."""
+"""By name, or by name and sub-command, which takes precedence."""
 
-_SPEAKING_OTHERWISE = """
+_OTHER_PROTOCOLS = """
     ssh scp sftp ssh-copy-id mosh ftp lftp tftp nc ncat netcat telnet socat openssl dig nslookup host drill whois ping
     ping6 traceroute tracepath mtr nmap rsync mail mailx sendmail mutt irssi svn bzr docker podman nerdctl
     docker-compose vagrant ansible ansible-playbook cloudflared ngrok tailscale
 """
-NOT_CARRIED = frozenset(_SPEAKING_OTHERWISE.split())
-"""Programs that speak no http, or to a service of this machine: no yes lets them through."""
+NOT_CARRIED = frozenset(_OTHER_PROTOCOLS.split())
+"""Programs that do not speak http, or that talk to a local service. No approval gives them network."""
 
-
-# § [policy.network.sorting] Sorts the words of a program that fetches into options and operands, leniently: nothing
-# § is proven by it.
-
-
-def split_network_options(reach: Reach, words: tuple[str, ...]) -> tuple[list[tuple[str, str]], list[str]]:
-    """The options with their values, and the operands, read leniently: what is not known has no value."""
-    valued = {*reach.instead.split(), *reach.proxies.split(), *reach.beside.split()}
-    options: list[tuple[str, str]] = []
-    operands: list[str] = []
-    rest = iter(words)
-    for word in rest:
-        if word == "--":
-            operands += rest
-        elif word.startswith("--"):
-            name, equals, value = word.partition("=")
-            options.append((name, value if equals or name not in valued else next(rest, "")))
-        elif word.startswith("-") and len(word) > 1:
-            options.append(_short_option(word, valued, rest))
-        else:
-            operands.append(word)
-    return options, operands
-
-
-def _short_option(word: str, valued: set[str], rest: Iterator[str]) -> tuple[str, str]:
-    """`-i URL`, `-iURL`, `-sSo file`: the first letter that takes a value ends a bundle."""
-    for place, letter in enumerate(word[1:], 1):
-        if f"-{letter}" in valued:
-            return f"-{letter}", word[place + 1 :] or next(rest, "")
-    return word, ""
-
-
-# § [policy.network.needs] The hosts that a command needs: those that its words name, and those that its programs
-# § are known to reach.  A person's yes opens just these to it. So what is not certain is no host: it is told, with
-# § the word that it stands in.
 
 Words = tuple[str, ...]
 
 MAX_HOSTS = 50
-"""Of one command; who names more is told so, and is best listed in the settings."""
-_MAX_UNOPENED_HOSTS = 10
+"""Hosts that one approval can open."""
+_MAX_UNREACHABLE = 10
 _METHOD = re.compile(r"[A-Z]+")
 _VERSION = re.compile(r"(?<=[a-z])[0-9][0-9.]*\Z")
 _ANY = Reach()
@@ -186,86 +151,77 @@ class NetworkNeeds(msgspec.Struct, frozen=True):
     hosts: tuple[str, ...] = ()
     """`example.org:443`"""
     unreachable: tuple[str, ...] = ()
-    """What looks like a host and cannot be opened, each with the reason in words."""
+    """Words that look like a host and cannot be opened, each with the reason."""
     remotes: tuple[Remote, ...] = ()
-    """Remotes of repositories, whose URLs have to be looked up."""
+    """Remotes of repositories, whose URLs the caller looks up."""
 
 
-def find_network_needs(
-    text: str, cwd: str, there: Words = (), seen: tuple[DisplayedCommand, ...] | None = None
-) -> NetworkNeeds:
-    """The needs of a command that starts in a folder; `seen`: what the display parser found in it."""
-    read = [(words, folder, True) for words, folder in _read(text, cwd, there)]
-    read += [(words, folder, False) for words, folder in _seen(seen or (), cwd)]
-    found = [one for words, folder, literal in read for one in _of_command(words, folder, literal=literal)]
-    named = [one for one in found if isinstance(one, HostMention)]
-    return add_mentions(
-        NetworkNeeds(remotes=tuple(dict.fromkeys(one for one in found if isinstance(one, Remote)))), named
-    )
+def find_network_needs(command: ParsedCommand, displayed: tuple[DisplayedCommand, ...] | None = None) -> NetworkNeeds:
+    """The needs of a command. `displayed`: the commands that the display parser found in it."""
+    read = [(words, folder, True) for words, folder in _list_steps(command)]
+    read += [(words, folder, False) for words, folder in _list_seen(displayed or (), command.cwd)]
+    reach = [one for words, folder, literal in read for one in _find_reach(words, folder, literal=literal)]
+    remotes = tuple(dict.fromkeys(one for one in reach if isinstance(one, Remote)))
+    return _add_mentions(NetworkNeeds(remotes=remotes), [one for one in reach if isinstance(one, HostMention)])
 
 
 def add_remote_urls(needs: NetworkNeeds, urls: Iterable[str]) -> NetworkNeeds:
-    """The needs with what the URLs of remotes name."""
-    return add_mentions(
-        needs, [one for url in urls if (one := parse_url_mention(url) or parse_ssh_mention(url)) is not None]
-    )
+    """The needs with the hosts of remotes."""
+    mentions = [parse_url_mention(url) or parse_ssh_mention(url) for url in urls]
+    return _add_mentions(needs, [one for one in mentions if one is not None])
 
 
-def add_mentions(needs: NetworkNeeds, named: Iterable[HostMention]) -> NetworkNeeds:
-    """The needs with more of them, each once, and no more than a person can look at."""
-    added = list(named)
-    hosts = tuple(dict.fromkeys([*needs.hosts, *(one.host for one in added if one.host)]))
-    unopened = tuple(dict.fromkeys([*needs.unreachable, *(one.unreachable for one in added if one.unreachable)]))
+def _add_mentions(needs: NetworkNeeds, mentions: list[HostMention]) -> NetworkNeeds:
+    """Each host once, and no more than a person can read."""
+    hosts = tuple(dict.fromkeys([*needs.hosts, *(one.host for one in mentions if one.host)]))
+    unreachable = tuple(dict.fromkeys([*needs.unreachable, *(one.unreachable for one in mentions if one.unreachable)]))
     if len(hosts) > MAX_HOSTS:
-        unopened = (f"{len(hosts) - MAX_HOSTS} hosts more than the {MAX_HOSTS} that a yes can open", *unopened)
-    return NetworkNeeds(hosts[:MAX_HOSTS], unopened[:_MAX_UNOPENED_HOSTS], needs.remotes)
+        unreachable = (f"{len(hosts) - MAX_HOSTS} hosts more than the {MAX_HOSTS} that a yes can open", *unreachable)
+    return NetworkNeeds(hosts[:MAX_HOSTS], unreachable[:_MAX_UNREACHABLE], needs.remotes)
 
 
-def _read(text: str, cwd: str, there: Words) -> Iterator[tuple[Words, str | None]]:
-    """The simple commands that are not proven, each with the folder that it runs in where that is certain."""
-    steps = parse_steps(text, cwd, there)
-    for step in () if isinstance(steps, Unparsed) else steps:
-        if step.reading.effect != "proven":
+def _list_steps(command: ParsedCommand) -> Iterator[tuple[Words, str | None]]:
+    """The unproven simple commands, each with its folder, or None if that is uncertain."""
+    for step in command.steps:
+        if step.classification.effect != "proven":
             folder = step.folders[0] if len(step.folders) == 1 else None
             yield step.words, folder
-            yield from ((one.words, folder) for one in step.inner if not _is_again(one.words, step.words))
+            yield from ((one.words, folder) for one in step.inner if not _is_same_git_command(one.words, step.words))
 
 
-def _seen(seen: tuple[DisplayedCommand, ...], cwd: str) -> Iterator[tuple[Words, str | None]]:
-    """Those that the display parser found."""
+def _list_seen(seen: tuple[DisplayedCommand, ...], cwd: str) -> Iterator[tuple[Words, str | None]]:
     folder = find_start_folder(seen, cwd)
     for outer in seen:
         yield outer.words, folder
         inner = list(expand_inner_commands((outer,)))[1:]
-        yield from ((one.words, folder) for one in inner if not _is_again(one.words, outer.words))
+        yield from ((one.words, folder) for one in inner if not _is_same_git_command(one.words, outer.words))
 
 
-def _is_again(inner: Words, outer: Words) -> bool:
-    """Whether it is the same git command without the options before its sub-command, which say where it runs."""
+def _is_same_git_command(inner: Words, outer: Words) -> bool:
+    """Whether an inner command is the outer git command without its global options."""
     return inner[:1] == ("git",) and to_base_name(outer[0]) == "git" and outer[-len(inner) + 1 :] == inner[1:]
 
 
-def _of_command(words: Words, folder: str | None, *, literal: bool) -> Iterator[HostMention | Remote]:
-    """`literal`: nothing in the words is left to expand, so that one without a scheme can be an address too."""
+def _find_reach(words: Words, folder: str | None, *, literal: bool) -> Iterator[HostMention | Remote]:
+    """`literal`: the words have no expansions, so a word without a scheme can be an address."""
     if not words or not words[0]:
         return
     name = to_base_name(words[0])
     if name == "git":
-        found = find_git_reach(words, folder)
-        yield from (*found.named, *found.remotes)
-    elif _reaches(name, words):
-        yield from _of_program(name, words[1:], literal=literal)
+        yield from find_git_reach(words, folder)
+    elif _needs_network(name, words):
+        yield from _find_program_hosts(name, words[1:], literal=literal)
 
 
-def _reaches(name: str, words: Words) -> bool:
-    """Whether a command is one that reaches other machines, wherever its sub-command stands."""
-    if classify(build_simple_command(words)).effect == "network":
+def _needs_network(name: str, words: Words) -> bool:
+    """Whether a command needs the network, even if options precede its sub-command."""
+    if classify_words(words).effect == "network":
         return True
     fetching = FETCHING.get(_VERSION.sub("", name), "").split()
     return next((word for word in words[1:] if not word.startswith("-") and "://" not in word), "") in fetching
 
 
-def _of_program(name: str, rest: Words, *, literal: bool) -> Iterator[HostMention]:
+def _find_program_hosts(name: str, rest: Words, *, literal: bool) -> Iterator[HostMention]:
     if rest[:2] == ("-m", "pip"):
         name, rest = "pip", rest[2:]
     if name in NOT_CARRIED:
@@ -273,11 +229,14 @@ def _of_program(name: str, rest: Words, *, literal: bool) -> Iterator[HostMentio
         return
     plain = name if name in REACHES else _VERSION.sub("", name)
     reach = REACHES.get(f"{plain} {rest[0] if rest else ''}") or REACHES.get(plain, _ANY)
-    yield from _of_reach(reach, rest, literal=literal)
+    yield from _find_hosts(reach, rest, literal=literal)
 
 
-def _of_reach(reach: Reach, rest: Words, *, literal: bool) -> Iterator[HostMention]:
-    options, operands = split_network_options(reach, rest)
+def _find_hosts(reach: Reach, rest: Words, *, literal: bool) -> Iterator[HostMention]:
+    valued = {*reach.instead.split(), *reach.proxies.split(), *reach.beside.split()}
+    arguments = list(split_options(rest, valued))
+    options = [(argument.option, argument.value) for argument in arguments if argument.option]
+    operands = [argument.word for argument in arguments if not argument.option]
     instead = [value for option, value in options if option in reach.instead.split()]
     if not instead and not {option for option, _ in options} & set(reach.without.split()):
         yield from map(HostMention, reach.hosts.split())
@@ -287,52 +246,44 @@ def _of_reach(reach: Reach, rest: Words, *, literal: bool) -> Iterator[HostMenti
         elif option in reach.instead.split():
             yield parse_url_mention(value) or HostMention(unreachable=f"what {option} names: {render_untrusted(value)}")
         elif option not in reach.beside.split():
-            yield from _one(parse_url_mention(value))
-    yield from _of_operands(reach, operands, literal=literal)
+            yield from filter(None, [parse_url_mention(value)])
+    yield from _find_operand_hosts(reach, operands, literal=literal)
 
 
-def _of_operands(reach: Reach, operands: list[str], *, literal: bool) -> Iterator[HostMention]:
+def _find_operand_hosts(reach: Reach, operands: list[str], *, literal: bool) -> Iterator[HostMention]:
     if not reach.bare or not literal:
-        yield from (one for word in operands for one in _one(parse_url_mention(word)))
+        yield from filter(None, map(parse_url_mention, operands))
         return
     if reach.first:
         operands = operands[1:2] if operands and _METHOD.fullmatch(operands[0]) else operands[:1]
     yield from (parse_bare_mention(word, reach.bare) for word in operands)
 
 
-def _one(named: HostMention | None) -> tuple[HostMention, ...]:
-    return () if named is None else (named,)
-
-
-# § [policy.network.told] What a person is told of the network that a command asks for.
-
 MIN_NETWORK_TIER = 2
-"""The tier of the sandbox from which on single hosts can be opened."""
-
-
+"""The lowest sandbox tier that can open single hosts."""
 _MAX_NAMED_HOSTS = 8
 
 
 def describe_network_access(fact: CommandFact) -> str:
-    """What a yes to a command that reaches other machines opens to it, and what not."""
+    """What the approval of a command that needs the network opens, for the person who decides."""
     unopened = f"; not opened: {'; '.join(fact.unopened)}" if fact.unopened else ""
     if fact.tier == 0:
-        return f"the network asks, and without a sandbox it is open as a whole{_named(fact)}"
+        return f"the network asks, and without a sandbox it is open as a whole{_join_hosts(fact)}"
     if not fact.hosts:
         return f"it names no host that can be opened, so a yes opens none{unopened}"
     if fact.tier < MIN_NETWORK_TIER:
-        return f"it has no network here, which takes a sandbox of tier {MIN_NETWORK_TIER}{_named(fact)}"
-    return f"the network asks{_named(fact)}{unopened}"
+        return f"it has no network here, which takes a sandbox of tier {MIN_NETWORK_TIER}{_join_hosts(fact)}"
+    return f"the network asks{_join_hosts(fact)}{unopened}"
 
 
 def render_host(host: str) -> str:
-    """A host as a person reads it: of an address that is not out on the internet, with what it is."""
+    """A host for people: `10.0.0.7:443 (a private address)`."""
     target = parse_host_port(host)
     kind = None if isinstance(target, InvalidHost) or target.address is None else describe_address_range(target.address)
     return f"{host} ({kind})" if kind else host
 
 
-def _named(fact: CommandFact) -> str:
-    """The first of them: every part of a command that asks says so, and the request has them all."""
+def _join_hosts(fact: CommandFact) -> str:
+    """The first hosts only, because every part of the command repeats them. The request lists all."""
     more = f" and {len(fact.hosts) - _MAX_NAMED_HOSTS} more" if len(fact.hosts) > _MAX_NAMED_HOSTS else ""
     return f": {', '.join(map(render_host, fact.hosts[:_MAX_NAMED_HOSTS]))}{more}" if fact.hosts else ""

@@ -1,23 +1,27 @@
-"""git status, grep, ls-files, and all of git that only reads."""
+"""The read-only sub-commands of git.
 
-from handrail.policy.programs.git_history import HISTORY, list_content_paths, list_named_paths
-from handrail.policy.programs.git_refs import CONFIGURATION, REFERENCES
+Global options before the sub-command (-c, -C, --git-dir) are never proven. The tables refuse words that would start a
+program or write. `sandbox/variables/git.py` keeps a repository's configuration from starting programs.
+"""
+
+from handrail.policy.programs.git_history import HISTORY
+from handrail.policy.programs.git_paths import list_content_paths, list_named_paths
+from handrail.policy.programs.git_refs import REFERENCES
 from handrail.policy.programs.spec import ParsedArgs, PathUse, ProgramSpec
 
-# § [policy.tables.git_tree] git's sub-commands that show the state of the tree and what is in it, as far as they
-# § only read.
 
-
-def _searched_paths(parsed: ParsedArgs) -> tuple[PathUse, ...]:
-    """The first operand of `git grep` is what it looks for, unless an option says that."""
-    if not parsed.operands or any(name in {"-e", "-f"} for name, _ in parsed.options):
+def _list_grep_paths(parsed: ParsedArgs) -> tuple[PathUse, ...]:
+    """The first operand of `git grep` is its pattern, unless an option gives one."""
+    if not parsed.operands or parsed.has_option("-e", "-f"):
         return list_content_paths(parsed)
     ended = None if parsed.ended is None else max(0, parsed.ended - 1)
     globs = tuple(place - 1 for place in parsed.globs)
     return list_content_paths(ParsedArgs(parsed.options, parsed.operands[1:], globs, ended))
 
 
-TREE = (
+TABLES: tuple[ProgramSpec, ...] = (
+    *HISTORY,
+    *REFERENCES,
     ProgramSpec(
         name="git status",
         flags="sbvz",
@@ -66,8 +70,7 @@ TREE = (
         extra_paths=list_content_paths,
         most=2,
         match=(
-            "git cat-file -p HEAD", "git cat-file -t abc123", "git cat-file blob HEAD:src/a.py",
-            "git cat-file -e HEAD",
+            "git cat-file -p HEAD", "git cat-file -t abc123", "git cat-file blob HEAD:src/a.py", "git cat-file -e HEAD",
         ),
         no_match=(
             "git cat-file --batch", "git cat-file --batch-check", "git cat-file --textconv HEAD:a",
@@ -87,12 +90,11 @@ TREE = (
         numbers=True,
         paths={"-f": "read"},
         operands="text",
-        extra_paths=_searched_paths,
+        extra_paths=_list_grep_paths,
         grantable=False,
         match=(
             "git grep -n needle", "git grep -i needle -- src", "git grep -e a --and -e b",
-            "git grep -l needle HEAD -- '*.py'",
-            "git grep -A3 -B 2 -w needle", "git grep -c --untracked needle",
+            "git grep -l needle HEAD -- '*.py'", "git grep -A3 -B 2 -w needle", "git grep -c --untracked needle",
         ),
         no_match=(
             "git grep -O needle", "git grep --open-files-in-pager=vim needle", "git grep -Ovim needle",
@@ -145,10 +147,3 @@ TREE = (
         name="git --version", operands=None, match=("git --version",), no_match=("git --version --exec-path=x",)
     ),
 )  # fmt: skip
-
-
-# § [policy.tables.git] git, as far as it only reads. What it takes before its sub-command (-c, -C, --git-dir …) is
-# § never proven.  A repository's configuration could make even these run a program; `sandbox/variables/git.py` says
-# § what prevents that. What is kept out here is what the words of the command themselves would start or write.
-
-TABLES: tuple[ProgramSpec, ...] = (*HISTORY, *REFERENCES, *CONFIGURATION, *TREE)

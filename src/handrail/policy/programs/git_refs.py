@@ -1,46 +1,56 @@
-"""git branch, tag, config."""
+"""The read-only sub-commands of git for references and configuration: branch, tag, remote, rev-parse, config."""
 
-from handrail.policy.programs.git_history import list_named_paths, refuse_fields
+from handrail.policy.programs.git_history import refuse_fields
+from handrail.policy.programs.git_paths import list_named_paths
 from handrail.policy.programs.spec import ParsedArgs, ProgramSpec
 
-# § [policy.tables.git_references] git's sub-commands that show branches, tags and other references, as far as they
-# § only read.
-
-_LISTS = frozenset(["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"])
-
-
-def _refuse_new_tag(parsed: ParsedArgs) -> str | None:
-    return _refuse_creation(parsed, _LISTS | {"-l"})
-
-
-def _refuse_new_branch(parsed: ParsedArgs) -> str | None:
-    return _refuse_creation(parsed, _LISTS)  # to git before 2.19 `branch -l x` is no list
+_LIST_OPTIONS = frozenset(["--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at"])
 
 
 def _refuse_creation(parsed: ParsedArgs, lists: frozenset[str]) -> str | None:
-    """Of `git branch` and `git tag` an operand is a pattern only in a list; otherwise it is the name of a new one."""
-    if parsed.operands and not any(name in lists for name, _ in parsed.options):
+    """An operand is a pattern in a list. Otherwise it names a new branch or tag."""
+    if parsed.operands and not parsed.has_option(*lists):
         return f"{parsed.operands[0]} would be created"
     if any(operand.startswith("-") for operand in parsed.operands):
         return "an operand that begins with - may be an option"
     return refuse_fields(parsed)
 
 
-_FIELDS = "contains= no-contains= merged= no-merged= points-at="
-REFERENCES = (
+_LIST_FLAGS = "contains= no-contains= merged= no-merged= points-at="
+_CONFIG_READ_OPTIONS = frozenset(["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l"])
+
+
+def _refuse_config_change(parsed: ParsedArgs) -> str | None:
+    """`git config NAME` shows a value, `git config NAME VALUE` sets one, `git config edit` opens an editor."""
+    if parsed.has_option(*_CONFIG_READ_OPTIONS):
+        return None
+    shows = len(parsed.operands) == 1 and "." in parsed.operands[0]
+    return None if shows else "git config sets a value unless it is told to get one"
+
+
+_CONFIG_OPTIONS = {
+    "flags": "z",
+    "long_flags": """global system local worktree null name-only show-origin show-scope includes no-includes bool int
+        bool-or-int bool-or-str path expiry-date no-type""",
+    "long_values": "type default",
+}
+
+
+REFERENCES: tuple[ProgramSpec, ...] = (
     ProgramSpec(
         name="git branch",
         flags="arvlqi",
-        long_flags=f"""{_FIELDS} all remotes list verbose show-current ignore-case column= no-column color= no-color
+        long_flags=f"""{_LIST_FLAGS} all remotes list verbose show-current ignore-case column= no-column color= no-color
             abbrev= no-abbrev quiet omit-empty""",
         long_values="sort format",
         operands="text",
-        reject=_refuse_new_branch,
+        # Before git 2.19, `branch -l x` creates a branch.
+        reject=lambda parsed: _refuse_creation(parsed, _LIST_OPTIONS),
         match=(
             "git branch", "git branch -a", "git branch -vv", "git branch -r", "git branch --show-current",
             "git branch --list 'fix/*'", "git branch --contains abc123", "git branch --merged main",
-            "git branch -a --sort=x",
-            "git branch --format='%(refname:short)'", "git branch --points-at HEAD", "git branch --no-merged",
+            "git branch -a --sort=x", "git branch --format='%(refname:short)'", "git branch --points-at HEAD",
+            "git branch --no-merged",
         ),
         no_match=(
             "git branch new", "git branch -v new", "git branch -l new", "git branch -d x", "git branch -D x",
@@ -54,10 +64,10 @@ REFERENCES = (
         name="git tag",
         flags="li",
         attached="n",
-        long_flags=f"{_FIELDS} list ignore-case column= no-column color= omit-empty",
+        long_flags=f"{_LIST_FLAGS} list ignore-case column= no-column color= omit-empty",
         long_values="sort format",
         operands="text",
-        reject=_refuse_new_tag,
+        reject=lambda parsed: _refuse_creation(parsed, _LIST_OPTIONS | {"-l"}),
         match=(
             "git tag", "git tag -l", "git tag -l 'v1.*'", "git tag --list 'v1.*'", "git tag -n3",
             "git tag --contains HEAD", "git tag --sort=-creatordate", "git tag --points-at HEAD", "git tag --merged",
@@ -71,7 +81,7 @@ REFERENCES = (
     ProgramSpec(
         name="git for-each-ref",
         flags="spqi",
-        long_flags=f"{_FIELDS} shell perl python tcl ignore-case color= omit-empty include-root-refs",
+        long_flags=f"{_LIST_FLAGS} shell perl python tcl ignore-case color= omit-empty include-root-refs",
         long_values="sort format count exclude",
         operands="text",
         reject=refuse_fields,
@@ -123,7 +133,7 @@ REFERENCES = (
         long_values="match exclude",
         operands="text",
         match=("git describe", "git describe --tags --always", "git describe --tags --abbrev=0 HEAD"),
-        no_match=("git describe --broken", "git describe --dirty"),  # both write the index anew
+        no_match=("git describe --broken", "git describe --dirty"),  # both rewrite the index
     ),
     ProgramSpec(
         name="git name-rev",
@@ -146,9 +156,8 @@ REFERENCES = (
         flags="q",
         long_flags="""verify quiet short= abbrev-ref= symbolic symbolic-full-name all branches= tags= remotes= glob==
             exclude== disambiguate== git-dir absolute-git-dir git-common-dir show-toplevel show-prefix show-cdup
-            is-inside-git-dir is-inside-work-tree is-bare-repository is-shallow-repository local-env-vars
-            path-format== show-object-format= show-ref-format revs-only no-revs flags no-flags sq not since==
-            until==""",
+            is-inside-git-dir is-inside-work-tree is-bare-repository is-shallow-repository local-env-vars path-format==
+            show-object-format= show-ref-format revs-only no-revs flags no-flags sq not since== until==""",
         long_values="default git-path",
         operands="text",
         extra_paths=list_named_paths,
@@ -159,38 +168,15 @@ REFERENCES = (
         ),
         no_match=("git rev-parse --parseopt", "git rev-parse --exec-path"),
     ),
-)  # fmt: skip
-
-
-# § [policy.tables.git_config] git config, as far as it only reads.
-
-_READS_CONFIG = frozenset(["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l"])
-
-
-def _refuse_setting(parsed: ParsedArgs) -> str | None:
-    """`git config NAME` shows a value, `git config NAME VALUE` sets one, `git config edit` opens an editor."""
-    if any(name in _READS_CONFIG for name, _ in parsed.options):
-        return None
-    shows = len(parsed.operands) == 1 and "." in parsed.operands[0]
-    return None if shows else "git config sets a value unless it is told to get one"
-
-
-_CONFIG = {
-    "flags": "z",
-    "long_flags": """global system local worktree null name-only show-origin show-scope includes no-includes bool int
-        bool-or-int bool-or-str path expiry-date no-type""",
-    "long_values": "type default",
-}
-CONFIGURATION = (
     ProgramSpec(
         name="git config",
-        flags=_CONFIG["flags"] + "l",
-        long_flags=f"{_CONFIG['long_flags']} get get-all get-regexp get-urlmatch list",
-        long_values=_CONFIG["long_values"],
+        flags=_CONFIG_OPTIONS["flags"] + "l",
+        long_flags=f"{_CONFIG_OPTIONS['long_flags']} get get-all get-regexp get-urlmatch list",
+        long_values=_CONFIG_OPTIONS["long_values"],
         paths={"-f": "read", "--file": "read"},
         operands="text",
         most=2,
-        reject=_refuse_setting,
+        reject=_refuse_config_change,
         match=(
             "git config --get user.name", "git config --list", "git config -l --show-origin", "git config user.email",
             "git config --get-regexp '^remote'", "git config --global --get core.editor", "git config --get-all a.b",
@@ -198,18 +184,16 @@ CONFIGURATION = (
         ),
         no_match=(
             "git config user.name me", "git config --add a.b c", "git config --unset a.b", "git config -e",
-            "git config edit",
-            "git config --edit", "git config --replace-all a.b c", "git config --global user.name me",
-            "git config set a.b c",
-            "git config --rename-section a b", "git config --remove-section a", "git config --list --unset a.b",
-            "git config",
+            "git config edit", "git config --edit", "git config --replace-all a.b c",
+            "git config --global user.name me", "git config set a.b c", "git config --rename-section a b",
+            "git config --remove-section a", "git config --list --unset a.b", "git config",
         ),
     ),
     ProgramSpec(
         name="git config get",
-        flags=_CONFIG["flags"],
-        long_flags=f"{_CONFIG['long_flags']} all show-names no-show-names regexp fixed-value",
-        long_values=f"{_CONFIG['long_values']} value url",
+        flags=_CONFIG_OPTIONS["flags"],
+        long_flags=f"{_CONFIG_OPTIONS['long_flags']} all show-names no-show-names regexp fixed-value",
+        long_values=f"{_CONFIG_OPTIONS['long_values']} value url",
         paths={"-f": "read", "--file": "read"},
         operands="text",
         most=1,
@@ -218,8 +202,8 @@ CONFIGURATION = (
     ),
     ProgramSpec(
         name="git config list",
-        flags=_CONFIG["flags"],
-        long_flags=_CONFIG["long_flags"],
+        flags=_CONFIG_OPTIONS["flags"],
+        long_flags=_CONFIG_OPTIONS["long_flags"],
         paths={"-f": "read", "--file": "read"},
         operands=None,
         match=("git config list", "git config list --global --show-origin"),

@@ -1,4 +1,4 @@
-"""Finds the description of a program, and classifies a command by it."""
+"""Classifies a simple command by the built-in knowledge about its program."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,10 +14,8 @@ from handrail.policy.programs.spec import Classification, Effect, PathUse, Progr
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.syntax import SimpleCommand, Unparsed, Word
 
-# § [policy.tables.load] One registry of all tables and groups, by the words that a command begins with.
-
-# Which programs the tables of a module speak for. A command pays only for the module that it needs: all of them take
-# as long as a hundred commands.
+# The programs that each module of tables describes. A command loads only its own module: loading all of them takes as
+# long as a hundred commands.
 _MODULES = {
     "data": "jq yq od hexdump hd xxd strings nm readelf objdump size zipinfo gzip unzip",
     "files": "ls dir vdir stat du df tree file realpath readlink basename dirname find grep egrep fgrep rg fd fdfind",
@@ -30,27 +28,58 @@ _MODULES = {
     "base32 basenc",
     "write": "rm rmdir unlink mv cp ln install rsync mkdir touch tee truncate chmod chown chgrp dd",
 }
+_SYSTEM_FOLDERS = ("/bin/", "/usr/bin/")
+_SUB_COMMAND = re.compile(r"[a-z][a-z-]*\Z")
+_EFFECTS: dict[Effect, tuple[str, str]] = {
+    "proven": ("exec.read-only", "only reads"),
+    "write": ("exec.write", "writes the files that it names"),
+    "delete": ("exec.delete", "deletes the files that it names"),
+    "network": ("exec.network", "reaches other machines"),
+}
 
 _Name = tuple[str, ...]
 _Entry = TypeVar("_Entry", ProgramSpec, ProgramClass)
 
 
+def classify(command: SimpleCommand) -> Classification:
+    """The effect of a command by its words, without its redirections. An unknown command is unproven."""
+    words, name, match = _look_up(command)
+    if "/" in name:
+        return _build_unproven("exec.script", f"{name} is a program given by its path", words[1:])
+    if match is None:  # it may be an interpreter or a wrapper, so no grant can cover it
+        return _build_unproven("exec.unknown", f"handrail does not know what {name} does", words[1:])
+    return _classify_known(name, words, match)
+
+
+def classify_words(words: tuple[str, ...]) -> Classification:
+    """As `classify`, for words in which nothing is left to expand."""
+    return classify(SimpleCommand(tuple(map(Word, words))))
+
+
+def add_guard_options(command: SimpleCommand) -> SimpleCommand:
+    """Add the options that keep the program of a proven command from starting others."""
+    words, _, match = _look_up(command)
+    guards = match.table.guards.split() if match and match.table else []
+    if match is None or not guards:
+        return command
+    return SimpleCommand((*words[: match.length], *map(Word, guards), *words[match.length :]), command.redirections)
+
+
 class ProgramMatch(msgspec.Struct, frozen=True):
-    """What is known of the program that a command begins with."""
+    """What is known about the program that a command begins with."""
 
     table: ProgramSpec | None
     length: int
-    """How many words the name of the table has."""
+    """Number of words in the table's name."""
     group: ProgramClass | None
-    """What the program is where no table accepts the command."""
+    """The class of the program, for commands that no table accepts."""
     group_length: int
-    """How many words the name of the group has."""
     has_parts: bool
     """Whether the program has sub-commands."""
 
 
 class ProgramRegistry:
-    """Tables and groups by name. A name may have a table and a group: what the table does not accept is the group's."""
+    """Tables and classes by name. If a name has both, the class covers what the table does not accept."""
 
     def __init__(self, tables: Iterable[ProgramSpec], groups: Iterable[ProgramClass]) -> None:
         self.tables: dict[_Name, ProgramSpec] = {}
@@ -63,7 +92,7 @@ class ProgramRegistry:
         self._add_tables(tables)
 
     def extend(self, tables: Iterable[ProgramSpec]) -> "ProgramRegistry":
-        """A registry with more tables."""
+        """A copy with more tables."""
         other = ProgramRegistry((), ())
         other.tables, other.groups = dict(self.tables), self.groups
         other._longest, other._with_parts = dict(self._longest), set(self._with_parts)
@@ -71,18 +100,18 @@ class ProgramRegistry:
         return other
 
     def find(self, words: _Name) -> ProgramMatch | None:
-        """The longest names that the words begin with; None where not even the program is known."""
-        length, grouped = self._length(self.tables, words), self._length(self.groups, words)
+        """The longest names that the words begin with. None if the program is unknown."""
+        length, grouped = self._find_length(self.tables, words), self._find_length(self.groups, words)
         group = self.groups.get(words[:grouped])
-        if group is None:  # python3.11 and gcc-12 are of the class of python and gcc, but no table speaks for them
+        if group is None:  # python3.11 and gcc-12 have the class of python and gcc, but not their tables
             plain = (words[0].rstrip("0123456789.-"), *words[1:])
-            grouped = self._length(self.groups, plain)
+            grouped = self._find_length(self.groups, plain)
             group = self.groups.get(plain[:grouped])
         known = words[0] in self._longest or group
         has_parts = words[0] in self._with_parts
         return ProgramMatch(self.tables.get(words[:length]), length, group, grouped, has_parts) if known else None
 
-    def _length(self, entries: Mapping[_Name, ProgramSpec] | Mapping[_Name, ProgramClass], words: _Name) -> int:
+    def _find_length(self, entries: Mapping[_Name, ProgramSpec] | Mapping[_Name, ProgramClass], words: _Name) -> int:
         longest = min(self._longest.get(words[0], 0), len(words))
         return next((length for length in range(longest, 0, -1) if words[:length] in entries), 0)
 
@@ -103,81 +132,58 @@ class ProgramRegistry:
 
 @cache
 def build_registry() -> ProgramRegistry:
-    """All that is built in."""
-    return _classes().extend(table for module in _MODULES for table in _tables(module))
+    """The registry of all programs."""
+    return _build_classes().extend(table for module in _MODULES for table in _load_tables(module))
 
 
 def load_registry(program: str) -> ProgramRegistry:
-    """As much of the registry as a command of this program needs; put together when the first one is judged."""
-    return _part(_modules().get(program))
+    """The part of the registry that a command of this program needs."""
+    return _build_part(_map_programs().get(program))
 
 
 @cache
-def _part(module: str | None) -> ProgramRegistry:
-    return _classes().extend(_tables(module)) if module else _classes()
+def _build_part(module: str | None) -> ProgramRegistry:
+    return _build_classes().extend(_load_tables(module)) if module else _build_classes()
 
 
 @cache
-def _classes() -> ProgramRegistry:
+def _build_classes() -> ProgramRegistry:
     return ProgramRegistry(VERSIONS, GROUPS)
 
 
 @cache
-def _modules() -> dict[str, str]:
+def _map_programs() -> dict[str, str]:
     return {program: module for module, programs in _MODULES.items() for program in programs.split()}
 
 
-def _tables(module: str) -> tuple[ProgramSpec, ...]:
+def _load_tables(module: str) -> tuple[ProgramSpec, ...]:
     return import_module(f"handrail.policy.programs.{module}").TABLES
 
 
-# § [policy.commands.reader] Reads what a simple command does from the table of its program.
-
-_SYSTEM_FOLDERS = ("/bin/", "/usr/bin/")
-_SUB_COMMAND = re.compile(r"[a-z][a-z-]*\Z")
-_SAYS: dict[Effect, tuple[str, str]] = {
-    "proven": ("exec.read-only", "only reads"),
-    "write": ("exec.write", "writes the files that it names"),
-    "delete": ("exec.delete", "deletes the files that it names"),
-    "network": ("exec.network", "reaches other machines"),
-}
-
-
-def classify(command: SimpleCommand) -> Classification:
-    """What a command does by its words alone; its redirections are not looked at. What is not known is unproven."""
-    words, name, found = _look_up(command)
-    if "/" in name:
-        return _unproven("exec.script", f"{name} is a program given by its path", words[1:])
-    if found is None:
-        # It may be an interpreter or a wrapper, so it is of no class.
-        return _unproven("exec.unknown", f"handrail does not know what {name} does", words[1:])
-    return _read_known(name, words, found)
-
-
-def add_guard_options(command: SimpleCommand) -> SimpleCommand:
-    """A proven command with the options that keep its program from starting others."""
-    words, _, found = _look_up(command)
-    guards = found.table.guards.split() if found and found.table else []
-    if found is None or not guards:
-        return command
-    return SimpleCommand((*words[: found.length], *map(Word, guards), *words[found.length :]), command.redirections)
+def find_example_refusal(table: ProgramSpec, registry: ProgramRegistry, text: str) -> str | None:
+    """Why a table does not accept an example, or None if it does. For CI and `handrail policy test`."""
+    script = lex(text)
+    if isinstance(script, Unparsed):
+        return f"it {script.reason}"
+    if len(script.commands) != 1:
+        return "it is more than one command"
+    command = script.commands[0]
+    match = registry.find(command.argv)
+    if match is None or match.table is not table:
+        return "it is not about it"
+    uses = parse_path_uses(table, command.words[match.length :])
+    return uses if isinstance(uses, str) else None
 
 
 def _look_up(command: SimpleCommand) -> tuple[tuple[Word, ...], str, ProgramMatch | None]:
-    words = _without_pager(command.words)
-    name = _program(words[0].text)
+    words = command.words
+    if [word.text for word in words[:2]] in (["git", "--no-pager"], ["git", "-P"]):  # affects only the display
+        words = (words[0], *words[2:])
+    name = _strip_system_folder(words[0].text)
     return words, name, load_registry(name).find((name, *[word.text for word in words[1:]]))
 
 
-def _without_pager(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """git's one option before its sub-command that only says how to show."""
-    if [word.text for word in words[:2]] in (["git", "--no-pager"], ["git", "-P"]):
-        return words[:1] + words[2:]
-    return words
-
-
-def _program(name: str) -> str:
-    """The bare name of a program that is known, also where it is given with the folder of the system's programs."""
+def _strip_system_folder(name: str) -> str:
     for folder in _SYSTEM_FOLDERS:
         bare = name.removeprefix(folder)
         if bare != name and "/" not in bare and load_registry(bare).find((bare,)):
@@ -185,103 +191,76 @@ def _program(name: str) -> str:
     return name
 
 
-def _read_known(name: str, words: tuple[Word, ...], found: ProgramMatch) -> Classification:
+def _classify_known(name: str, words: tuple[Word, ...], match: ProgramMatch) -> Classification:
     fault = None
-    typed = " ".join([name, *[word.text for word in words[1 : found.length]]])
-    if table := found.table:
-        read = parse_path_uses(table, words[found.length :])
-        if not isinstance(read, str):
-            return _accepted(table, typed, read)
-        fault = _told(read, table, typed)
-    if found.group:
-        # The table knows better what is wrong, unless it is only about a part: an interpreter stays one.
-        return _grouped(found, found.group, words, fault if found.group_length >= found.length else None)
+    typed = " ".join([name, *[word.text for word in words[1 : match.length]]])
+    if table := match.table:
+        uses = parse_path_uses(table, words[match.length :])
+        if not isinstance(uses, str):
+            return _build_accepted(table, typed, uses)
+        fault = _name_typed_program(uses, table, typed)
+    if match.group:
+        # The table gives the better reason, unless it describes only a part of the program: an interpreter stays one.
+        return _classify_group(match, match.group, words, fault if match.group_length >= match.length else None)
     if table and fault:
-        grant = _first_words(typed) if table.grantable else ""
-        return _unproven("exec.option", fault, words[found.length :], grant)
-    return _unknown_part(name, words)
+        grant = _cut_grant(typed) if table.grantable else ""
+        return _build_unproven("exec.option", fault, words[match.length :], grant)
+    return _classify_unknown_part(name, words)
 
 
-def _told(fault: str, table: ProgramSpec, typed: str) -> str:
-    """What is wrong, of the program that was typed: one table may be for several."""
+def _name_typed_program(fault: str, table: ProgramSpec, typed: str) -> str:
+    """The fault with the name that was typed. One table may describe several programs."""
     if fault.startswith((f"{table.name} ", f"{table.name}'s ")):
         return typed + fault.removeprefix(table.name)
     return fault
 
 
-def _accepted(table: ProgramSpec, typed: str, read: tuple[PathUse, ...]) -> Classification:
-    rule, does = _SAYS[table.effect]
-    grant = "" if table.effect == "proven" or not table.grantable else _first_words(typed)
-    return Classification(table.effect, rule, f"{typed} {does}", read, grant)
+def _build_accepted(table: ProgramSpec, typed: str, uses: tuple[PathUse, ...]) -> Classification:
+    rule, does = _EFFECTS[table.effect]
+    grant = "" if table.effect == "proven" or not table.grantable else _cut_grant(typed)
+    return Classification(table.effect, rule, f"{typed} {does}", uses, grant)
 
 
-def _grouped(found: ProgramMatch, group: ProgramClass, words: tuple[Word, ...], fault: str | None) -> Classification:
-    name = " ".join([word.text for word in words[: found.group_length]])
-    rest = words[found.group_length :]
-    grant = _class(name, rest, has_parts=found.has_parts) if group.grantable else ""
-    return Classification(group.effect, group.rule, fault or f"{name} {group.reason}", _maybe_paths(rest), grant)
+def _classify_group(
+    match: ProgramMatch, group: ProgramClass, words: tuple[Word, ...], fault: str | None
+) -> Classification:
+    name = " ".join([word.text for word in words[: match.group_length]])
+    rest = words[match.group_length :]
+    grant = _find_grant_class(name, rest, has_parts=match.has_parts) if group.grantable else ""
+    return Classification(group.effect, group.rule, fault or f"{name} {group.reason}", _guess_paths(rest), grant)
 
 
-def _class(name: str, rest: tuple[Word, ...], *, has_parts: bool) -> str:
-    """The commands of one kind: with their sub-command, or the script that is run; none where that cannot be told."""
+def _find_grant_class(name: str, rest: tuple[Word, ...], *, has_parts: bool) -> str:
+    """The commands of one kind: with the sub-command, or the script that is run. Empty if the words do not tell."""
     if " " in name and not name.endswith(" run"):
         return name
-    wider = _with_sub_command(name, rest)
-    return "" if wider == name and (" " in name or (rest and has_parts)) else wider
+    if rest and _SUB_COMMAND.match(rest[0].text):
+        return f"{name} {rest[0].text}"
+    return "" if " " in name or (rest and has_parts) else name
 
 
-def _unknown_part(name: str, words: tuple[Word, ...]) -> Classification:
-    """A program with sub-commands, and none of those that are known."""
+def _classify_unknown_part(name: str, words: tuple[Word, ...]) -> Classification:
+    """A program with sub-commands, and an unknown one."""
     part = words[1].text if len(words) > 1 else ""
     if part.startswith("-"):
-        return _unproven("exec.option", f"{name} with {part} before its sub-command may do anything", words[1:])
+        return _build_unproven("exec.option", f"{name} with {part} before its sub-command may do anything", words[1:])
     reason = f"handrail does not know what {name} {part}".rstrip() + " does"
-    return _unproven("exec.unknown", reason, words[1:])  # of no class: an alias may stand for anything
+    return _build_unproven("exec.unknown", reason, words[1:])  # no grant: an alias may stand for anything
 
 
-def _unproven(rule: str, reason: str, words: tuple[Word, ...], grant: str = "") -> Classification:
-    return Classification("unproven", rule, reason, _maybe_paths(words), grant)
+def _build_unproven(rule: str, reason: str, words: tuple[Word, ...], grant: str = "") -> Classification:
+    return Classification("unproven", rule, reason, _guess_paths(words), grant)
 
 
-def _maybe_paths(words: tuple[Word, ...]) -> tuple[PathUse, ...]:
-    """Of a program that is not known any operand may be a path, and so may an option's value."""
-    found: list[PathUse] = []
+def _guess_paths(words: tuple[Word, ...]) -> tuple[PathUse, ...]:
+    """Each operand and each value of a long option: any of them may be a path."""
+    uses: list[PathUse] = []
     for word in words:
         text = word.text.partition("=")[2] if word.text.startswith("--") else word.text
         if text and not text.startswith("-"):
-            found.append(PathUse(text, "read", bool(word.globs), is_certainly_path=False))
-    return tuple(found)
+            uses.append(PathUse(text, "read", bool(word.globs), is_certainly_path=False))
+    return tuple(uses)
 
 
-def _with_sub_command(name: str, words: tuple[Word, ...]) -> str:
-    return f"{name} {words[0].text}" if words and _SUB_COMMAND.match(words[0].text) else name
-
-
-def _first_words(name: str) -> str:
+def _cut_grant(name: str) -> str:
     return " ".join(name.split()[:2])
-
-
-# § [policy.commands.examples] Checks the examples that a table carries: what it says of them must come out.
-
-
-def list_example_faults(table: ProgramSpec, registry: ProgramRegistry) -> list[str]:
-    """Which examples come out wrong, in words."""
-    wrong = [(example, find_example_refusal(table, registry, example)) for example in table.match]
-    found = [f"the table of {table.name} must accept {example!r}, but {why}" for example, why in wrong if why]
-    accepted = [example for example in table.no_match if not find_example_refusal(table, registry, example)]
-    return found + [f"the table of {table.name} must not accept {example!r}" for example in accepted]
-
-
-def find_example_refusal(table: ProgramSpec, registry: ProgramRegistry, text: str) -> str | None:
-    """Why a table does not accept a command, in words, or None where it does."""
-    script = lex(text)
-    if isinstance(script, Unparsed):
-        return f"it {script.reason}"
-    if len(script.commands) != 1:
-        return "it is more than one command"
-    words = script.commands[0].words
-    found = registry.find(tuple([word.text for word in words]))
-    if found is None or found.table is not table:
-        return "it is not about it"
-    read = parse_path_uses(table, words[found.length :])
-    return read if isinstance(read, str) else None

@@ -8,125 +8,121 @@ import msgspec
 from handrail.policy.shell.syntax import Word
 from handrail.protocol.decisions import Access
 
-# § [policy.commands.reading] What a simple command does, as far as its words tell.
-
 Effect = Literal["proven", "write", "delete", "network", "unproven"]
-"""`proven`: only reads. `write`, `delete`: does just that to the paths it uses. `network`: reaches other machines.
+"""`proven`: only reads. `write`, `delete`: does only that, to the paths it uses. `network`: reaches other machines.
 `unproven`: may do anything."""
+Kind = Literal["text", "read", "write", "delete"]
+"""What an operand or an option's value is: text that names no file, or a path and its use."""
+SINKS = frozenset(["/dev/null", "/dev/stdout", "/dev/stderr"])
+"""Devices that anything may be written to."""
+SOURCES = frozenset(["/dev/null", "/dev/stdin"])
+"""Devices that anything may read. Reading /dev/stdout would wait forever."""
 
 
 class PathUse(msgspec.Struct, frozen=True):
-    """A path that a command names, as it is spelled there."""
+    """A path as a command spells it."""
 
     path: str
     access: Access
     is_glob: bool = False
-    """A pattern: it stands for whatever matches it."""
     is_certainly_path: bool = True
-    """Whether the word is a path for certain; of an unknown program any operand may be one."""
+    """False for a word that may be a path, such as an operand of an unknown program."""
 
 
 class Classification(msgspec.Struct, frozen=True):
-    """What a simple command does, the rule that says so, and why in words."""
+    """The effect of a simple command, with the rule and the reason."""
 
     effect: Effect
     rule: str
     reason: str
     uses: tuple[PathUse, ...] = ()
     grant: str = ""
-    """The class of commands that a person may allow for good: `git commit`. Empty where none may be."""
-
-
-class BuiltinDeny(msgspec.Struct, frozen=True):
-    """Why a command is never run, whatever the mode: the rule, and what it would do in words."""
-
-    rule: str
-    reason: str
-
-
-# § [policy.tables.form] The form of the tables. A table is data: what a program takes, and nothing that it does
-# § not.
-
-Kind = Literal["text", "read", "write", "delete"]
-"""What an operand or an option's value is: text that names no file, or a path and what is done to it."""
+    """The class of commands that a grant may cover, such as `git commit`. Empty if there is none."""
 
 
 class ParsedArgs(msgspec.Struct, frozen=True):
-    """The words of a command, sorted by its table."""
+    """Options and operands of a command, by the table of its program."""
 
     options: tuple[tuple[str, str | None], ...]
-    """In order, each with its value: ("-n", "5"), ("--all", None). Bundles are taken apart; `-5` is ("-NUM", "5")."""
+    """In order, with values: ("-n", "5"), ("--all", None). Bundles are split; `-5` is ("-NUM", "5")."""
     operands: tuple[str, ...]
     globs: tuple[int, ...] = ()
-    """Which of the operands are patterns: bash puts one word or several in the place of each."""
+    """Positions of the operands that are patterns. bash replaces each by one word or several."""
     ended: int | None = None
-    """How many of the operands stand before the `--` that ends the options, where there is one."""
+    """Number of operands before `--`. None without `--`."""
     mixed: bool = False
-    """Whether an option stands behind an operand. To programs that do not look there it is an operand too."""
+    """True if an option follows an operand. Some programs take that option for an operand."""
+
+    def has_option(self, *names: str) -> bool:
+        return any(name in names for name, _ in self.options)
 
 
 class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One program, or one sub-command of it. What is not listed here asks: there are no abbreviations."""
+    """One program or sub-command. A command with anything that is not listed needs approval."""
 
     name: str
     """`sort`, or with its sub-command `git log`, `git stash list`."""
     also: tuple[str, ...] = ()
     """Other names of the same program."""
     flags: str = ""
-    """Short options without a value, a letter each; they may be bundled."""
+    """Letters of short options without a value. They may be bundled."""
     values: str = ""
-    """Short options with a value (text), a letter each; it may be in the same word."""
+    """Letters of short options with a text value, in the same word or the next."""
     attached: str = ""
-    """Short options whose value, if there is one, can only be in the same word: `-I`, `-Iseconds`."""
+    """Letters of short options whose value, if any, is in the same word: `-I`, `-Iseconds`."""
     long_flags: str = ""
-    """Long options without a value, without their dashes, separated by blanks; also `name=` where a value may follow
-    an equals sign but never as a word of its own (`color=`), and `name==` where it must."""
+    """Long options without a value, without dashes, separated by blanks. `name=` may have a value behind an equals
+    sign, `name==` must have one. Neither takes the next word."""
     long_values: str = ""
-    """Long options with a value (text), in the same word behind `=` or in the next one."""
+    """Long options with a text value, behind `=` or in the next word."""
     paths: dict[str, Kind] = {}
-    """Those options whose value is a path: {"-f": "read", "--file": "read"}. They need not be listed above."""
+    """Options whose value is a path: {"-f": "read", "--file": "read"}. They need not be listed above."""
     numbers: bool = False
-    """Whether `-5` is an option (head, tail, git log)."""
+    """Whether `-5` is an option, as for head."""
     operands: Kind | None = "read"
-    """What operands are; None where there may be none."""
+    """What operands are. None if the program takes none."""
     first: Kind | None = None
-    """What the first operand is, where it is something else, such as grep's pattern …"""
+    """What the first operand is if it differs, such as grep's pattern."""
     unless_options: frozenset[str] = frozenset()
-    """… but not when one of these options is there (grep -e)."""
+    """With one of these options (grep -e), `first` and `last` do not apply."""
     last: Kind | None = None
-    """What the last of at least two operands is, where it is something else, such as cp's destination; also subject to
-    `unless`."""
+    """What the last of at least two operands is if it differs, such as cp's destination."""
     most: int | None = None
-    """How many operands there may be, where one more would be something else, such as the output of uniq."""
+    """Maximum number of operands. One more would differ, such as uniq's output."""
     always_ends: Callable[[ParsedArgs], bool] | None = None
-    """Whether it ends also where it reads a device that does not (/dev/zero)."""
+    """Whether the program ends even if it reads an endless device (/dev/zero)."""
     guards: str = ""
-    """Options that a proven command runs with besides its own: they keep it from starting other programs."""
+    """Options added to a proven command that keep its program from starting others."""
     effect: Effect = "proven"
     reject: Callable[[ParsedArgs], str | None] | None = None
-    """Why a command that the rest of the table accepts asks all the same, in words, or None."""
+    """Why a command that the rest of the table accepts needs approval."""
     extra_paths: Callable[[ParsedArgs], tuple[PathUse, ...]] | None = None
-    """Paths that are neither a whole operand nor a whole value: git's `HEAD:src/a.py`, dd's `of=disk.img`."""
+    """Paths that are parts of operands or values: git's `HEAD:src/a.py`, dd's `of=disk.img`."""
     custom_parser: Callable[[tuple[Word, ...]], tuple[PathUse, ...] | str] | None = None
-    """Reads the words of a program that has rules of its own (find, test): the paths it uses, or why it asks in words.
-    Where it is given, only the names and examples of the table count besides."""
+    """Parses the words of a program with its own syntax (find, test): the paths it uses, or why it needs approval.
+    Then only the names and examples of the table count besides."""
     grantable: bool = True
-    """Whether a person may allow for good what the table does not accept; not so where an option runs a program."""
+    """Whether a grant may cover what the table does not accept. False if an option runs a program."""
     match: tuple[str, ...] = ()
-    """Commands, whole, that must be accepted …"""
+    """Commands that the table must accept. CI and `handrail policy test` check them."""
     no_match: tuple[str, ...] = ()
-    """… and must not. Both are checked when the tables are loaded."""
+    """Commands that the table must not accept."""
 
 
 class ProgramClass(msgspec.Struct, frozen=True, kw_only=True):
-    """Programs that nobody can judge by their words: a named class that always asks."""
+    """A class of programs whose words do not tell what they do. They always need approval."""
 
     rule: str
     """`exec.interpreter`"""
     reason: str
-    """Why it asks, in words: runs the code it is given."""
+    """Completes a sentence that begins with the program: "runs the code that it is given"."""
     programs: frozenset[str]
-    """Each `make`, or with its sub-command `cargo test`; the longest that a command begins with counts."""
+    """`make`, or with its sub-command `cargo test`. The longest match counts."""
     effect: Effect = "unproven"
     grantable: bool = False
-    """Whether a person may allow one of them for good, with its sub-command; never so for interpreters and wrappers."""
+    """Whether a grant may cover one of them with its sub-command. False for interpreters and wrappers."""
+
+
+def to_base_name(word: str) -> str:
+    """The name of a program without its path, and without the backslash that bypasses aliases."""
+    return word.removeprefix("\\").rpartition("/")[2]

@@ -1,36 +1,92 @@
-"""Shell built-ins, system facts, versions."""
+"""Shell built-ins, calculators, and programs that describe the machine."""
 
 import re
 
 from handrail.policy.programs.spec import ParsedArgs, PathUse, ProgramSpec
 from handrail.policy.shell.syntax import Word
 
-# § [policy.tables.system] Programs that say something about the machine, the user, the time or the environment.
-
 _GNU = "help version"
-# `ps aux`: letters without a dash are options too. One of them, e, shows what other programs have in their environment.
-_PROCESSES = re.compile(r"[a-df-zA-Z]+\Z|[0-9]+(?:,[0-9]+)*\Z")
-# Behind an o that ends such letters stands what to show: `ps axo pid,comm=`.
-_ASKS_COLUMNS = re.compile(r"[a-df-zA-Z]*o\Z")
-_COLUMNS = re.compile(r"[a-z%]+(?:[,=][a-z%]*)*\Z")
+# `ps aux`: letters without a dash are options. The letter e shows the environment of other programs.
+_PS_OPERAND = re.compile(r"[a-df-zA-Z]+\Z|[0-9]+(?:,[0-9]+)*\Z")
+# After a final o come the columns: `ps axo pid,comm=`.
+_PS_COLUMN_OPTION = re.compile(r"[a-df-zA-Z]*o\Z")
+_PS_COLUMNS = re.compile(r"[a-z%]+(?:[,=][a-z%]*)*\Z")
 
 
-def _only_a_format(parsed: ParsedArgs) -> str | None:
+def _refuse_clock_change(parsed: ParsedArgs) -> str | None:
     odd = next((text for text in parsed.operands if not text.startswith("+")), None)
     return odd and f"date may set the clock to {odd}"
 
 
-def _only_processes(parsed: ParsedArgs) -> str | None:
+def _refuse_environment(parsed: ParsedArgs) -> str | None:
     columns = False
     for text in parsed.operands:
-        if "environ" in text or not (_COLUMNS if columns else _PROCESSES).match(text):
+        if "environ" in text or not (_PS_COLUMNS if columns else _PS_OPERAND).match(text):
             return f"ps's {text} is not among those that only list processes"
-        columns = not columns and bool(_ASKS_COLUMNS.match(text))
+        columns = not columns and bool(_PS_COLUMN_OPTION.match(text))
     odd = next((value for _, value in parsed.options if value and "environ" in value.lower()), None)
     return odd and f"ps's {odd} shows what programs have in their environment"
 
 
-_SYSTEM = (
+_PRINTF_CONVERSION = r"%[-+ #0']*(?:[0-9]+|\*)?(?:\.(?:[0-9]*|\*))?(?:hh|h|ll|l|L|j|z|t)?[diouxXfFeEgGaAcsbqQ]"
+_PRINTF_FORMAT = re.compile(rf"(?:[^%]|%%|{_PRINTF_CONVERSION})*\Z", re.DOTALL)
+_TEST_FILE = frozenset(f"-{letter}" for letter in "bcdefghkprsuwxGLNOS")
+_TEST_FILES = frozenset({"-nt", "-ot", "-ef"})
+# -a also tests a file. -v and -R look up a variable, and bash runs a substitution in its index.
+_TESTS = _TEST_FILE | _TEST_FILES | {"-a", "-o", "-n", "-z", "-t", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
+_NUMBER = re.compile(r"-[0-9]+\Z")
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?[smhd]?\Z")
+_UNITS = {"m": 60, "h": 3600, "d": 86400}
+_MAX_SLEEP_SECONDS = 600
+"""No command may run longer."""
+
+
+def _parse_text(words: tuple[Word, ...]) -> tuple[PathUse, ...]:
+    """All words are text, but bash reads folders to expand globs."""
+    return tuple([PathUse(word.text, "read", is_glob=True) for word in words if word.globs])
+
+
+def _parse_printf(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
+    rest = words[1:] if words and words[0].text == "--" else words
+    if not rest or rest[0].globs or (rest is words and rest[0].text[:1] == "-"):
+        return "printf only prints with its format first"
+    if not _PRINTF_FORMAT.match(rest[0].text):
+        return f"printf's format {rest[0].text} may set a variable"
+    return _parse_text(rest)
+
+
+def _parse_test(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
+    for word in words:
+        if word.text[:1] == "-" and word.text not in _TESTS and not _NUMBER.match(word.text):
+            return f"test's {word.text} is not among those that only look"
+    texts = [word.text for word in words]
+    found = list(_parse_text(words))
+    for place, text in enumerate(texts):
+        if text in _TEST_FILE or text in _TEST_FILES or text == "-a":
+            found += [PathUse(after, "read") for after in texts[place + 1 : place + 2]]
+        if text in _TEST_FILES:
+            found += [PathUse(before, "read") for before in texts[max(place - 1, 0) : place]]
+    return tuple(found)
+
+
+def _parse_bracket(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
+    return _parse_test(words[:-1]) if words and words[-1].text == "]" else "[ lacks its ]"
+
+
+def _refuse_long_sleep(parsed: ParsedArgs) -> str | None:
+    odd = next((text for text in parsed.operands if not _SECONDS.match(text)), None)
+    if odd:
+        return f"sleep's {odd} is no time that ends"
+    seconds = sum(float(text.rstrip("smhd")) * _UNITS.get(text[-1], 1) for text in parsed.operands)
+    return f"sleep takes longer than {_MAX_SLEEP_SECONDS} seconds" if seconds > _MAX_SLEEP_SECONDS else None
+
+
+def _refuse_non_number(parsed: ParsedArgs) -> str | None:
+    odd = next((text for text in parsed.operands if not text.isdigit()), None)
+    return odd and f"exit's {odd} is no number"
+
+
+TABLES: tuple[ProgramSpec, ...] = (
     ProgramSpec(
         name="date",
         flags="uR",
@@ -40,7 +96,7 @@ _SYSTEM = (
         long_values="date rfc-3339",
         paths={"-r": "read", "--reference": "read", "-f": "read", "--file": "read"},
         operands="text",
-        reject=_only_a_format,
+        reject=_refuse_clock_change,
         match=(
             "date", "date +%s", "date -u '+%F %T'", "date -d yesterday +%F", "date -Iseconds", "date -r a.txt",
             "date -I",
@@ -96,13 +152,13 @@ _SYSTEM = (
     ProgramSpec(
         name="uname",
         flags="asnrvmpio",
-        long_flags="all kernel-name nodename kernel-release kernel-version machine processor hardware-platform "
-        f"operating-system {_GNU}",
+        long_flags=f"""all kernel-name nodename kernel-release kernel-version machine processor hardware-platform
+            operating-system {_GNU}""",
         operands=None,
         match=("uname", "uname -a", "uname -sr", "uname --machine"),
         no_match=("uname x", "uname -x"),
     ),
-    # Its other options ask the network for names.
+    # Its other options ask the network.
     ProgramSpec(
         name="hostname",
         flags="sV",
@@ -150,7 +206,7 @@ _SYSTEM = (
         long_flags="deselect forest context headers no-headers cumulative version help=",
         long_values="Group group pid ppid quick-pid sid tty user User format cols columns width rows lines sort",
         operands="text",
-        reject=_only_processes,
+        reject=_refuse_environment,
         match=(
             "ps", "ps aux", "ps -ef", "ps -o pid,cmd -p 1", "ps aux --sort=-%mem", "ps axo pid,comm",
             "ps -eo pid,ppid,args", "ps --forest -u root",
@@ -161,9 +217,8 @@ _SYSTEM = (
         name="pgrep",
         flags="acfiLlnovwxAhV",
         values="dgGOPstuUr",
-        long_flags="list-name list-full inverse lightweight count full ignore-case newest oldest exact "
-        "ignore-ancestors help "
-        "version",
+        long_flags="""list-name list-full inverse lightweight count full ignore-case newest oldest exact
+            ignore-ancestors help version""",
         long_values="delimiter pgroup group older parent session terminal euid uid runstates cgroup ns nslist",
         paths={"-F": "read", "--pidfile": "read"},
         operands="text",
@@ -173,8 +228,8 @@ _SYSTEM = (
     ProgramSpec(
         name="free",
         flags="bkmghltvwV",
-        long_flags="bytes kilo mega giga tera peta kibi mebi gibi tebi pebi human si lohi total committed wide help "
-        "version",
+        long_flags="""bytes kilo mega giga tera peta kibi mebi gibi tebi pebi human si lohi total committed wide help
+            version""",
         operands=None,
         match=("free", "free -h", "free -m -t"),
         no_match=("free -s 1", "free --seconds=1", "free x"),  # does not end
@@ -199,8 +254,8 @@ _SYSTEM = (
     ProgramSpec(
         name="who",
         flags="abdHlmpqrstTwu",
-        long_flags="all boot dead heading ips login process count runlevel short time mesg users message writable "
-        f"{_GNU}",
+        long_flags=f"""all boot dead heading ips login process count runlevel short time mesg users message writable
+            {_GNU}""",
         operands=None,
         match=("who", "who -b"),
         no_match=("who --lookup", "who x"),
@@ -213,82 +268,15 @@ _SYSTEM = (
         match=("w", "w -h"),
         no_match=("w -x", "w --unknown"),
     ),
-)  # fmt: skip
-
-
-# § [policy.tables.builtin] Commands that bash has itself, with bash's own options, and those that do nothing but
-# § compute.
-
-_CONVERSION = r"%[-+ #0']*(?:[0-9]+|\*)?(?:\.(?:[0-9]*|\*))?(?:hh|h|ll|l|L|j|z|t)?[diouxXfFeEgGaAcsbqQ]"
-_FORMAT = re.compile(rf"(?:[^%]|%%|{_CONVERSION})*\Z", re.DOTALL)
-
-_TESTED_FILES = frozenset(f"-{letter}" for letter in "bcdefghkprsuwxGLNOS")
-_COMPARED_FILES = frozenset({"-nt", "-ot", "-ef"})
-# -a is also a file that exists; -v and -R look a variable up, and what stands in its brackets is run.
-_TESTS = _TESTED_FILES | _COMPARED_FILES | {"-a", "-o", "-n", "-z", "-t", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
-_NUMBER = re.compile(r"-[0-9]+\Z")
-
-_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?[smhd]?\Z")
-_UNITS = {"m": 60, "h": 3600, "d": 86400}
-_MAX_SLEEP_SECONDS = 600
-"""No command may take longer in all."""
-
-
-def _read_text(words: tuple[Word, ...]) -> tuple[PathUse, ...]:
-    """Whatever the words are they are only text, but bash looks for what a pattern stands for."""
-    return tuple([PathUse(word.text, "read", is_glob=True) for word in words if word.globs])
-
-
-def _read_printf(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
-    rest = words[1:] if words and words[0].text == "--" else words
-    if not rest or rest[0].globs or (rest is words and rest[0].text[:1] == "-"):
-        return "printf only prints with its format first"
-    if not _FORMAT.match(rest[0].text):
-        return f"printf's format {rest[0].text} may set a variable"
-    return _read_text(rest)
-
-
-def _read_test(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
-    for word in words:
-        if word.text[:1] == "-" and word.text not in _TESTS and not _NUMBER.match(word.text):
-            return f"test's {word.text} is not among those that only look"
-    texts = [word.text for word in words]
-    found = list(_read_text(words))
-    for place, text in enumerate(texts):
-        if text in _TESTED_FILES or text in _COMPARED_FILES or text == "-a":
-            found += [PathUse(after, "read") for after in texts[place + 1 : place + 2]]
-        if text in _COMPARED_FILES:
-            found += [PathUse(before, "read") for before in texts[max(place - 1, 0) : place]]
-    return tuple(found)
-
-
-def _read_bracket(words: tuple[Word, ...]) -> tuple[PathUse, ...] | str:
-    return _read_test(words[:-1]) if words and words[-1].text == "]" else "[ lacks its ]"
-
-
-def _only_seconds(parsed: ParsedArgs) -> str | None:
-    odd = next((text for text in parsed.operands if not _SECONDS.match(text)), None)
-    if odd:
-        return f"sleep's {odd} is no time that ends"
-    seconds = sum(float(text.rstrip("smhd")) * _UNITS.get(text[-1], 1) for text in parsed.operands)
-    return f"sleep takes longer than {_MAX_SLEEP_SECONDS} seconds" if seconds > _MAX_SLEEP_SECONDS else None
-
-
-def _only_a_number(parsed: ParsedArgs) -> str | None:
-    odd = next((text for text in parsed.operands if not text.isdigit()), None)
-    return odd and f"exit's {odd} is no number"
-
-
-BUILTINS = (
     ProgramSpec(
         name="echo",
-        custom_parser=_read_text,
+        custom_parser=_parse_text,
         match=("echo", "echo -n foo --bar", "echo src/*.py", "echo '$(id)'"),
         no_match=("echo $(id)", "echo `id`"),
     ),
     ProgramSpec(
         name="printf",
-        custom_parser=_read_printf,
+        custom_parser=_parse_printf,
         match=(
             "printf '%s\\n' a b", "printf -- '-x'", "printf '%5.2f%%' 3", "printf '%-10s|%*d' a 5 1", "printf hello",
         ),
@@ -299,27 +287,27 @@ BUILTINS = (
     ),
     ProgramSpec(
         name="test",
-        custom_parser=_read_test,
+        custom_parser=_parse_test,
         match=("test -f a.txt", "test a = b", "test -d src -a ! -e x", "test 5 -gt -3", "test a -nt b", "test -z ''"),
         no_match=("test -v 'a[$(id)]'", "test -R x", "test ! -v x", "test -n a -a -v x", "test --help"),
     ),
     ProgramSpec(
         name="[",
-        custom_parser=_read_bracket,
+        custom_parser=_parse_bracket,
         match=("[ -f a.txt ]", "[ a != b ]", "[ -s a -o -s b ]", "[ 1 -eq 1 ]"),
         no_match=("[ -v 'a[$(id)]' ]", "[ -f a", "[", "[ -R x ]"),
     ),
     ProgramSpec(
         name="true",
         also=("false", ":"),
-        custom_parser=_read_text,
+        custom_parser=_parse_text,
         match=("true", "false", ":", "true a"),
         no_match=("true $(id)", "false > `id`"),
     ),
     ProgramSpec(
         name="exit",
         operands="text",
-        reject=_only_a_number,
+        reject=_refuse_non_number,
         match=("exit", "exit 1"),
         no_match=("exit a", "exit -1", "exit 'a[0]'"),
     ),
@@ -375,13 +363,13 @@ BUILTINS = (
     ProgramSpec(
         name="sleep",
         operands="text",
-        reject=_only_seconds,
+        reject=_refuse_long_sleep,
         match=("sleep 0.1", "sleep 0", "sleep 0s"),
         no_match=("sleep infinity", "sleep inf", "sleep x", "sleep 1d", "sleep --help=x"),
     ),
     ProgramSpec(
         name="expr",
-        custom_parser=_read_text,
+        custom_parser=_parse_text,
         match=("expr 1 + 2", "expr length foo", "expr 5 - 3"),
         no_match=("expr $(id)", "expr `id`"),
     ),
@@ -401,5 +389,3 @@ BUILTINS = (
         no_match=("factor -x 12", "factor --unknown 12"),
     ),
 )  # fmt: skip
-
-TABLES: tuple[ProgramSpec, ...] = (*_SYSTEM, *BUILTINS)

@@ -1,34 +1,70 @@
-"""Programs that read text."""
+"""Programs that read text: cat, head, sort, sed, diff, digests."""
 
 import re
 
 from handrail.policy.programs.spec import ParsedArgs, ProgramSpec
 
-# § [policy.tables.text] Programs that show a text, whole or in part, or lay its lines out anew.
-
 _GNU = "help version"
-# With a slash in it, it is the name of a file that says what the signs are.
-_CODE = re.compile(r"[^/]*(?://[A-Za-z]*)*\Z")
+# iconv takes a name with a slash for a file that defines the encoding.
+_ENCODING = re.compile(r"[^/]*(?://[A-Za-z]*)*\Z")
 
 
-def _old_style(parsed: ParsedArgs) -> str | None:
-    """`+5` is a number in the old style or the name of a file, which is the same to us; `+5f` would follow it."""
+def _refuse_old_options(parsed: ParsedArgs) -> str | None:
+    """`+5` is a number or a file, which makes no difference here. `+5f` would follow the file."""
     odd = next((text for text in parsed.operands if text.startswith("+") and not text[1:].isdigit()), None)
     return odd and f"tail may take {odd} for options"
 
 
-def _so_many_bytes(parsed: ParsedArgs) -> bool:
+def _reads_byte_count(parsed: ParsedArgs) -> bool:
     return bool(parsed.options) and all(
         name in {"-c", "--bytes"} and (value or "-")[0].isdigit() for name, value in parsed.options
     )
 
 
 def _refuse_charmap(parsed: ParsedArgs) -> str | None:
-    odd = next((value for _, value in parsed.options if value and not _CODE.match(value)), None)
+    odd = next((value for _, value in parsed.options if value and not _ENCODING.match(value)), None)
     return odd and f"iconv may read {odd} as a file"
 
 
-_TEXT = (
+_SHORT_NUMBER = re.compile(r"[-+]?[0-9]{1,9}(?:\.[0-9]{0,3})?\Z")
+
+
+def _refuse_output(parsed: ParsedArgs) -> str | None:
+    return "uniq may take an option behind its input for its output" if parsed.mixed else None
+
+
+def _refuse_endless(parsed: ParsedArgs) -> str | None:
+    names = {name for name, _ in parsed.options}
+    return "shuf -r only ends with -n" if names & {"-r", "--repeat"} and not names & {"-n", "--head-count"} else None
+
+
+def _refuse_infinity(parsed: ParsedArgs) -> str | None:
+    odd = next((text for text in parsed.operands if not _SHORT_NUMBER.match(text)), None)
+    return odd and f"seq may never come to {odd}"
+
+
+# sed scripts can write files and run programs. These only print lines by number: 5p, 1,20p, $p, 10,+5p, 2~3p, 20q, $=.
+_SED_LINE = r"(?:[0-9]+(?:~[0-9]+)?|\$)"
+_SED_COMMAND = rf"{_SED_LINE}(?:,(?:\+?[0-9]+|\$))?p|{_SED_LINE}[q=]|="
+_SED_SCRIPT = re.compile(rf"\s*(?:{_SED_COMMAND})(?:\s*;\s*(?:{_SED_COMMAND}))*\s*(?:;\s*)?\Z", re.ASCII)
+
+
+def _refuse_script(parsed: ParsedArgs) -> str | None:
+    scripts = [value or "" for name, value in parsed.options if name in {"-e", "--expression"}]
+    scripts = scripts or list(parsed.operands[:1])
+    odd = next((script for script in scripts if not _SED_SCRIPT.match(script)), None)
+    if odd is None and scripts:
+        return None
+    return f"sed's program {odd} does more than print lines by number" if scripts else "sed has no program"
+
+
+_DIFF_FORMATS = " ".join(
+    [f"{group}-group-format" for group in ("old", "new", "unchanged", "changed")]
+    + [f"{line}-line-format" for line in ("old", "new", "unchanged")]
+)
+
+
+TABLES: tuple[ProgramSpec, ...] = (
     ProgramSpec(
         name="cat",
         flags="AbeEnstTuv",
@@ -43,10 +79,9 @@ _TEXT = (
         numbers=True,
         long_flags=f"quiet silent verbose zero-terminated {_GNU}",
         long_values="bytes lines",
-        always_ends=_so_many_bytes,
+        always_ends=_reads_byte_count,
         match=(
-            "head a.txt", "head -5 a.txt", "head -n 5 a.txt b.txt", "head -qn-3 a", "head --bytes=20 a",
-            "head -c 1K a",
+            "head a.txt", "head -5 a.txt", "head -n 5 a.txt b.txt", "head -qn-3 a", "head --bytes=20 a", "head -c 1K a",
         ),
         no_match=("head -5x a.txt", "head --line=3 a", "head -n", "head -20c .env"),
     ),
@@ -57,9 +92,9 @@ _TEXT = (
         numbers=True,
         long_flags=f"quiet silent verbose zero-terminated {_GNU}",
         long_values="bytes lines",
-        reject=_old_style,
+        reject=_refuse_old_options,
         match=("tail a.txt", "tail -20 a.txt", "tail -n +5 a.txt", "tail -c 10 a", "tail --lines=3 a", "tail +5 a"),
-        # To follow a file does not end.
+        # Following a file never ends.
         no_match=(
             "tail -f a", "tail -F a", "tail -5f a", "tail +5f a", "tail -n 5 -f a", "tail -qf a", "tail --follow a",
             "tail --follow=name a", "tail --retry a", "tail --pid=1 a", "tail -s 1 a", "tail -20c .env", "tail -20cf a",
@@ -78,9 +113,8 @@ _TEXT = (
         flags="p",
         values="bdfhilnsvw",
         long_flags=f"no-renumber {_GNU}",
-        long_values="body-numbering section-delimiter footer-numbering header-numbering line-increment "
-        "join-blank-lines "
-        "number-format number-separator starting-line-number number-width",
+        long_values="""body-numbering section-delimiter footer-numbering header-numbering line-increment
+            join-blank-lines number-format number-separator starting-line-number number-width""",
         match=("nl a.txt", "nl -ba -w 3 a.txt", "nl --body-numbering=a a"),
         no_match=("nl -z a", "nl --output=x a"),
     ),
@@ -149,29 +183,6 @@ _TEXT = (
         match=("iconv -f latin1 -t utf-8 a.txt", "iconv --list", "iconv -f utf-8 -t ascii//TRANSLIT a"),
         no_match=("iconv -f latin1 -o b.txt a.txt", "iconv --output=b.txt a.txt", "iconv -f ../charmap a"),
     ),
-)  # fmt: skip
-
-
-# § [policy.tables.columns] Programs that pick, order and join lines and columns.
-
-_COUNTED = re.compile(r"[-+]?[0-9]{1,9}(?:\.[0-9]{0,3})?\Z")
-
-
-def _refuse_output(parsed: ParsedArgs) -> str | None:
-    return "uniq may take an option behind its input for its output" if parsed.mixed else None
-
-
-def _refuse_endless(parsed: ParsedArgs) -> str | None:
-    names = {name for name, _ in parsed.options}
-    return "shuf -r only ends with -n" if names & {"-r", "--repeat"} and not names & {"-n", "--head-count"} else None
-
-
-def _refuse_infinity(parsed: ParsedArgs) -> str | None:
-    odd = next((text for text in parsed.operands if not _COUNTED.match(text)), None)
-    return odd and f"seq may never come to {odd}"
-
-
-COLUMNS = (
     ProgramSpec(
         name="cut",
         flags="nsz",
@@ -193,16 +204,14 @@ COLUMNS = (
         name="sort",
         flags="bcCdfghiMmnRrsuVz",
         values="kSt",
-        long_flags="ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting "
-        "month-sort "
-        "human-numeric-sort numeric-sort random-sort reverse version-sort check= debug merge stable unique "
-        f"zero-terminated {_GNU}",
+        long_flags=f"""ignore-leading-blanks dictionary-order ignore-case general-numeric-sort ignore-nonprinting
+            month-sort human-numeric-sort numeric-sort random-sort reverse version-sort check= debug merge stable unique
+            zero-terminated {_GNU}""",
         long_values="sort key buffer-size field-separator batch-size parallel",
         paths={"--random-source": "read"},
         grantable=False,
         match=(
-            "sort", "sort -u a.txt", "sort -t, -k2,2nr a b", "sort -rn --key=1 a", "sort --check=quiet a",
-            "sort a -u",
+            "sort", "sort -u a.txt", "sort -t, -k2,2nr a b", "sort -rn --key=1 a", "sort --check=quiet a", "sort a -u",
         ),
         no_match=(
             "sort -o a a", "sort -uo a a", "sort a -oa", "sort --output=a a", "sort --outp a a", "sort --output a a",
@@ -219,7 +228,7 @@ COLUMNS = (
         most=1,
         reject=_refuse_output,
         match=("uniq", "uniq -c", "uniq -cd a.txt", "uniq --all-repeated=separate a"),
-        # The second operand is the output; so may be the second file that a pattern stands for.
+        # The second operand is the output. A pattern may become two operands.
         no_match=("uniq a b", "uniq -c a b", "uniq - b", "uniq -- a b", "uniq a*", "uniq --unknown a", "uniq a -c"),
     ),
     ProgramSpec(
@@ -252,10 +261,10 @@ COLUMNS = (
         flags="tdeLJxhV",
         values="ONlEHRTWripcosC",
         long_flags=f"table table-noheadings table-header-repeat keep-empty-lines json fillrows {_GNU}",
-        long_values="table-name table-order table-columns table-columns-limit table-noextreme table-hide table-right "
-        "table-truncate table-wrap tree tree-id tree-parent output-width output-separator separator table-column",
+        long_values="""table-name table-order table-columns table-columns-limit table-noextreme table-hide table-right
+            table-truncate table-wrap tree tree-id tree-parent output-width output-separator separator table-column""",
         match=("column -t a.txt", "column -s, -t a.csv", "column -t -s : -o ' '"),
-        no_match=("column --unknown a", "column -z a", "column -n a"),  # of -n some versions take no value
+        no_match=("column --unknown a", "column -z a", "column -n a"),  # -n takes no value in some versions
     ),
     ProgramSpec(
         name="shuf",
@@ -297,13 +306,6 @@ COLUMNS = (
         match=("seq 5", "seq 1 2 10", "seq 10 -1 1", "seq -s, -w 1 10", "seq 0 0.1 1"),
         no_match=("seq inf", "seq -o x 5", "seq --output=x 5"),
     ),
-)  # fmt: skip
-
-
-# § [policy.tables.digests] Programs that compute digests and encodings. A list of digests to check names files that
-# § the command does not.
-
-DIGESTS = (
     ProgramSpec(
         name="sha256sum",
         also=("md5sum", "sha1sum", "sha224sum", "sha384sum", "sha512sum"),
@@ -351,81 +353,44 @@ DIGESTS = (
         name="basenc",
         flags="di",
         values="w",
-        long_flags="base64 base64url base32 base32hex base16 base2msbf base2lsbf z85 decode ignore-garbage "
-        f"{_GNU}",
+        long_flags=f"base64 base64url base32 base32hex base16 base2msbf base2lsbf z85 decode ignore-garbage {_GNU}",
         long_values="wrap",
         match=("basenc --base64url a.bin", "basenc --base16 -d a.txt"),
         no_match=("basenc -o x a", "basenc --output=x a"),
     ),
-)  # fmt: skip
-
-
-# § [policy.tables.sed] sed, as far as it only prints lines by their numbers: its programs can write files and run
-# § others.
-
-# 5p, 1,20p, $p, 10,+5p, 2~3p, 20q, $= and lists of these. None of these commands takes a file or anything else.
-_LINE = r"(?:[0-9]+(?:~[0-9]+)?|\$)"
-_STEP = rf"{_LINE}(?:,(?:\+?[0-9]+|\$))?p|{_LINE}[q=]|="
-_SCRIPT = re.compile(rf"\s*(?:{_STEP})(?:\s*;\s*(?:{_STEP}))*\s*(?:;\s*)?\Z", re.ASCII)
-
-
-def _refuse(parsed: ParsedArgs) -> str | None:
-    scripts = [value or "" for name, value in parsed.options if name in {"-e", "--expression"}]
-    scripts = scripts or list(parsed.operands[:1])
-    odd = next((script for script in scripts if not _SCRIPT.match(script)), None)
-    if odd is None and scripts:
-        return None
-    return f"sed's program {odd} does more than print lines by number" if scripts else "sed has no program"
-
-
-SED = (
     ProgramSpec(
         name="sed",
         flags="nErsuz",
         values="e",
-        long_flags="quiet silent regexp-extended separate unbuffered null-data zero-terminated posix sandbox debug "
-        "help "
-        "version",
+        long_flags="""quiet silent regexp-extended separate unbuffered null-data zero-terminated posix sandbox debug
+            help version""",
         long_values="expression",
         first="text",
         unless_options=frozenset({"-e", "--expression"}),
-        reject=_refuse,
+        reject=_refuse_script,
         grantable=False,
         match=(
             "sed -n 1,20p a.txt", "sed -n '5p' a.txt", "sed -n '1,5p;10p;$p' a", "sed -n '10,$p' a", "sed -ne 3p a",
-            "sed --quiet --expression=7p a", "sed -n '100,120p;120q' a", "sed 10q a", "sed -n '$=' a",
-            "sed -n 3,+2p a",
+            "sed --quiet --expression=7p a", "sed -n '100,120p;120q' a", "sed 10q a", "sed -n '$=' a", "sed -n 3,+2p a",
         ),
         no_match=(
             "sed -i 5p a", "sed -n -i 5p a", "sed -n '1w out' a", "sed -n '1e id' a", "sed s/a/b/ a", "sed -n /x/p a",
-            "sed --in-place 5p a", "sed -f script a", "sed -n '1r other' a", "sed -n 1,2pw a", "sed -n",
-            "sed -nf 5p a", "sed -n -e 5p -e '1e id' a", "sed 's/.*/id/e' a", "sed -n '1p\\nw x' a", "sed -n 1p* a",
-            "sed -ni 1p a",
+            "sed --in-place 5p a", "sed -f script a", "sed -n '1r other' a", "sed -n 1,2pw a", "sed -n", "sed -nf 5p a",
+            "sed -n -e 5p -e '1e id' a", "sed 's/.*/id/e' a", "sed -n '1p\\nw x' a", "sed -n 1p* a", "sed -ni 1p a",
         ),
     ),
-)  # fmt: skip
-
-
-# § [policy.tables.comparing] Programs that compare files.
-
-_FORMATS = " ".join(
-    [f"{group}-group-format" for group in ("old", "new", "unchanged", "changed")]
-    + [f"{line}-line-format" for line in ("old", "new", "unchanged")]
-)
-
-COMPARISONS = (
     ProgramSpec(
         name="diff",
         flags="abBcdeEiNnpqrstTuvwyZ",
         values="CDFILSUWx",
         numbers=True,
-        long_flags="normal brief report-identical-files context= unified= ed rcs side-by-side left-column "
-        "suppress-common-lines show-c-function expand-tabs initial-tab suppress-blank-empty recursive no-dereference "
-        "new-file unidirectional-new-file ignore-file-name-case no-ignore-file-name-case ignore-case "
-        "ignore-tab-expansion ignore-trailing-space ignore-space-change ignore-all-space ignore-blank-lines text "
-        "strip-trailing-cr minimal speed-large-files color= help version",
-        long_values="width show-function-line label tabsize exclude starting-file ignore-matching-lines ifdef "
-        f"line-format horizon-lines palette {_FORMATS}",
+        long_flags="""normal brief report-identical-files context= unified= ed rcs side-by-side left-column
+            suppress-common-lines show-c-function expand-tabs initial-tab suppress-blank-empty recursive no-dereference
+            new-file unidirectional-new-file ignore-file-name-case no-ignore-file-name-case ignore-case
+            ignore-tab-expansion ignore-trailing-space ignore-space-change ignore-all-space ignore-blank-lines text
+            strip-trailing-cr minimal speed-large-files color= help version""",
+        long_values=f"""width show-function-line label tabsize exclude starting-file ignore-matching-lines ifdef
+            line-format horizon-lines palette {_DIFF_FORMATS}""",
         paths={"-X": "read", "--exclude-from": "read", "--from-file": "read", "--to-file": "read"},
         match=(
             "diff a b", "diff -u a b", "diff -ruN --exclude=node_modules a b", "diff -U 5 a b", "diff -y -W 160 a b",
@@ -443,5 +408,3 @@ COMPARISONS = (
         no_match=("cmp -o x a b", "cmp --output=x a b"),
     ),
 )  # fmt: skip
-
-TABLES: tuple[ProgramSpec, ...] = (*_TEXT, *COLUMNS, *DIGESTS, *SED, *COMPARISONS)

@@ -1,1 +1,1 @@
-"""The text of a command: a strict lexer over the part of the language in which it provably agrees with bash."""
+"""A strict parser for the subset of bash in which a text has one provable meaning."""

@@ -1,11 +1,275 @@
-"""Parses the provable subset of the shell language."""
+"""Parses the provable subset of the shell language.
+
+The subset is a list of accepted forms, each with one reading in bash. Everything else is refused. Outside quotes only
+printable ASCII is accepted: some shells treat a carriage return or a no-break space as a blank, others as a letter.
+
+A word consists of signs that mean themselves, signs that are quoted, and globs. Some signs only look dangerous:
+- `!`: a shell without a terminal does not expand history, and `!` as a program is refused.
+- A backslash before a printable sign means that sign. Between double quotes the backslash stays, except before `$`, a
+  backtick, `"` and a backslash.
+- `{}`, `@{upstream}`, `HEAD^{tree}`: braces expand only around a comma or two dots. These close, with neither
+  inside, so that they cannot pair with braces in the rest of the word.
+- `$` at the end of a word, or between double quotes before the last of them, a blank, `|` or `)`: it names nothing.
+- `~` and `#` behind a letter: they are active at the start of a word, and `~` also behind `=` and `:`.
+- `[` without a later `]`, and `]` without an earlier `[`: no globs.
+"""
 
 import re
 from itertools import islice
 
+from handrail.policy.names import has_invisible
 from handrail.policy.shell.syntax import Join, Operator, Redirection, Script, SimpleCommand, Unparsed, Word
 
-# § [policy.shell.refused] Why a text is outside the subset, in words that a person understands.
+MAX_SCRIPT_BYTES = 8192
+MAX_PARTS = 400
+"""Words, operators and parts of words. The limit bounds the time that any text takes."""
+MAX_COMMANDS = 30
+MAX_WORD_PARTS = 100
+
+_BLANKS = " \t\n"
+
+
+def lex(text: str) -> Script | Unparsed:
+    """Parse a text into simple commands, or tell why it is outside the subset."""
+    size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+    if size > MAX_SCRIPT_BYTES:
+        return Unparsed(f"is longer than {MAX_SCRIPT_BYTES} bytes", 0, too_large=True)
+    try:
+        _check_visible(text)
+        return _ScriptReader(text).read_script()
+    except UnsupportedSyntax as refusal:
+        return refusal.unparsed
+
+
+class UnsupportedSyntax(Exception):  # noqa: N818  nothing went wrong: the text is one that nothing can be said about
+    """The text is outside the subset."""
+
+    def __init__(self, reason: str, at: int, *, too_large: bool = False) -> None:
+        super().__init__(reason)
+        self.unparsed = Unparsed(reason, at, too_large)
+
+
+_OPTION_SIGNS = "-+"
+_NAME = r"A-Za-z0-9_\-"
+_CONTROL = r"\x00-\x08\x0b-\x1f\x7f"
+_PLAIN_SIGNS = rf"[{_NAME}./,:=+@%^!]++"
+"""Signs that mean themselves wherever they stand in an operand."""
+_INNER_SIGNS = rf"(?<=[{_NAME}./,+@%^!~#}}])[~#]|(?<=[=:])[#]"
+_BRACES = rf"\{{\}}|(?<=[@^])\{{[{_NAME}]++(?:\.[{_NAME}]++)*\}}"
+_INSIDE_DOUBLE = rf'(?:[^"\\$`{_CONTROL}]++|\\[ -~]|\$(?=[ "|)]))*'
+_INSIDE_SINGLE = rf"[^'{_CONTROL}]*+"
+_BRACKET_SET = rf"[!^]?[{_NAME}.]++\]"
+# Each piece begins with a sign of its own, or looks ahead. So a word can be split in one way only, and backtracking
+# finds no other. Possessive groups would express that too, but Python 3.11.2 matches them wrongly.
+_PIECES = {
+    "literal": rf"{_PLAIN_SIGNS}|{_INNER_SIGNS}|{_BRACES}|\$(?=[ \t\n]|\Z)",
+    "single": f"'{_INSIDE_SINGLE}'",
+    "double": rf'"{_INSIDE_DOUBLE}"',
+    "escaped": r"\\[ -~]",
+    "wildcard": r"[*?]",
+    "bracket": rf"\[{_BRACKET_SET}",
+    "lone bracket": rf"\[(?!{_BRACKET_SET})|\]",
+}
+_LITERAL, _SINGLE, _DOUBLE, _ESCAPED, _WILDCARD = range(1, 6)
+_PIECE = re.compile("|".join(f"({pattern})" for pattern in _PIECES.values()))
+_WORD = f"(?:{'|'.join(_PIECES.values())}){{1,{MAX_WORD_PARTS}}}"
+_END = r"(?=[ \t\n;|&<>]|\Z)"
+_WHOLE_WORD = rf"(?![0-9]++[<>]){_WORD}{_END}"
+_TO_FILE = "[12]?>>?|&>>?|<"
+_TOKEN = re.compile(
+    rf"""[ \t]*+(?:
+      ({_PLAIN_SIGNS})(?=[ \t\n;|&]|\Z)
+    | ({_WHOLE_WORD})
+    | (&&|\|\||\|(?!&)|;(?![;&])|\n)[ \t\n]*+
+    | (2>&1|1?>&2){_END}
+    | ({_TO_FILE})[ \t]*+({_WHOLE_WORD})
+    | (.))""",
+    re.VERBOSE | re.DOTALL,
+)
+_PLAIN, _MIXED, _JOIN, _COPY, _OPERATOR, _TARGET, _OTHER = range(1, 8)
+_TOKEN_START = re.compile(rf"(?:(?:{_TO_FILE})[ \t]*+)?(?:{_WORD})?")
+_WORD_PART = re.compile(_WORD)
+_OPEN_QUOTE = re.compile(f"(?:'{_INSIDE_SINGLE}|\"{_INSIDE_DOUBLE})?")
+_PROGRAM = re.compile(r"\[|[A-Za-z0-9_./:][A-Za-z0-9_./:+@,^~# -]*+")
+# fmt: off
+_RESERVED = frozenset((
+    "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "in",
+    "function", "time", "coproc", "select",
+))
+_OPERATORS: dict[str, Operator] = {
+    "<": "<", ">": ">", ">>": ">>", "1>": ">", "1>>": ">>", "2>": "2>", "2>>": "2>>", "&>": "&>", "&>>": "&>>",
+    "2>&1": "2>&1", ">&2": ">&2", "1>&2": ">&2",
+}
+# fmt: on
+_JOINS: dict[str, Join] = {"&&": "&&", "||": "||", ";": ";", "|": "|", "\n": ";"}
+_SOCKETS = ("/dev/tcp/", "/dev/udp/")
+
+
+class _ScriptReader:
+    __slots__ = ("at", "join", "parts", "rest", "text", "tokens")
+
+    def __init__(self, text: str) -> None:
+        self.text = text.rstrip(_BLANKS)
+        self.at = len(text) - len(text.lstrip(_BLANKS))
+        """Position of the next command."""
+        self.join = ""
+        """The join before the next command."""
+        self.parts = 0
+        self.rest = _TOKEN.finditer(self.text, self.at)
+        self.tokens = islice(self.rest, MAX_PARTS)
+
+    def read_script(self) -> Script:
+        commands, joins = [self.read_command()], list[Join]()
+        while self.join and not (self.join == ";" and self.at == len(self.text)):
+            joins.append(_JOINS[self.join])
+            commands.append(self.read_command())
+            if len(commands) > MAX_COMMANDS:
+                raise self.build_limit_error()
+        if next(self.rest, None):
+            raise self.build_limit_error()
+        return Script(tuple(commands), tuple(joins))
+
+    def read_command(self) -> SimpleCommand:
+        begin, self.join = self.at, ""
+        words, redirections = list[Word](), list[Redirection]()
+        for match in self.tokens:
+            kind = match.lastindex
+            if kind == _PLAIN:
+                words.append(Word(match[_PLAIN]))
+            elif kind == _MIXED:
+                words.append(self.read_word(match, _MIXED))
+            elif kind == _JOIN:
+                self.join, self.at = match[_JOIN], match.end()
+                break
+            else:
+                redirections.append(self.read_redirection(match))
+        if not words:
+            raise self.build_missing_program_error(redirections, begin)
+        _check_program(words[0], begin)
+        return SimpleCommand(tuple(words), tuple(redirections))
+
+    def read_word(self, match: re.Match[str], group: int) -> Word:
+        word, parts = _parse_word(match[group], match.start(group))
+        self.parts += parts
+        if self.parts > MAX_PARTS:
+            raise self.build_limit_error()
+        return word
+
+    def read_redirection(self, match: re.Match[str]) -> Redirection:
+        if match.lastindex == _OTHER:
+            raise self.build_token_error(match.start(_OTHER))
+        if match.lastindex == _COPY:
+            return Redirection(_OPERATORS[match[_COPY]])
+        self.parts += 2  # a redirection takes as long as two parts of words
+        target = self.read_word(match, _TARGET)
+        if target.globs or not target.text:
+            raise UnsupportedSyntax(
+                "redirects to or from something that is not the name of one file", match.start(_TARGET)
+            )
+        if target.text.startswith(_SOCKETS):
+            raise UnsupportedSyntax("opens a network connection (/dev/tcp, /dev/udp)", match.start(_TARGET))
+        return Redirection(_OPERATORS[match[_OPERATOR]], target)
+
+    def build_missing_program_error(self, redirections: list[Redirection], begin: int) -> UnsupportedSyntax:
+        if redirections:
+            return UnsupportedSyntax("redirects, but names no program", begin)
+        if not self.join and next(self.rest, None):
+            return self.build_limit_error()
+        return _build_sign_error(self.text, begin)
+
+    def build_token_error(self, at: int) -> UnsupportedSyntax:
+        """What is wrong with the word or the redirection at this position."""
+        place = next(_TOKEN_START.finditer(self.text, at)).end()
+        if _WORD_PART.match(self.text, place):
+            return self.build_limit_error()
+        inside = next(_OPEN_QUOTE.finditer(self.text, place)).end()
+        return _build_sign_error(self.text, inside if inside < len(self.text) else place)
+
+    def build_limit_error(self) -> UnsupportedSyntax:
+        return UnsupportedSyntax(f"has more than {MAX_COMMANDS} commands or {MAX_PARTS} words", self.at, too_large=True)
+
+
+def _check_program(program: Word, begin: int) -> None:
+    if program.text in _RESERVED:
+        raise UnsupportedSyntax(f"uses a word of the shell's own language ({program.text})", begin)
+    if "=" in program.text:
+        raise UnsupportedSyntax("sets a variable where its program should stand (=)", begin)
+    if program.globs or not _PROGRAM.fullmatch(program.text):
+        raise UnsupportedSyntax("does not begin with the plain name of a program", begin)
+
+
+_QUOTES = "'\""
+_NEEDS_SPLIT = re.compile(r"""['"\\\[\]]""")
+_WILDCARD_SIGN = re.compile(r"[*?]")
+_HIDDEN = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
+
+
+def _parse_word(raw: str, at: int) -> tuple[Word, int]:
+    """The word of a text that matches `_WORD`, and the number of its parts. `at` is its position."""
+    first = raw[0]
+    if first in _QUOTES:
+        if raw.find(first, 1) == len(raw) - 1 and (first == "'" or "\\" not in raw):
+            return Word(raw[1:-1]), 0
+    elif not _NEEDS_SPLIT.search(raw):
+        globs = [] if first in _OPTION_SIGNS else [match.start() for match in _WILDCARD_SIGN.finditer(raw)]
+        return (_build_pattern(raw, globs, at), len(globs) + 1) if globs else (Word(raw), 0)
+    return _join_pieces(raw, at)
+
+
+def _join_pieces(raw: str, at: int) -> tuple[Word, int]:
+    text, globs, opened, parts = "", list[int](), False, 2  # such a word takes as long as two more parts
+    for match in _PIECE.finditer(raw):
+        kind, part = match.lastindex or 0, match[0]
+        if kind == _WILDCARD:
+            globs.append(len(text))
+        elif kind > _WILDCARD:
+            globs += _find_bracket_globs(part, len(text), opened, at + match.start())
+            opened = opened or part == "["
+        elif kind != _LITERAL:
+            part = _unquote(kind, part)
+        text += part
+        parts += 1
+    return _build_pattern(text, globs, at) if globs else Word(text), parts
+
+
+def _unquote(kind: int, part: str) -> str:
+    if kind == _ESCAPED:
+        return part[1]
+    if kind == _SINGLE or "\\" not in part:
+        return part[1:-1]
+    # Pairs of backslashes first: the rest of a row of them belongs to the next sign.
+    pairs = part[1:-1].split("\\\\")
+    return "\\".join(piece.replace('\\"', '"').replace("\\$", "$").replace("\\`", "`") for piece in pairs)
+
+
+def _find_bracket_globs(part: str, place: int, opened: bool, at: int) -> tuple[int, ...]:
+    """The globs of `[a-z]`. A single bracket is literal, unless an earlier one makes it a pair."""
+    if opened and part[-1] == "]":
+        raise UnsupportedSyntax("uses [ ] with signs between them that shells take in different ways", at)
+    return (place, place + len(part) - 1) if len(part) > 1 else ()
+
+
+def _build_pattern(text: str, globs: list[int], at: int) -> Word:
+    """A pattern that cannot match an option, a hidden file or the folder above.
+
+    - `-x*`, `--include=*.py` stay literal: only a file whose name begins like that option could match.
+    - `*.py` becomes `./*.py`, because a file called `-rf` would become an option.
+    """
+    if text[0] in _OPTION_SIGNS:
+        return Word(text)
+    if "/." in text or text[0] == ".":
+        _check_dots(text, globs[0], at)
+    if globs[0] == 0:
+        return Word(f"./{text}", tuple([place + 2 for place in globs]))
+    return Word(text, tuple(globs))
+
+
+def _check_dots(text: str, first: int, at: int) -> None:
+    if _HIDDEN.search(text):
+        raise UnsupportedSyntax("uses a pattern that hidden files or the folder above can match", at)
+    if text.find("/../", first) >= 0 or text.endswith("/.."):
+        raise UnsupportedSyntax("goes up (..) from a folder that a pattern stands for", at)
+
 
 _REASONS = {
     "$": "uses a variable or a substitution ($)",
@@ -28,298 +292,26 @@ _REASONS = {
     "\n": "has a line that ends before its command does",
 }
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
-# Printable, says Unicode, yet nothing of them is seen: fillers, selectors, the blank of Braille, tags.
-_UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffc\U000e0000-\U000e0fff]"
-)
 
 
-class UnsupportedSyntax(Exception):  # noqa: N818  nothing went wrong: the text is one that nothing can be said about
-    """The text is outside the subset."""
-
-    def __init__(self, reason: str, at: int, *, too_large: bool = False) -> None:
-        super().__init__(reason)
-        self.outside = Unparsed(reason, at, too_large)
-
-
-def build_unsupported_syntax(text: str, at: int) -> UnsupportedSyntax:
-    """What is wrong with the sign at a place where neither a word nor an operator can stand."""
+def _build_sign_error(text: str, at: int) -> UnsupportedSyntax:
+    """What is wrong with a sign that begins neither a word nor an operator."""
     if not text:
         return UnsupportedSyntax("is empty", 0)
     sign = text[at : at + 1]
-    if sign in _REASONS:
-        return UnsupportedSyntax(_REASONS[sign], at)
-    return _not_plain(sign, at)
+    return UnsupportedSyntax(_REASONS[sign], at) if sign in _REASONS else _build_invisible_error(sign, at)
 
 
-def check_visible(text: str) -> None:
-    """What a person reads must be what is run: no marks for direction, nothing of no width, no private signs."""
+def _check_visible(text: str) -> None:
+    """People must read what bash runs: no direction marks, no signs without width, no private signs."""
     if text.isascii():
         return
     beyond = "".join(_BEYOND_ASCII.findall(text))
-    if beyond.isprintable() and not _UNSEEN.search(beyond):
+    if beyond.isprintable() and not has_invisible(beyond):
         return
-    at = next(at for at, sign in enumerate(text) if not (sign.isascii() or sign.isprintable()) or _UNSEEN.match(sign))
-    raise _not_plain(text[at], at)
+    at = next(at for at, sign in enumerate(text) if not (sign.isascii() or sign.isprintable()) or has_invisible(sign))
+    raise _build_invisible_error(text[at], at)
 
 
-def _not_plain(sign: str, at: int) -> UnsupportedSyntax:
+def _build_invisible_error(sign: str, at: int) -> UnsupportedSyntax:
     return UnsupportedSyntax(f"has a sign that is not plain text (U+{ord(sign):04X})", at)
-
-
-# § [policy.shell.words] Words: what they may be made of, and what they say once quotes and backslashes are taken
-# § off.  Everything here is a sign that means itself where it stands, a sign that quoting makes mean itself, or a
-# § glob. Some that look dangerous are not, in a shell that nobody types into: - `!`: history is not expanded, and
-# § as a program it is refused. - A backslash before a printable sign: that sign. Between double quotes it stays,
-# § but before `$`, a backtick, `"`, `\`. - `{}`, `@{upstream}`, `HEAD^{tree}`: braces expand around a comma or two
-# § dots. Each closes what it opened, with neither inside, so none of them can come to stand around those of the
-# § rest of the word. - `$` at the end of a word, and between double quotes before the last of them, a blank, `|` or
-# § `)`: it names nothing. - `~` and `#` behind a letter or the like: they are active at the start of a word, and
-# § `~` behind `=` and `:`. - `[` without a `]` behind it and `]` without a `[` before it: no globs.
-
-_QUOTES = "'\""
-_OPTION = "-+"
-_NAME = r"A-Za-z0-9_\-"
-_CONTROL = r"\x00-\x08\x0b-\x1f\x7f"
-PLAIN = rf"[{_NAME}./,:=+@%^!]++"
-"""Signs that mean themselves wherever they stand in an operand."""
-_INNER = rf"(?<=[{_NAME}./,+@%^!~#}}])[~#]|(?<=[=:])[#]"
-_BRACES = rf"\{{\}}|(?<=[@^])\{{[{_NAME}]++(?:\.[{_NAME}]++)*\}}"
-INSIDE_DOUBLE = rf'(?:[^"\\$`{_CONTROL}]++|\\[ -~]|\$(?=[ "|)]))*'
-INSIDE_SINGLE = rf"[^'{_CONTROL}]*+"
-_SET = rf"[!^]?[{_NAME}.]++\]"
-# Every piece begins with a sign that no other begins with, or looks at what follows: there is one way to take a word
-# apart, and going back over it finds nothing. (Possessive groups would say so too; Python 3.11.2 matches them wrongly.)
-_PIECES = {
-    "literal": rf"{PLAIN}|{_INNER}|{_BRACES}|\$(?=[ \t\n]|\Z)",
-    "single": f"'{INSIDE_SINGLE}'",
-    "double": rf'"{INSIDE_DOUBLE}"',
-    "escaped": r"\\[ -~]",
-    "wild": r"[*?]",
-    "bracket": rf"\[{_SET}",
-    "lone": rf"\[(?!{_SET})|\]",
-}
-MAX_WORD_PARTS = 100
-WORD = f"(?:{'|'.join(_PIECES.values())}){{1,{MAX_WORD_PARTS}}}"
-"""A word, or as much of it as is looked at."""
-
-_PIECE = re.compile("|".join(f"({pattern})" for pattern in _PIECES.values()))
-_LITERAL, _SINGLE, _DOUBLE, _ESCAPED, _WILD = range(1, 6)
-_TAKEN_APART = re.compile(r"""['"\\\[\]]""")
-_WILDCARD = re.compile(r"[*?]")
-_HIDDEN = re.compile(r"(?:^|/)\.[^/]*[*?\[]")
-
-
-def parse_word(raw: str, at: int) -> tuple[Word, int]:
-    """What a word in the form of `WORD` says, and how many parts it was read from; `at` is where it begins."""
-    first = raw[0]
-    if first in _QUOTES:
-        if raw.find(first, 1) == len(raw) - 1 and (first == "'" or "\\" not in raw):
-            return Word(raw[1:-1]), 0
-    elif not _TAKEN_APART.search(raw):
-        globs = [] if first in _OPTION else [match.start() for match in _WILDCARD.finditer(raw)]
-        return (_pattern(raw, globs, at), len(globs) + 1) if globs else (Word(raw), 0)
-    return _put_together(raw, at)
-
-
-def _put_together(raw: str, at: int) -> tuple[Word, int]:
-    text, globs, opened, parts = "", list[int](), False, 2  # such a word takes as long as two more parts would
-    for match in _PIECE.finditer(raw):
-        kind, part = match.lastindex or 0, match[0]
-        if kind == _WILD:
-            globs.append(len(text))
-        elif kind > _WILD:
-            globs += _bracket(part, len(text), opened, at + match.start())
-            opened = opened or part == "["
-        elif kind != _LITERAL:
-            part = _taken_off(kind, part)
-        text += part
-        parts += 1
-    return _pattern(text, globs, at) if globs else Word(text), parts
-
-
-def _taken_off(kind: int, part: str) -> str:
-    """A quoted part without its quotes."""
-    if kind == _ESCAPED:
-        return part[1]
-    if kind == _SINGLE or "\\" not in part:
-        return part[1:-1]
-    # Pairs of backslashes first: what is left of a row of them belongs to the sign behind.
-    pairs = part[1:-1].split("\\\\")
-    return "\\".join(piece.replace('\\"', '"').replace("\\$", "$").replace("\\`", "`") for piece in pairs)
-
-
-def _bracket(part: str, place: int, opened: bool, at: int) -> tuple[int, ...]:
-    """The globs of `[a-z]`; a bracket that stands alone is none, unless another one makes a pair of them after all."""
-    if opened and part[-1] == "]":
-        raise UnsupportedSyntax("uses [ ] with signs between them that shells take in different ways", at)
-    return (place, place + len(part) - 1) if len(part) > 1 else ()
-
-
-def _pattern(text: str, globs: list[int], at: int) -> Word:
-    """A pattern, so that no name that matches it can be an option, a hidden file or a way up.
-
-    - `-x*`, `--include=*.py`: only a file whose name begins like that option could match, and nobody means that. The
-      word is what it is without such a file: itself.
-    - `*.py`: a file called `-rf` would become an option. `./*.py` matches the same files, under names that are paths.
-    """
-    if text[0] in _OPTION:
-        return Word(text)
-    if "/." in text or text[0] == ".":
-        _check_dots(text, globs[0], at)
-    if globs[0] == 0:
-        return Word(f"./{text}", tuple([place + 2 for place in globs]))
-    return Word(text, tuple(globs))
-
-
-def _check_dots(text: str, first: int, at: int) -> None:
-    if _HIDDEN.search(text):
-        raise UnsupportedSyntax("uses a pattern that hidden files or the folder above can match", at)
-    if text.find("/../", first) >= 0 or text.endswith("/.."):
-        raise UnsupportedSyntax("goes up (..) from a folder that a pattern stands for", at)
-
-
-# § [policy.shell.lexer] Reads a command as bash would, or not at all.  The subset is a list of what is accepted;
-# § whatever is not in it is refused. Each form in it has one reading in bash. Outside quotes all is printable
-# § ASCII: a carriage return or a no-break space is a blank to some, a letter to others.
-
-MAX_SCRIPT_BYTES = 8192
-MAX_PARTS = 400
-"""Words and operators, and the parts that words are put together from: so many that no text takes long."""
-MAX_COMMANDS = 30
-
-_BLANKS = " \t\n"
-_END = r"(?=[ \t\n;|&<>]|\Z)"
-_WHOLE = rf"(?![0-9]++[<>]){WORD}{_END}"
-_TO_FILE = "[12]?>>?|&>>?|<"
-_TOKEN = re.compile(
-    rf"""[ \t]*+(?:
-      ({PLAIN})(?=[ \t\n;|&]|\Z)
-    | ({_WHOLE})
-    | (&&|\|\||\|(?!&)|;(?![;&])|\n)[ \t\n]*+
-    | (2>&1|1?>&2){_END}
-    | ({_TO_FILE})[ \t]*+({_WHOLE})
-    | (.))""",
-    re.VERBOSE | re.DOTALL,
-)
-_PLAIN, _MIXED, _JOIN, _COPY, _OPERATOR, _TARGET, _OTHER = range(1, 8)
-_BEGUN = re.compile(rf"(?:(?:{_TO_FILE})[ \t]*+)?(?:{WORD})?")
-_PARTS = re.compile(WORD)
-_QUOTED = re.compile(f"(?:'{INSIDE_SINGLE}|\"{INSIDE_DOUBLE})?")
-_PROGRAM = re.compile(r"\[|[A-Za-z0-9_./:][A-Za-z0-9_./:+@,^~# -]*+")
-# fmt: off
-_RESERVED = frozenset((
-    "if", "then", "else", "elif", "fi", "do", "done", "case", "esac", "while", "until", "for", "in",
-    "function", "time", "coproc", "select",
-))
-_OPERATORS: dict[str, Operator] = {
-    "<": "<", ">": ">", ">>": ">>", "1>": ">", "1>>": ">>", "2>": "2>", "2>>": "2>>", "&>": "&>", "&>>": "&>>",
-    "2>&1": "2>&1", ">&2": ">&2", "1>&2": ">&2",
-}
-# fmt: on
-_JOINS: dict[str, Join] = {"&&": "&&", "||": "||", ";": ";", "|": "|", "\n": ";"}
-_SOCKETS = ("/dev/tcp/", "/dev/udp/")
-
-
-def lex(text: str) -> Script | Unparsed:
-    """The simple commands of a text and how they are joined, or why nobody can say what bash would do with it."""
-    size = len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
-    if size > MAX_SCRIPT_BYTES:
-        return Unparsed(f"is longer than {MAX_SCRIPT_BYTES} bytes", 0, too_large=True)
-    try:
-        check_visible(text)
-        return _ScriptReader(text).script()
-    except UnsupportedSyntax as refusal:
-        return refusal.outside
-
-
-class _ScriptReader:
-    __slots__ = ("at", "join", "parts", "rest", "text", "tokens")
-
-    def __init__(self, text: str) -> None:
-        self.text = text.rstrip(_BLANKS)
-        self.at = len(text) - len(text.lstrip(_BLANKS))
-        """Where the next command begins."""
-        self.join = ""
-        """What stands before it."""
-        self.parts = 0
-        self.rest = _TOKEN.finditer(self.text, self.at)
-        self.tokens = islice(self.rest, MAX_PARTS)
-
-    def script(self) -> Script:
-        commands, joins = [self.command()], list[Join]()
-        while self.join and not (self.join == ";" and self.at == len(self.text)):
-            joins.append(_JOINS[self.join])
-            commands.append(self.command())
-            if len(commands) > MAX_COMMANDS:
-                raise self.too_large()
-        if next(self.rest, None):
-            raise self.too_large()
-        return Script(tuple(commands), tuple(joins))
-
-    def command(self) -> SimpleCommand:
-        begin, self.join = self.at, ""
-        words, redirections = list[Word](), list[Redirection]()
-        for match in self.tokens:
-            kind = match.lastindex
-            if kind == _PLAIN:
-                words.append(Word(match[_PLAIN]))
-            elif kind == _MIXED:
-                words.append(self.word(match, _MIXED))
-            elif kind == _JOIN:
-                self.join, self.at = match[_JOIN], match.end()
-                break
-            else:
-                redirections.append(self.redirection(match))
-        if not words:
-            raise self.nothing(redirections, begin)
-        self.check_program(words[0], begin)
-        return SimpleCommand(tuple(words), tuple(redirections))
-
-    def word(self, match: re.Match[str], group: int) -> Word:
-        word, parts = parse_word(match[group], match.start(group))
-        self.parts += parts
-        if self.parts > MAX_PARTS:
-            raise self.too_large()
-        return word
-
-    def redirection(self, match: re.Match[str]) -> Redirection:
-        if match.lastindex == _OTHER:
-            raise self.stray(match.start(_OTHER))
-        if match.lastindex == _COPY:
-            return Redirection(_OPERATORS[match[_COPY]])
-        self.parts += 2  # it takes as long as so many parts of words
-        target = self.word(match, _TARGET)
-        if target.globs or not target.text:
-            raise UnsupportedSyntax(
-                "redirects to or from something that is not the name of one file", match.start(_TARGET)
-            )
-        if target.text.startswith(_SOCKETS):
-            raise UnsupportedSyntax("opens a network connection (/dev/tcp, /dev/udp)", match.start(_TARGET))
-        return Redirection(_OPERATORS[match[_OPERATOR]], target)
-
-    def nothing(self, redirections: list[Redirection], begin: int) -> UnsupportedSyntax:
-        if redirections:
-            return UnsupportedSyntax("redirects, but names no program", begin)
-        return (
-            self.too_large() if not self.join and next(self.rest, None) else build_unsupported_syntax(self.text, begin)
-        )
-
-    def check_program(self, program: Word, begin: int) -> None:
-        if program.text in _RESERVED:
-            raise UnsupportedSyntax(f"uses a word of the shell's own language ({program.text})", begin)
-        if "=" in program.text:
-            raise UnsupportedSyntax("sets a variable where its program should stand (=)", begin)
-        if program.globs or not _PROGRAM.fullmatch(program.text):
-            raise UnsupportedSyntax("does not begin with the plain name of a program", begin)
-
-    def stray(self, at: int) -> UnsupportedSyntax:
-        """What is wrong with the word or the redirection that begins here."""
-        place = next(_BEGUN.finditer(self.text, at)).end()
-        if _PARTS.match(self.text, place):
-            return self.too_large()
-        inside = next(_QUOTED.finditer(self.text, place)).end()
-        return build_unsupported_syntax(self.text, inside if inside < len(self.text) else place)
-
-    def too_large(self) -> UnsupportedSyntax:
-        return UnsupportedSyntax(f"has more than {MAX_COMMANDS} commands or {MAX_PARTS} words", self.at, too_large=True)

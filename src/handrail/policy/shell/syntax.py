@@ -1,12 +1,10 @@
-"""Words and commands of a parsed script."""
+"""The syntax tree of a script in the provable subset of bash."""
 
 import re
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
-
-# § [policy.shell.script] A command inside the provable subset: simple commands and how they are joined. Nothing in
-# § it is left to expand.
 
 Join = Literal["&&", "||", ";", "|"]
 Operator = Literal["<", ">", ">>", "2>", "2>>", "&>", "&>>", "2>&1", ">&2"]
@@ -17,98 +15,87 @@ class Word(msgspec.Struct, frozen=True):
 
     text: str
     globs: tuple[int, ...] = ()
-    """Where in the text an unquoted `* ? [ ]` stands that bash may expand; nothing else is ever expanded."""
+    """Positions of the unquoted `* ? [ ]`. bash expands nothing else."""
 
 
 class Redirection(msgspec.Struct, frozen=True):
-    """Where a stream goes to or comes from; `2>&1` and `>&2` have no target."""
+    """A redirected stream. `2>&1` and `>&2` have no target."""
 
     operator: Operator
     target: Word | None = None
 
 
 class SimpleCommand(msgspec.Struct, frozen=True):
-    """A program and its arguments. There is always a first word, and it is no glob."""
+    """A program with its arguments. The first word exists and is not a glob."""
 
     words: tuple[Word, ...]
     redirections: tuple[Redirection, ...] = ()
 
+    @property
+    def argv(self) -> tuple[str, ...]:
+        return tuple([word.text for word in self.words])
+
 
 class Script(msgspec.Struct, frozen=True):
-    """Simple commands in order; `joins[n]` stands between the commands n and n + 1."""
+    """Simple commands in order. `joins[n]` stands between commands n and n + 1."""
 
     commands: tuple[SimpleCommand, ...]
     joins: tuple[Join, ...] = ()
 
 
 class Unparsed(msgspec.Struct, frozen=True):
-    """Why a text is not in the subset; nobody can then say from the text alone what bash would do."""
+    """Why a text is outside the provable subset."""
 
     reason: str
-    """In words, after "it ": uses a variable or a substitution ($)."""
+    """Completes a sentence that begins with "it": "uses a variable or a substitution ($)"."""
     at: int
-    """The character."""
+    """Position of the character that was refused."""
     too_large: bool = False
-    """A limit was reached: the answer must be the strictest there is."""
-
-
-# § [policy.shell.rewrite] Writes a script for bash so that nothing is left to interpret: bash runs this, never the
-# § text that was read.
+    """True if the text exceeds a limit, so that the strictest decision applies."""
 
 
 def to_bash(script: Script) -> str:
-    """Every word in single quotes but for its globs, every operator from the fixed list."""
-    text = _command(script.commands[0])
-    for join, command in zip(script.joins, script.commands[1:], strict=True):
-        text += f" {join} {_command(command)}"
-    return text
-
-
-def _command(command: SimpleCommand) -> str:
-    words = [_word(word) for word in command.words]
-    return " ".join([*words, *(_redirection(one) for one in command.redirections)])
-
-
-def _redirection(redirection: Redirection) -> str:
-    target = redirection.target
-    return redirection.operator if target is None else f"{redirection.operator}{_word(target)}"
-
-
-def _word(word: Word) -> str:
-    text, globs = word.text, word.globs
-    if not globs:
-        return _quoted(text)
-    parts, done, number = list[str](), 0, 0
-    while number < len(globs):
-        start = globs[number]
-        # What stands between brackets stays as it is: in quotes, a-z would be three signs.
-        number += 2 if text[start] == "[" else 1
-        end = globs[number - 1] + 1
-        parts += (_quoted(text[done:start]) if start > done else "", text[start:end])
-        done = end
-    return "".join(parts) + (_quoted(text[done:]) if text[done:] else "")
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("'", r"'\''")
-    return f"'{escaped}'"
-
-
-# § [policy.shell.shown] A parsed command as a person reads it.
-
-_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./\[\]-]+")
+    """The text for bash, which never gets the original. Globs are the only signs outside single quotes."""
+    joins = ("", *(f" {join} " for join in script.joins))
+    commands = [_render(command, _quote_around_globs, "") for command in script.commands]
+    return "".join(join + command for join, command in zip(joins, commands, strict=True))
 
 
 def render_command(command: SimpleCommand) -> str:
-    """The command on one line, quoted where it must be."""
-    texts = [_shown_word(word) for word in command.words]
+    """The command on one line for people, quoted where needed."""
+    return _render(command, _quote_if_needed, " ")
+
+
+def _render(command: SimpleCommand, render_word: Callable[[Word], str], space: str) -> str:
+    texts = [render_word(word) for word in command.words]
     for redirection in command.redirections:
-        target = "" if redirection.target is None else f" {_shown_word(redirection.target)}"
+        target = "" if redirection.target is None else space + render_word(redirection.target)
         texts.append(redirection.operator + target)
     return " ".join(texts)
 
 
-def _shown_word(word: Word) -> str:
-    if word.globs or _PLAIN.fullmatch(word.text):
-        return word.text
-    return "'" + word.text.replace("'", "'\\''") + "'"
+def _quote_around_globs(word: Word) -> str:
+    text, globs = word.text, word.globs
+    if not globs:
+        return _quote(text)
+    parts, done, number = list[str](), 0, 0
+    while number < len(globs):
+        start = globs[number]
+        # Brackets stay unquoted with their content: quoted, a-z would be three characters.
+        number += 2 if text[start] == "[" else 1
+        end = globs[number - 1] + 1
+        parts += (_quote(text[done:start]) if start > done else "", text[start:end])
+        done = end
+    return "".join(parts) + (_quote(text[done:]) if text[done:] else "")
+
+
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./\[\]-]+")
+
+
+def _quote_if_needed(word: Word) -> str:
+    return word.text if word.globs or _PLAIN.fullmatch(word.text) else _quote(word.text)
+
+
+def _quote(text: str) -> str:
+    escaped = text.replace("'", r"'\''")
+    return f"'{escaped}'"

@@ -6,7 +6,8 @@ unless the command has made a group of its own, as shells do that people type in
 """
 
 from handrail.kernel.process import INTERRUPT, QUIT, STOP_KEY
-from handrail.process.keeper.signalling import list_live_descendants, signal_process
+from handrail.kernel.procfs import signal_process
+from handrail.process.keeper.signalling import list_live_descendants
 from handrail.process.keeper.terminal import Terminal
 
 _SIGNALS = {b"\x03": INTERRUPT, b"\x1c": QUIT, b"\x1a": STOP_KEY}

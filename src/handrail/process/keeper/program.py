@@ -8,7 +8,7 @@ import signal
 import time
 
 from handrail.kernel.cgroup import ControlGroup, find_parent_group
-from handrail.kernel.process import TERMINATE, SignalQueue, forget_inherited
+from handrail.kernel.process import TERMINATE, SignalQueue, reset_signals
 from handrail.kernel.procfs import find_process, read_entry
 from handrail.process.keeper.files import BOOT, Json, remove, write_crash, write_end, write_record
 from handrail.process.keeper.keeping import KeeperLoop, take_printed
@@ -30,7 +30,7 @@ def run(descriptor: int) -> None:
     plan = KeeperPlan.read(descriptor)
     for own in (plan.status, plan.lifeline, plan.folder, plan.ready_fd):
         os.set_inheritable(own, False)
-    forget_inherited()
+    reset_signals()
     for ignored in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE):
         signal.signal(ignored, signal.SIG_IGN)
     try:
@@ -42,7 +42,11 @@ def run(descriptor: int) -> None:
 
 
 def _keep(plan: KeeperPlan, signals: SignalQueue) -> None:
-    with _launch_of(plan) as launch, ControlGroup(plan, find_parent_group()) as group, contextlib.ExitStack() as opened:
+    with (
+        _launch_of(plan) as launch,
+        ControlGroup(find_parent_group(), memory=plan.memory, threads=plan.threads) as group,
+        contextlib.ExitStack() as opened,
+    ):
         launch.argv = group.wrap_argv(launch.argv)
         terminal = opened.enter_context(contextlib.closing(Terminal()))
         if plan.proxy is not None:

@@ -3,8 +3,8 @@
 import time
 
 from handrail.kernel.process import CONTINUE, STOP, TERMINATE
-from handrail.kernel.procfs import ProcessStat
-from handrail.process.keeper.signalling import list_live_descendants, signal_process
+from handrail.kernel.procfs import ProcessStat, signal_process
+from handrail.process.keeper.signalling import list_live_descendants
 
 GRACE_SECONDS = 3.0
 _SHELL_WAIT_SECONDS = 2.0

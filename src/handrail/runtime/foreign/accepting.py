@@ -3,7 +3,7 @@
 import re
 from typing import Any, cast
 
-from handrail.protocol.arguments import render_value
+from handrail.protocol.text import render_value
 from handrail.protocol.wire import encode, sanitize_json
 from handrail.runtime.foreign.references import resolve_reference
 from handrail.runtime.sources import ForeignTool

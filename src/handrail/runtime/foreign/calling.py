@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.protocol.arguments import clip_text
 from handrail.protocol.errors import ToolError
+from handrail.protocol.text import clip_text
 from handrail.protocol.tool_spec import ForeignArguments, ToolSpec
 from handrail.runtime.foreign.outcome import sanitize_error, sanitize_output
 from handrail.runtime.sources import ToolSource

@@ -8,7 +8,8 @@ Nothing is refused here that the schema allows; nothing that policy says depends
 from collections.abc import Iterator
 from typing import Any, cast
 
-from handrail.protocol.arguments import Problem, render_value
+from handrail.protocol.errors import Problem
+from handrail.protocol.text import render_value
 from handrail.runtime.foreign.keywords import KEYWORDS
 from handrail.runtime.foreign.references import resolve_reference
 from handrail.runtime.foreign.values import build_problem

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, cast
 
-from handrail.protocol.arguments import Problem, clip_text, render_value
+from handrail.protocol.errors import Problem
+from handrail.protocol.text import clip_text, render_value
 from handrail.runtime.foreign.values import (
     NOUNS,
     build_problem,

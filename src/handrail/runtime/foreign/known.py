@@ -46,7 +46,7 @@ class PinStore:
 
     def place(self, server: str) -> str:
         """The file that a server's tools are kept in."""
-        return self._store.place(server)
+        return self._store.path_of(server)
 
     def difference(self, server: str, told: dict[str, Any]) -> str | None:
         """What a server says otherwise of a tool than before; None where it says the same."""

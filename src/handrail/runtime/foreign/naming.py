@@ -9,7 +9,7 @@ so that no tool can take the name that another one is given.
 import hashlib
 import re
 
-from handrail.policy.rules.rulebook import MCP_PREFIX
+from handrail.policy.config import MCP_PREFIX
 
 _MAX_NAME_CHARS = 64
 _DIGITS = 10

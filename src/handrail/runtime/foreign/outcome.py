@@ -6,9 +6,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from handrail.process.cleaning import clean_output
-from handrail.protocol.arguments import clip_text
 from handrail.protocol.errors import CODES, ToolError
 from handrail.protocol.results import Attachment
+from handrail.protocol.text import clip_text
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import encode, escape_surrogates, sanitize_json
 from handrail.runtime.foreign.pictures import detect_image_type

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from handrail.policy.config import TrustedServer
+from handrail.policy.config import MCP_PREFIX, TrustedServer, is_mcp_tool_excluded
 from handrail.policy.decide import is_read_only_tool
-from handrail.policy.rules.rulebook import MCP_PREFIX, is_mcp_tool_excluded
-from handrail.protocol.arguments import clip_text, render_value
 from handrail.protocol.decisions import ForeignFact
+from handrail.protocol.text import clip_text, render_value
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.runtime.foreign.accepting import MAX_LISTED_TOOLS, find_tool_problem
 from handrail.runtime.foreign.describing import compute_fingerprint, to_description

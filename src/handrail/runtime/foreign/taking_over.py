@@ -4,9 +4,9 @@ import threading
 import time
 from contextlib import suppress
 
-from handrail.protocol.arguments import render_value
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import PERMISSIONS
+from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import OWN_SERVER
 from handrail.runtime.sources import ToolSource
 

@@ -5,9 +5,9 @@ from typing import Literal
 
 import msgspec
 
-from handrail.protocol.arguments import clip_text
 from handrail.protocol.decisions import ForeignFact
 from handrail.protocol.permissions import Permission, Preview
+from handrail.protocol.text import clip_text
 from handrail.protocol.tool_spec import Foreign, ForeignArguments, ForeignData, ToolSpec
 from handrail.protocol.wire import encode
 from handrail.runtime.foreign.calling import call_foreign_tool

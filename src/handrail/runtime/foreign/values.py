@@ -4,7 +4,8 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any, cast
 
-from handrail.protocol.arguments import Problem, render_value
+from handrail.protocol.errors import Problem
+from handrail.protocol.text import render_value
 
 NOUNS = {
     "string": "a string",

@@ -30,9 +30,9 @@ def main() -> None:
     package = type(sys)("handrail")  # without what `import handrail` brings along
     package.__path__ = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))]
     sys.modules["handrail"] = package
-    from handrail.kernel.process import forget_inherited  # noqa: PLC0415  it can be found only now
+    from handrail.kernel.process import reset_signals  # noqa: PLC0415  it can be found only now
 
-    forget_inherited()
+    reset_signals()
     os.execv(sys.argv[1], sys.argv[1:])  # noqa: S606  what is run was decided by policy, and is confined
 
 

@@ -3,8 +3,8 @@
 import os
 import select
 
-from handrail.kernel.process import KILL, STOP, SignalQueue, send
-from handrail.kernel.procfs import ProcessStat, find_process, list_descendants
+from handrail.kernel.process import KILL, STOP, SignalQueue
+from handrail.kernel.procfs import ProcessStat, list_descendants, signal_process
 
 _MAX_ROUNDS = 16
 _MIN_WAIT_MS, _MAX_WAIT_MS = 10, 1_000  # milliseconds
@@ -17,7 +17,7 @@ def end_all(waiting: SignalQueue) -> None:
     patience = _MIN_WAIT_MS
     while has_children():
         for process in _frozen():
-            _signal(process, KILL)
+            signal_process(process, KILL)
         events.poll(patience)
         waiting.take()
         patience = min(2 * patience, _MAX_WAIT_MS)
@@ -55,24 +55,10 @@ def _frozen() -> list[ProcessStat]:
         if not new:
             break
         for process in new:
-            _signal(process, STOP)
+            signal_process(process, STOP)
             stopped[process.number, process.started] = process
     return list(stopped.values())
 
 
 def _living() -> list[ProcessStat]:
     return [one for one in list_descendants(os.getpid()) if not one.dead]
-
-
-def _signal(process: ProcessStat, number: int) -> None:
-    """Signals that process, never one that has got its number meanwhile."""
-    try:
-        handle = os.pidfd_open(process.number)
-    except OSError:  # it has ended; or it is not ours to see, and then not ours to end
-        return
-    try:
-        now = find_process(process.number)
-        if now and now.started == process.started:
-            send(handle, number)
-    finally:
-        os.close(handle)

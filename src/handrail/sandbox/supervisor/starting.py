@@ -8,9 +8,9 @@ from handrail.kernel.process import (
     KILL,
     die_with_parent,
     filter_system_calls,
-    forget_inherited,
     keep_capabilities,
     refuse_new_privileges,
+    reset_signals,
 )
 from handrail.kernel.procfs import list_processes
 from handrail.sandbox.supervisor.plan import LandlockFence, SupervisorPlan
@@ -56,7 +56,7 @@ def _become(plan: SupervisorPlan, supervisor: int) -> None:
     die_with_parent(KILL)
     if os.getppid() != supervisor:
         return
-    forget_inherited()
+    reset_signals()
     os.chdir(plan.cwd)
     _limit(plan)
     refuse_new_privileges()

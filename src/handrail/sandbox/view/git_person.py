@@ -2,7 +2,7 @@
 
 import os
 
-from handrail.policy.network.git_remotes import parse_git_config
+from handrail.policy.git_config import parse_git_config
 from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.view.mounts import Mount
 
@@ -29,8 +29,8 @@ def _told(settings: str) -> str:
     """The last of each counts, as for git itself; what is included from elsewhere is not looked at."""
     found = {
         one.key: one.value.replace("\\", "\\\\").replace('"', '\\"')
-        for one in parse_git_config(settings)
-        if (one.section, one.part) == ("user", "") and one.key in {"name", "email"} and _is_plain(one.value)
+        for one in parse_git_config(settings).settings
+        if (one.section, one.part) == ("user", None) and one.key in {"name", "email"} and _is_plain(one.value)
     }
     return "".join(f'\t{name} = "{value}"\n' for name, value in sorted(found.items()))
 

@@ -4,15 +4,21 @@ import os
 from collections.abc import Iterable, Iterator
 from glob import escape, glob
 
-from handrail.policy.names import can_hold_credentials, find_protection, is_credential
+from handrail.policy.names import can_hold_credentials, is_credential
 from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.view.finding import build_empty_mount, find_mounts, follow_links, list_folder
 from handrail.sandbox.view.mounts import Mount, is_within
 from handrail.sandbox.view.toolchain_table import ENVIRONMENTS, TOOLCHAINS, WITHHELD_IN_ENVIRONMENTS, Toolchain
+from handrail.settings.load import ToolchainObjection, find_toolchain_objection
 
-_TOO_WIDE = frozenset(
-    f"/{name}" for name in ("", "etc", "home", "root", "var", "run", "mnt", "srv", "tmp", "proc", "dev")
-)
+_TOO_WIDE = "it holds the home folder, the state folder or a good part of the machine"
+_OBJECTIONS: dict[ToolchainObjection, str] = {
+    "home": _TOO_WIDE,
+    "state": _TOO_WIDE,
+    "machine": _TOO_WIDE,
+    "in state": "it lies in the state folder",
+    "credentials": "its name is one of credentials",
+}
 
 
 def list_toolchain_mounts(host: SandboxHost, roots: tuple[str, ...] = ()) -> Iterator[Mount]:
@@ -60,14 +66,8 @@ def find_objection(path: str, host: SandboxHost) -> str | None:
     """Why a path cannot be shown as a toolchain; None where it can."""
     if not path.startswith("/"):
         return "it is not an absolute path"
-    real = follow_links(path)[1]
-    if real in _TOO_WIDE or any(is_within(os.path.realpath(own), real) for own in (host.home, host.state)):
-        return "it holds the home folder, the state folder or a good part of the machine"
-    if is_within(real, os.path.realpath(host.state)):
-        return "it lies in the state folder"
-    if find_protection(path) == "credential" or find_protection(real) == "credential":
-        return "its name is one of credentials"
-    return None
+    objection = find_toolchain_objection(path, host.home, host.state)
+    return _OBJECTIONS.get(objection) if objection else None
 
 
 def _folders(toolchain: Toolchain, host: SandboxHost) -> set[str]:

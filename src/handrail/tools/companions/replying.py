@@ -1,8 +1,8 @@
 """What a reply to a question may be, and what the model is told of it."""
 
-from handrail.protocol.arguments import render_value
 from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.permissions import Question, Reply
+from handrail.protocol.text import render_value
 from handrail.protocol.wire import escape_surrogates
 from handrail.tools.companions.question import QuestionData
 from handrail.tools.contract import Output

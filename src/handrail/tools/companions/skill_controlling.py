@@ -1,7 +1,7 @@
 """Activates a skill and tells its text, or ends it."""
 
-from handrail.protocol.arguments import render_value
 from handrail.protocol.errors import ToolError
+from handrail.protocol.text import render_value
 from handrail.skills.allowed import format_allowed_tools
 from handrail.skills.skill import Skill
 from handrail.tools.companions.skill_control import SkillBook, SkillControlData

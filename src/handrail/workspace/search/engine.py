@@ -1,141 +1,101 @@
-"""What every search engine offers, and the limits of a search."""
+"""The data that a search engine takes and gives."""
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, Literal, Protocol, TypeVar
+import codecs
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Literal, Protocol
 
 import msgspec
 
-from handrail.workspace.facts import FileId
-
-# § [workspace.search.run] One run of an engine, and when it has gone far enough.
-
-Item = TypeVar("Item")
-End = Literal["complete", "enough", "time", "slow", "size"]
-"""Why a run ended: it was through, had more than was asked for, took too long, or could not be in time."""
-
-MAX_HITS = 100_000
-"""Hits that are counted."""
-MAX_SECONDS = 1.0
-MAX_RESULT_BYTES = 64 * 1024 * 1024
-"""Of lines that are held."""
-LINE_BYTES = 200
-"""What a line that is held takes besides its text."""
-
-
-class Run(Generic[Item]):
-    """Takes in candidates until there are too many of them, or too little time."""
-
-    def __init__(
-        self,
-        weigh: Callable[[Item], tuple[int, int]],
-        *,
-        most: int,
-        seconds: float,
-        cancelled: Callable[[], bool],
-        judge: Callable[[float, int], bool] = lambda _seconds, _count: False,
-    ) -> None:
-        self.items: list[Item] = []
-        self.count = 0
-        self.end: End = "complete"
-        self._weigh = weigh
-        self._most = most
-        self._seconds = seconds
-        self._cancelled = cancelled
-        self._judge = judge
-        self._bytes = 0
-        self._began = time.monotonic()
-
-    def stop(self) -> bool:
-        """Whether it is time to end; engines ask."""
-        passed = time.monotonic() - self._began
-        if self._judge(passed, self.count):
-            self.end = "slow"
-        elif passed > self._seconds or self._cancelled():
-            self.end = "time"
-        return self.end != "complete"
-
-    def take(self, candidates: Iterator[Item]) -> None:
-        """Runs until one of the ends."""
-        try:
-            for item in candidates:
-                self._add(item)
-                if self.end != "complete":
-                    return
-        finally:
-            close = getattr(candidates, "close", None)
-            if close is not None:
-                close()
-
-    def _add(self, item: Item) -> None:
-        count, size = self._weigh(item)
-        self.items.append(item)
-        self.count += count
-        self._bytes += size
-        if self._judge(time.monotonic() - self._began, self.count):
-            self.end = "slow"
-        elif self.count > self._most:
-            self.end = "enough"
-        elif self._bytes > MAX_RESULT_BYTES:
-            self.end = "size"
-
-
-# § [workspace.search.engine] What a search engine is: something that names candidates. They are verified, ordered
-# § and counted by others.
+from handrail.protocol.errors import ToolError
+from handrail.workspace.file_state import FileId
 
 EngineName = Literal["ripgrep", "python"]
 Without = Literal["not installed", "switched off"]
-"""Why it is not ripgrep that searches."""
+"""Why ripgrep does not search."""
 Stop = Callable[[], bool]
-"""Asked between candidates: True ends the search early."""
+"""Asked between candidates. True ends the search early."""
+
+MAX_HITS = 100_000
+"""Hits that are counted."""
+MAX_RESULT_BYTES = 64 * 1024 * 1024
+"""Bytes of lines that are held."""
+LINE_BYTES = 200
+"""Memory that a held line takes besides its text."""
 MAX_LINE_BYTES = 1 << 24
-"""Bytes of a line, and of ripgrep's message about it, from which on it is passed over: nothing that anybody reads."""
+"""Bytes of a line, or of ripgrep's message about it. Longer lines are passed over."""
+MAX_SHOWN_BYTES = 500
+"""Bytes of a line that are shown."""
+_LEAD_BYTES = 100
+"""Bytes that are shown before the first match."""
+UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+"""Encodings that a byte order mark tells."""
+
+
+class Engine(Protocol):
+    """Names candidates in any order. They are checked again, since a file may be another one by now."""
+
+    name: EngineName
+    ordered: bool
+    """Whether candidates come in the order of `to_sort_key`."""
+
+    def files(self, scope: "SearchScope", stop: Stop) -> Iterator[bytes]:
+        """Yield the files below a folder, by their paths below it."""
+        ...
+
+    def hits(self, scope: "SearchScope", pattern: "Pattern", stop: Stop) -> Iterator["FileHits"]:
+        """Yield the files with matching lines."""
+        ...
+
+    def stream(self, descriptor: int, pattern: "Pattern", stop: Stop) -> "FileHits | None":
+        """Return the hits in an open file, from its position on; None if there are none. BINARY_FILE if it is no text.
+
+        If there are too many hits to hold, it returns the first ones.
+        """
+        ...
 
 
 class SearchStats(msgspec.Struct):
-    """What an engine saw on its way and did not search."""
+    """What an engine met and could not search."""
 
-    protected: set[bytes] = msgspec.field(default_factory=set[bytes])
-    """The names that policy withholds, by their paths below the folder; of a withheld folder only its own."""
-    counted: bool = False
-    """Whether `protected` is complete."""
     unreadable: int = 0
     """Folders and files that the operating system refused."""
     oversized: int = 0
-    """Lines too long to be taken in."""
+    """Lines longer than MAX_LINE_BYTES."""
 
 
 class SearchScope(msgspec.Struct, frozen=True):
-    """The folder that is searched, and what is passed over in it."""
+    """The folder to search, and what to leave out."""
 
     folder: int
     """Its descriptor, opened beneath its root."""
     root: int
     """The descriptor of its root."""
     relative: str
-    """The way from the root to it; `.` for the root itself."""
+    """Its path below the root; `.` for the root itself."""
     kernel: bool
     """Whether the kernel resolves paths (openat2)."""
     include: str | None = None
     """A glob that a file's path below the folder must match."""
     exclude: tuple[str, ...] = ()
-    """Globs of files and folders that are passed over."""
+    """Globs of files and folders to leave out."""
     ignore: tuple[str, ...] = ()
     """Patterns of the settings, written as in a .gitignore."""
-    notes: SearchStats = msgspec.field(default_factory=SearchStats)
+    stats: SearchStats = msgspec.field(default_factory=SearchStats)
+    list_protected: Callable[[Stop, Callable[[bytes], bool]], Iterable[tuple[bytes, bool]]] = lambda _stop, _skip: ()
+    """Lists the credentials below the folder, and whether each is a folder. The second argument tells what to skip."""
     credential_files: Callable[[], frozenset[FileId]] = frozenset[FileId]
-    """Those that are credentials by any of their names; asked about files with several names (hard links) alone."""
+    """Lists the files that are credentials by any of their names. Called only for files with several hard links."""
 
 
 class Pattern(msgspec.Struct, frozen=True):
-    """The expression that lines are searched for."""
+    """The regular expression that lines must match."""
 
     text: str
     case_sensitive: bool = True
     context: int = 0
     """Lines shown before and after each hit."""
     per_file: int = MAX_HITS + 1
-    """Hits of one file after which the rest of it is of no interest: enough to know that there are too many."""
+    """Hits after which the rest of a file is not searched."""
 
 
 class HitLine(msgspec.Struct, frozen=True):
@@ -144,86 +104,74 @@ class HitLine(msgspec.Struct, frozen=True):
     number: int
     """From 1."""
     offset: int
-    """Where `data` begins in the file, in bytes: of the text as UTF-8 and without its mark, where it is UTF-16."""
+    """Where `data` begins in the file, in bytes. In a UTF-16 file: in its text as UTF-8, without the mark."""
     data: bytes
-    """Its bytes in the file, without the line ending; of a long line the part around its first match."""
+    """The line without its end; of a long line the part around its first match."""
     spans: tuple[tuple[int, int], ...] = ()
-    """Where the expression matches in it, in bytes; none for a neighbour."""
+    """The matches in `data`, in bytes; none for a neighbour."""
     cut_before: bool = False
     cut_after: bool = False
-    """Whether the line goes on before or after `data`."""
 
 
 class FileHits(msgspec.Struct, frozen=True):
-    """The hits of one file, neighbours included, in the file's order."""
+    """The hits of one file and their neighbours, in the file's order."""
 
     path: bytes
     """Below the folder."""
     lines: tuple[HitLine, ...]
     oversized: int = 0
-    """Lines of it that were too long to be taken in."""
     unfinished: bool = False
-    """Whether the search ended in the midst of it: what comes then is not known, nor that it is text."""
+    """Whether the search ended inside the file. Then the rest may be no text."""
 
     def weight(self) -> tuple[int, int]:
-        """How many lines matched, neighbours left out, and about how many bytes all of them take."""
-        count = sum(1 for line in self.lines if line.spans)
-        return count, sum(len(line.data) for line in self.lines) + LINE_BYTES * len(self.lines)
+        """Return the number of hits, and about how many bytes all lines take."""
+        return count_hits(self), sum(len(line.data) for line in self.lines) + LINE_BYTES * len(self.lines)
 
 
-class Engine(Protocol):
-    """Names candidates in any order. What it says is not trusted: it may be about another file by now."""
-
-    name: EngineName
-    ordered: bool
-    """Whether candidates come in the order of `in_order`."""
-
-    def files(self, where: SearchScope, stop: Stop) -> Iterator[bytes]:
-        """The files below a folder, by their paths below it."""
-        ...
-
-    def hits(self, where: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
-        """The files with lines that match."""
-        ...
-
-    def withheld(self, where: SearchScope, last: bytes | None, stop: Stop) -> set[bytes]:
-        """The names that policy withheld from the search that was just made of a place, in order up to `last` if
-        that is given; never by what is in them."""
-        ...
-
-    def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
-        """The hits in an open file, read from where it stands, None where there are none; BINARY_FILE where it is no
-        text. Where there are too many to be held, the first ones: their weight tells."""
-        ...
+def count_hits(hits: FileHits) -> int:
+    """Count the lines that matched, without neighbours."""
+    return sum(1 for line in hits.lines if line.spans)
 
 
 def to_sort_key(path: bytes) -> bytes:
-    """The key that sorts paths as a walk does that takes the names of each folder in the order of their bytes."""
+    """Return the key that sorts paths as a walk does which takes the names of each folder in byte order."""
     return path.replace(b"/", b"\0")
 
 
-# § [workspace.search.clip] Lines as they are kept and shown: of a long one, the part around its first match.
+def build_hit_line(number: int, offset: int, data: bytes, spans: Sequence[tuple[int, int]] | None) -> HitLine:
+    """Return a line, cut to the part around its first match. `spans` is None for a neighbour.
 
-MAX_SHOWN_BYTES = 500
-"""About so many characters of a line are shown."""
-_LEAD_BYTES = 100
-"""Of them so many before the first match."""
+    A hit without a match in it (an empty one at the line's end) gets an empty span.
+    """
+    start, end = _find_shown_part(data, spans[0][0] if spans else 0)
+    shown = [(max(a, start) - start, min(b, end) - start) for a, b in spans or () if a <= end and b >= start]
+    shown = [(0, 0)] if spans is not None and not shown else shown
+    return HitLine(number, offset + start, data[start:end], tuple(shown), start > 0, end < len(data))
 
 
-def clip(number: int, offset: int, data: bytes, spans: Sequence[tuple[int, int]]) -> HitLine:
-    """The line, or its part around the first match. Bytes are cut, never a character of UTF-8 in two."""
+def _find_shown_part(data: bytes, first: int) -> tuple[int, int]:
     if len(data) <= MAX_SHOWN_BYTES:
-        return HitLine(number, offset, data, tuple(spans))
-    first = spans[0][0] if spans else 0
-    start = _between_characters(data, max(0, min(first - _LEAD_BYTES, len(data) - MAX_SHOWN_BYTES)))
-    end = _between_characters(data, min(len(data), start + MAX_SHOWN_BYTES))
-    inside = tuple((max(a, start) - start, min(b, end) - start) for a, b in spans if a <= end and b >= start)
-    return HitLine(number, offset + start, data[start:end], inside, start > 0, end < len(data))
+        return 0, len(data)
+    start = _find_character(data, max(0, min(first - _LEAD_BYTES, len(data) - MAX_SHOWN_BYTES)))
+    return start, _find_character(data, min(len(data), start + MAX_SHOWN_BYTES))
 
 
-def _between_characters(data: bytes, at: int) -> int:
-    """The place itself, or the nearest before it where a character begins."""
-    for back in range(min(4, at)):
-        if at - back >= len(data) or data[at - back] & 0xC0 != 0x80:
-            return at - back
-    return at
+def _find_character(data: bytes, place: int) -> int:
+    """Return the place, or the nearest before it, where a character of UTF-8 begins."""
+    for back in range(min(4, place)):
+        if place - back >= len(data) or data[place - back] & 0xC0 != 0x80:
+            return place - back
+    return place
+
+
+def transcode(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
+    """Turn a text in pieces into UTF-8."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    for piece in pieces:
+        yield decoder.decode(piece).encode()
+    yield decoder.decode(b"", final=True).encode()
+
+
+def build_binary_error() -> ToolError:
+    """Return the refusal of a named file that is no text."""
+    return ToolError("BINARY_FILE", "The file is not text. Use a program that knows its format.")

@@ -1,178 +1,106 @@
-"""Which paths a search reports."""
+"""Filters that decide which paths a search reports."""
 
 import os
 import stat
 from collections.abc import Container, Iterator
-from functools import lru_cache
 
-from handrail.policy.names import find_protection, is_credential, list_secret_globs
-from handrail.workspace.glob import Matches, build_excluder, build_matcher
+from handrail.policy.names import is_credential
+from handrail.workspace.glob import build_excluder, build_matcher
 from handrail.workspace.ignore import FILES, STRONG, IgnoreStack, read_ignore_rules
-from handrail.workspace.resolve import open_beneath
+from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, open_beneath
 from handrail.workspace.search.engine import SearchScope, Stop, to_sort_key
 
-# § [workspace.search.above] The ignore files between a root and the folder that is searched. ripgrep would read
-# § those above the root too, so it reads none of them, and what they say is applied to its results. Those of the
-# § folder itself it reads, unless they are links, which it would follow wherever they lead, or FIFOs, for which it
-# § would wait.
-
 _MAX_IGNORE_FILE_BYTES = 1 << 16
-_HERE = (*STRONG, ".gitignore")
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-def has_rules_above(where: SearchScope) -> bool:
-    """Whether there are such files."""
-    return any(_is_there(where.root, f"{way}{name}") for way in _ways(where) for name in FILES)
-
-
-def has_exceptions_above(where: SearchScope) -> bool:
-    """Whether they may take back what files below the folder pass over: then ripgrep must not go by those either."""
-    return any(_has_exception(where.root, f"{way}{name}") for way in _ways(where) for name in STRONG)
-
-
-def has_odd_rules(where: SearchScope) -> bool:
-    """Whether an ignore file of the folder is no regular file: then ripgrep must read none."""
-    return any(_kind(where.folder, name) not in {None, stat.S_IFREG} for name in _HERE)
-
-
-def has_odd_repository(where: SearchScope) -> bool:
-    """Whether git's own list would be looked for elsewhere than in the folder's `.git`, as in a linked work tree."""
-    for name in (".git", ".git/info"):
-        kind = _kind(where.folder, name)
-        if kind != stat.S_IFDIR:
-            return kind is not None
-    return _kind(where.folder, ".git/info/exclude") not in {None, stat.S_IFREG}
-
-
-def _ways(where: SearchScope) -> Iterator[str]:
-    """The folders above the one that is searched, each as the way from the root to it."""
-    way = "" if where.relative == "." else where.relative
-    while way:
-        way = way.rpartition("/")[0]
-        yield f"{way}/" if way else ""
-
-
-def _is_there(root: int, path: str) -> bool:
-    return _kind(root, path) is not None
-
-
-def _kind(folder: int, path: str) -> int | None:
-    try:
-        return stat.S_IFMT(os.stat(path, dir_fd=folder, follow_symlinks=False).st_mode)
-    except OSError:
-        return None
-
-
-def _has_exception(root: int, path: str) -> bool:
-    try:
-        descriptor = os.open(path, _READ, dir_fd=root)
-    except OSError:
-        return False
-    try:
-        return any(line.lstrip().startswith(b"!") for line in os.read(descriptor, _MAX_IGNORE_FILE_BYTES).split(b"\n"))
-    except OSError:
-        return False
-    finally:
-        os.close(descriptor)
-
-
-# § [workspace.search.kept] Which of the paths that ripgrep names are wanted: what its command line cannot say, is
-# § said here.
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY
-
-
-class PathFilter:
-    """Says of each path below a folder whether it is wanted. Protected ones are noted, by the name that protects."""
-
-    def __init__(self, where: SearchScope) -> None:
-        self._notes = where.notes
-        self._chosen = GlobFilter(where, ignored=_has_more_rules(where))
-        self._protector = CredentialFilter()
-
-    def __call__(self, path: bytes) -> bool:
-        """Whether the path is wanted."""
-        if not self._chosen(path):
-            return False
-        withheld = self._protector(path)
-        if withheld is not None:
-            self._notes.protected.add(withheld)
-        return withheld is None
 
 
 class GlobFilter:
-    """What globs and ignore rules leave over, apart from policy."""
+    """Accepts paths by globs and ignore rules, apart from policy."""
 
-    def __init__(self, where: SearchScope, *, ignored: bool = True) -> None:
-        self._include = build_matcher(where.include) if where.include is not None else None
-        self._excluded = build_excluder(where.exclude) if where.exclude else None
-        self._asked: set[bytes] = {b""}
-        self._ignored = IgnoreFilter(where) if ignored else None
-        """None where whoever walks goes by the rules."""
+    def __init__(self, scope: SearchScope, *, has_ignore_rules: bool = True) -> None:
+        self._include = build_matcher(scope.include) if scope.include is not None else None
+        self._excludes = build_excluder(scope.exclude) if scope.exclude else None
+        self._excluded_folders: set[bytes] = {b""}
+        self._ignore = _IgnoreFilter(scope) if has_ignore_rules else None
 
-    def __call__(self, path: bytes, *, folder: bool = False) -> bool:
-        """Whether a file is to be searched, or a folder to be entered."""
-        if not folder and self._include is not None and not self._include(path):
-            return False
-        if self._excluded is not None and self._is_excluded(path, folder=folder):
-            return False
-        return self._ignored is None or not self._ignored(path, folder=folder)
+    def accepts(self, path: bytes) -> bool:
+        """Whether to search a file."""
+        return self.includes(path) and self.enters(path, is_folder=False)
 
-    def _is_excluded(self, path: bytes, *, folder: bool) -> bool:
-        """Asked from the outermost folder on: what asks about each by the one around it goes no deeper than one."""
-        if self._excluded is None:
+    def includes(self, path: bytes) -> bool:
+        """Whether the include glob matches."""
+        return self._include is None or self._include(path)
+
+    def enters(self, path: bytes, *, is_folder: bool = True) -> bool:
+        """Whether neither globs nor ignore rules leave out a path."""
+        if self._excludes is not None and self._is_excluded(path, is_folder=is_folder):
             return False
-        for outer in _unknown(path, self._asked):
-            self._excluded(b"%b/" % outer, False)
-            self._asked.add(outer)
-        return self._excluded(path, folder)
+        return self._ignore is None or not self._ignore.matches(path, is_folder=is_folder)
+
+    def _is_excluded(self, path: bytes, *, is_folder: bool) -> bool:
+        """Ask about the outermost folder first, so that no question about a folder recurses deeper than one level."""
+        if self._excludes is None:
+            return False
+        for folder in _list_unknown(path, self._excluded_folders):
+            self._excludes(b"%b/" % folder, False)
+            self._excluded_folders.add(folder)
+        return self._excludes(path, is_folder)
+
+
+class PathFilter:
+    """Accepts the paths from ripgrep that a search may report. ripgrep's command line cannot say all of it."""
+
+    def __init__(self, scope: SearchScope) -> None:
+        has_more_rules = bool(scope.ignore) or has_rules_above(scope) or has_odd_rules(scope)
+        self._globs = GlobFilter(scope, has_ignore_rules=has_more_rules)
+        self._credentials = CredentialFilter(scope)
+
+    def accepts(self, path: bytes) -> bool:
+        """Whether to report a file."""
+        return self._globs.accepts(path) and not self._credentials.matches(path)
 
 
 class CredentialFilter:
-    """The part of a path up to the first name that is a credential's; None where there is none."""
+    """Tells the paths that are, or lie in, a credential."""
 
-    def __init__(self) -> None:
-        self._folders: dict[bytes, bytes | None] = {b"": None}
+    def __init__(self, scope: SearchScope) -> None:
+        self._prefix = "" if scope.relative == "." else f"{scope.relative}/"
+        self._folders: dict[bytes, bool] = {b"": False}
 
-    def __call__(self, path: bytes) -> bytes | None:
-        """The path of what withholds it."""
-        for folder in _unknown(path, self._folders):
-            self._folders[folder] = self._judged(folder)
-        return self._judged(path)
+    def matches(self, path: bytes) -> bool:
+        """Whether policy withholds a path below the folder."""
+        for folder in _list_unknown(path, self._folders):
+            self._folders[folder] = self._is_credential(folder)
+        return self._is_credential(path)
 
-    def _judged(self, path: bytes) -> bytes | None:
-        folder = path.rpartition(b"/")[0]
-        return self._folders[folder] or (path if is_credential(os.fsdecode(path)) else None)
+    def _is_credential(self, path: bytes) -> bool:
+        return self._folders[path.rpartition(b"/")[0]] or is_credential(self._prefix + os.fsdecode(path))
 
 
-class IgnoreFilter:
-    """Whether ignore rules pass a path over: those of the settings, of the folder, of what is above and below it."""
+class _IgnoreFilter:
+    """Tells the paths that ignore rules match: those of the settings, and of folders above, at and below the scope."""
 
-    def __init__(self, where: SearchScope) -> None:
-        self._where = where
+    def __init__(self, scope: SearchScope) -> None:
+        self._scope = scope
         self._rules: dict[bytes, IgnoreStack | None] = {
-            b"": read_ignore_rules(where.root, where.relative, where.ignore)
+            b"": read_ignore_rules(scope.root, scope.relative, scope.ignore)
         }
+        """None for an ignored folder."""
 
-    def __call__(self, path: bytes, *, folder: bool = False) -> bool:
-        """Whether a name is passed over, or a folder that it lies in."""
-        for unknown in _unknown(path, self._rules):
-            self._rules[unknown] = self._inside(unknown)
+    def matches(self, path: bytes, *, is_folder: bool) -> bool:
+        """Whether a path is ignored, or a folder that it lies in."""
+        for folder in _list_unknown(path, self._rules):
+            self._rules[folder] = self._read_rules(folder)
         outer, _, name = path.rpartition(b"/")
         rules = self._rules[outer]
-        return rules is None or rules.matches(name, folder=folder)
+        return rules is None or rules.matches(name, folder=is_folder)
 
-    def _inside(self, folder: bytes) -> IgnoreStack | None:
-        """The rules of a folder in one whose rules are known; None where it is passed over itself."""
+    def _read_rules(self, folder: bytes) -> IgnoreStack | None:
         outer, _, name = folder.rpartition(b"/")
         rules = self._rules[outer]
-        passed_over = rules is None or rules.matches(name, folder=True)
-        return None if rules is None or passed_over else self._own(rules, folder, name)
-
-    def _own(self, rules: IgnoreStack, folder: bytes, name: bytes) -> IgnoreStack | None:
+        if rules is None or rules.matches(name, folder=True):
+            return None
         try:
-            descriptor = open_beneath(self._where, os.fsdecode(folder), _FOLDER)
+            descriptor = open_beneath(self._scope.folder, os.fsdecode(folder), LIST_FOLDER, kernel=self._scope.kernel)
         except OSError:
             return None
         try:
@@ -181,110 +109,85 @@ class IgnoreFilter:
             os.close(descriptor)
 
 
-def _unknown(path: bytes, known: Container[bytes]) -> list[bytes]:
-    """The folders on the way to a path that are not known, the outermost first; however many they are."""
-    found: list[bytes] = []
+def _list_unknown(path: bytes, known: Container[bytes]) -> list[bytes]:
+    """Return the folders on the way to a path that are not known yet, the outermost first."""
+    unknown: list[bytes] = []
     folder = path.rpartition(b"/")[0]
     while folder not in known:
-        found.append(folder)
+        unknown.append(folder)
         folder = folder.rpartition(b"/")[0]
-    return found[::-1]
+    return unknown[::-1]
 
 
-def list_withheld_names(names: list[bytes], where: SearchScope) -> set[bytes]:
-    """Of names that were passed over, those that policy withholds and that nothing else passes over."""
-    secret = [name for name in names if find_protection(os.fsdecode(name)) == "credential"]
-    if not secret:
-        return set()
-    chosen = GlobFilter(where)
-    kinds = ((name, _is_folder(where, name)) for name in secret)
-    return {name for name, folder in kinds if folder is not None and chosen(name, folder=folder)}
+def list_protected_names(scope: SearchScope, last: bytes | None, stop: Stop) -> list[bytes]:
+    """Return the names that policy withholds from a search, up to `last` in the order of results if that is given.
 
+    No file is opened, so their number tells nothing of what is in them.
+    """
 
-def _is_folder(where: SearchScope, path: bytes) -> bool | None:
-    """Whether a name is a folder's or a file's; None for links and the like, which nobody would have searched."""
-    outer, _, name = os.fsdecode(path).rpartition("/")
-    try:
-        folder = open_beneath(where, outer or ".", _FOLDER)
-    except OSError:
-        return None
-    try:
-        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-    except OSError:
-        return None
-    finally:
-        os.close(folder)
-    return True if stat.S_ISDIR(mode) else False if stat.S_ISREG(mode) else None
+    def is_later(path: bytes) -> bool:
+        return last is not None and to_sort_key(path) > to_sort_key(last)
 
-
-def _has_more_rules(where: SearchScope) -> bool:
-    """Whether there are rules that ripgrep does not know: it looks only below the folder, and not at what is odd."""
-    return bool(where.ignore) or has_rules_above(where) or has_odd_rules(where)
-
-
-# § [workspace.search.withheld] Counts the names that policy withholds, without looking into any file: the count
-# § must tell nothing of their contents.  An ordered search sees a part of the tree, and this walks the same part
-# § again. It is cheaper than to make ripgrep log what it passes over, which costs two milliseconds at the start, as
-# § long as the part is small.
-
-
-def collect_withheld_names(where: SearchScope, last: bytes | None, stop: Stop) -> set[bytes]:
-    """The withheld names that an ordered search passes on its way to `last`; None for all of them."""
-    chosen = GlobFilter(where)
-    end = None if last is None else to_sort_key(last)
-    found: set[bytes] = set()
-    for path, is_folder in _walk(where, chosen):
-        if stop() or (end is not None and to_sort_key(path) > end):
-            break
-        if is_covered(path) and chosen(path, folder=is_folder):
-            found.add(path)
-    return found
-
-
-def is_covered(path: bytes) -> bool:
-    """Whether ripgrep was kept from a name; the count is the same whichever way it is taken."""
-    name = path.rpartition(b"/")[2].lower()
-    return any(matches(name) for matches in _secrets())
-
-
-@lru_cache(maxsize=1)
-def _secrets() -> tuple[Matches, ...]:
-    return tuple(map(build_matcher, list_secret_globs()))
-
-
-def _walk(where: SearchScope, chosen: GlobFilter) -> Iterator[tuple[bytes, bool]]:
-    """Names in order, each folder before what is in it. What is withheld or passed over is not entered."""
-    levels = [(b"", iter(_names(where, b"")))]
-    while levels:
-        folder, names = levels[-1]
-        entry = next(names, None)
-        if entry is None:
-            levels.pop()
-            continue
-        name, is_folder = entry
-        path = folder + name
-        yield path, is_folder
-        if is_folder and not is_credential(os.fsdecode(path)) and chosen(path, folder=True):
-            inside = path + b"/"
-            levels.append((inside, iter(_names(where, inside))))
-
-
-def _names(where: SearchScope, folder: bytes) -> list[tuple[bytes, bool]]:
-    try:
-        descriptor = open_beneath(where, os.fsdecode(folder) or ".", _FOLDER)
-    except OSError:
+    protected = [name for name in scope.list_protected(stop, is_later) if not is_later(name[0])]
+    if not protected:
         return []
+    globs = GlobFilter(scope)
+    return [path for path, is_folder in protected if globs.includes(path) and globs.enters(path, is_folder=is_folder)]
+
+
+# ripgrep would also read the ignore files above the root, so it reads none above the searched folder: PathFilter
+# applies those between the root and the folder. In the folder itself ripgrep would follow links and wait for FIFOs.
+
+
+def has_rules_above(scope: SearchScope) -> bool:
+    """Whether folders above the searched one have ignore files."""
+    return any(_read_kind(scope.root, f"{folder}{name}") for folder in _list_folders_above(scope) for name in FILES)
+
+
+def has_exceptions_above(scope: SearchScope) -> bool:
+    """Whether those may take back rules of files below the folder. Then ripgrep must ignore nothing."""
+    return any(
+        _has_exception(scope.root, f"{folder}{name}") for folder in _list_folders_above(scope) for name in STRONG
+    )
+
+
+def has_odd_rules(scope: SearchScope) -> bool:
+    """Whether an ignore file of the folder is no regular file. Then ripgrep must read none."""
+    return any(_read_kind(scope.folder, name) not in {None, stat.S_IFREG} for name in (*STRONG, ".gitignore"))
+
+
+def has_odd_repository(scope: SearchScope) -> bool:
+    """Whether `.git/info/exclude` lies elsewhere than in the folder, as in a linked work tree."""
+    for name in (".git", ".git/info"):
+        kind = _read_kind(scope.folder, name)
+        if kind != stat.S_IFDIR:
+            return kind is not None
+    return _read_kind(scope.folder, ".git/info/exclude") not in {None, stat.S_IFREG}
+
+
+def _list_folders_above(scope: SearchScope) -> Iterator[str]:
+    """Yield the folders above the searched one, from the root on, with a slash at the end."""
+    path = "" if scope.relative == "." else scope.relative
+    while path:
+        path = path.rpartition("/")[0]
+        yield f"{path}/" if path else ""
+
+
+def _read_kind(folder: int, path: str) -> int | None:
     try:
-        with os.scandir(descriptor) as entries:
-            return sorted((os.fsencode(entry.name), _is_own_folder(entry)) for entry in entries if _is_seen(entry))
+        return stat.S_IFMT(os.stat(path, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return None
+
+
+def _has_exception(root: int, path: str) -> bool:
+    try:
+        descriptor = os.open(path, READ_FILE, dir_fd=root)
+    except OSError:
+        return False
+    try:
+        return any(line.lstrip().startswith(b"!") for line in os.read(descriptor, _MAX_IGNORE_FILE_BYTES).split(b"\n"))
+    except OSError:
+        return False
     finally:
         os.close(descriptor)
-
-
-def _is_own_folder(entry: os.DirEntry[str]) -> bool:
-    return entry.is_dir(follow_symlinks=False)
-
-
-def _is_seen(entry: os.DirEntry[str]) -> bool:
-    """Links and devices are not searched."""
-    return _is_own_folder(entry) or entry.is_file(follow_symlinks=False)

@@ -1,21 +1,21 @@
-"""Searches without ripgrep."""
+"""The engine that searches without ripgrep: the same files and lines, or a refusal that names ripgrep."""
 
 import codecs
 import heapq
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 
 import msgspec
 
-from handrail.policy.names import is_credential
-from handrail.protocol.errors import ToolError
 from handrail.workspace.ignore import IgnoreStack, read_ignore_rules
+from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, open_beneath
 from handrail.workspace.search import engine
 from handrail.workspace.search.engine import (
     MAX_LINE_BYTES,
+    UTF16,
     EngineName,
     FileHits,
     HitLine,
@@ -23,48 +23,107 @@ from handrail.workspace.search.engine import (
     SearchScope,
     Stop,
     Without,
-    clip,
-    to_sort_key,
+    build_binary_error,
+    build_hit_line,
+    transcode,
 )
-from handrail.workspace.search.expression import Expression, build_ripgrep_error
-from handrail.workspace.search.filters import CredentialFilter, GlobFilter, collect_withheld_names
-from handrail.workspace.search.regex.searcher import MatchedLine, Spans
+from handrail.workspace.search.filters import CredentialFilter, GlobFilter
+from handrail.workspace.search.regex import Expression, MatchedLine, Spans, build_ripgrep_error
 
-# § [workspace.search.walk] Walks a folder by descriptors: no link is followed, nothing is looked up by a name and
-# § opened afterwards.  In the order of `in_order`, one folder at a time, holding no more than a page of each
-# § folder's names.
-
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _MAX_PAGE_NAMES = 1 << 16
 """Names of one folder that are sorted at a time."""
 _MAX_OPEN_LEVELS = 64
-"""Levels whose descriptors are kept; those below are entered anew each time, so that any depth can be walked."""
+"""Levels whose descriptors stay open. Folders below are opened anew each time, so any depth can be walked."""
 _MAX_PATH_BYTES = 4095
 """Bytes of a path that the system opens."""
-
-Skip = Callable[[bytes, bool], bool]
-"""Whether a path below the searched folder is left out; True for a folder."""
+_BLOCK_BYTES = 4 << 20
 
 
-class WalkedFile(msgspec.Struct, frozen=True):
-    """A regular file, by the nearest folder that is open."""
+class PythonEngine:
+    """Walks by descriptors, in the order of results. It follows no link."""
 
+    name: EngineName = "python"
+
+    def __init__(self, *, ordered: bool = True, without: Without = "not installed") -> None:
+        self.ordered = ordered
+        """Whether the first results are asked for. They come in order in any case."""
+        self._without: Without = without
+
+    def files(self, scope: SearchScope, stop: Stop) -> Iterator[bytes]:
+        """Yield the files below a folder, by their paths below it."""
+        for file in self._walk(scope, stop):
+            yield file.path
+
+    def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
+        """Yield the files with matching lines."""
+        expression = self._compile(pattern)
+        for file in self._walk(scope, stop):
+            try:
+                descriptor = file.open()
+            except OSError:
+                scope.stats.unreadable += 1
+                continue
+            collector = _HitCollector(expression, pattern)
+            try:
+                collector.take(_TextBlocks(descriptor), stop)
+            except OSError:
+                scope.stats.unreadable += 1
+                continue
+            finally:
+                os.close(descriptor)
+            if not collector.is_binary:
+                scope.stats.oversized += collector.oversized
+                if collector.lines:
+                    yield FileHits(file.path, tuple(collector.lines))
+
+    def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
+        """Return the hits in an open file, from its position on; None if there are none."""
+        collector = _HitCollector(self._compile(pattern), pattern)
+        collector.take(_TextBlocks(descriptor, is_named=True), stop)
+        if collector.hits and collector.is_binary:
+            raise build_binary_error()
+        hits = FileHits(b"", tuple(collector.lines), collector.oversized)
+        return hits if hits.lines or hits.oversized else None
+
+    def _compile(self, pattern: Pattern) -> Expression:
+        return Expression(pattern.text, case_sensitive=pattern.case_sensitive, without=self._without)
+
+    def _walk(self, scope: SearchScope, stop: Stop) -> Iterator["_WalkedFile"]:
+        walk = _Walk(scope)
+        for file in walk.files():
+            if walk.gap:
+                raise build_ripgrep_error(walk.gap, self._without)
+            if stop():
+                return
+            yield file
+        scope.stats.unreadable += walk.unreadable
+
+
+class _OpenFolder(msgspec.Struct, frozen=True):
+    """A folder, by the nearest one above it whose descriptor stays open."""
+
+    descriptor: int
+    below: str
+    """The path from there; empty if the descriptor is the folder's own."""
+    kernel: bool
+
+    def open(self, name: str, flags: int) -> int:
+        """Open a name in it. OSError if the name, or a folder on the way, has become a link."""
+        return open_beneath(self.descriptor, self.join(name) or ".", flags, kernel=self.kernel)
+
+    def join(self, name: str) -> str:
+        return f"{self.below}/{name}" if self.below and name else self.below or name
+
+
+class _WalkedFile(msgspec.Struct, frozen=True):
     path: bytes
     """Below the searched folder."""
-    near: int
-    way: tuple[bytes, ...]
-    """The names from there to the file's folder."""
+    folder: _OpenFolder
 
     def open(self) -> int:
-        """A descriptor of the file; OSError when it is no regular file any more."""
+        """Return a descriptor of the file. OSError if it is no regular file any more."""
         name = self.path[self.path.rfind(b"/") + 1 :]
-        folder = _entered(self.near, self.way) if self.way else self.near
-        try:
-            descriptor = os.open(name, _FILE, dir_fd=folder)
-        finally:
-            if self.way:
-                os.close(folder)
+        descriptor = self.folder.open(os.fsdecode(name), READ_FILE)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
             raise OSError(f"{name!r} is no regular file any more")
@@ -75,38 +134,39 @@ class _Level(msgspec.Struct):
     """A folder on the way from the searched one to the current one."""
 
     path: bytes
-    near: int
-    way: tuple[bytes, ...]
+    folder: _OpenFolder
     ignore: IgnoreStack
     names: Iterator[tuple[bytes, bool]]
 
 
-class SearchWalk:
-    """One pass over a folder; `unreadable` counts the folders that could not be entered."""
+class _Walk:
+    """One pass over a folder, in the order of results."""
 
-    def __init__(self, folder: int, ignore: IgnoreStack, skip: Skip) -> None:
-        self._folder = folder
-        self._ignore = ignore
-        self._skip = skip
+    def __init__(self, scope: SearchScope) -> None:
+        self._scope = scope
+        self._ignore = read_ignore_rules(scope.root, scope.relative, scope.ignore)
+        self._globs = GlobFilter(scope, has_ignore_rules=False)
+        self._credentials = CredentialFilter(scope)
         self._levels: list[_Level] = []
         self.unreadable = 0
+        """Folders that could not be entered."""
 
     @property
     def gap(self) -> str | None:
-        """Why what is ignored is not fully known, if so."""
+        """Why the ignore rules are not fully known, if so."""
         return self._ignore.gap
 
-    def files(self) -> Iterator[WalkedFile]:
-        """The regular files that nothing passes over."""
+    def files(self) -> Iterator[_WalkedFile]:
+        """Yield the regular files to search."""
         try:
-            self._enter(b"", self._folder, (), self._ignore)
+            self._enter(b"", _OpenFolder(self._scope.folder, "", self._scope.kernel), "", self._ignore)
             while self._levels:
-                yield from self._next()
+                yield from self._take_next()
         finally:
             while self._levels:
                 self._leave()
 
-    def _next(self) -> Iterator[WalkedFile]:
+    def _take_next(self) -> Iterator[_WalkedFile]:
         level = self._levels[-1]
         try:
             entry = next(level.names, None)
@@ -116,215 +176,183 @@ class SearchWalk:
         if entry is None:
             self._leave()
             return
-        name, folder = entry
+        name, is_folder = entry
         path = level.path + name
-        if level.ignore.matches(name, folder=folder) or self._skip(path, folder) or len(path) > _MAX_PATH_BYTES:
+        if level.ignore.matches(name, folder=is_folder) or not self._accepts(path, is_folder=is_folder):
             return
-        if folder:
-            self._enter(path, level.near, (*level.way, name), level.ignore)
+        if is_folder:
+            self._enter(path, level.folder, os.fsdecode(name), level.ignore)
         else:
-            yield WalkedFile(path, level.near, level.way)
+            yield _WalkedFile(path, level.folder)
 
-    def _enter(self, path: bytes, near: int, way: tuple[bytes, ...], ignore: IgnoreStack) -> None:
+    def _accepts(self, path: bytes, *, is_folder: bool) -> bool:
+        accepts = self._globs.enters if is_folder else self._globs.accepts
+        return len(path) <= _MAX_PATH_BYTES and accepts(path) and not self._credentials.matches(path)
+
+    def _enter(self, path: bytes, outer: _OpenFolder, name: str, ignore: IgnoreStack) -> None:
         try:
-            descriptor = _entered(near, way)
+            descriptor = outer.open(name, LIST_FOLDER)
         except OSError:
             self.unreadable += 1
             return
         if path:
-            ignore, path = ignore.inside(descriptor, way[-1]), b"%b/" % path
-        if len(self._levels) < _MAX_OPEN_LEVELS:
-            near, way = descriptor, ()
-        else:
+            ignore, path = ignore.inside(descriptor, name), b"%b/" % path
+        folder = _OpenFolder(descriptor, "", outer.kernel)
+        if len(self._levels) >= _MAX_OPEN_LEVELS:
             os.close(descriptor)
-        self._levels.append(_Level(path, near, way, ignore, _names(near, way)))
+            folder = _OpenFolder(outer.descriptor, outer.join(name), outer.kernel)
+        self._levels.append(_Level(path, folder, ignore, _list_names(folder)))
 
     def _leave(self) -> None:
-        level = self._levels.pop()
-        if not level.way:
-            os.close(level.near)
+        folder = self._levels.pop().folder
+        if not folder.below:
+            os.close(folder.descriptor)
 
 
-def _entered(near: int, way: tuple[bytes, ...]) -> int:
-    """Opens a folder below an open one name by name: a name replaced by a link is not followed."""
-    descriptor = os.open(".", _FOLDER, dir_fd=near)
-    for name in way:
-        try:
-            descriptor, outer = os.open(name, _FOLDER, dir_fd=descriptor), descriptor
-        except OSError:
-            os.close(descriptor)
-            raise
-        os.close(outer)
-    return descriptor
-
-
-def _names(near: int, way: tuple[bytes, ...]) -> Iterator[tuple[bytes, bool]]:
-    """The folders (True) and regular files of a folder, in the order of their bytes, a page at a time."""
+def _list_names(folder: _OpenFolder) -> Iterator[tuple[bytes, bool]]:
+    """Yield the folders (True) and regular files of a folder in byte order, a page at a time."""
     last = b""
     while True:
-        folder = _entered(near, way)
+        descriptor = folder.open("", LIST_FOLDER)
         try:
-            page = heapq.nsmallest(_MAX_PAGE_NAMES, _entries(folder, last))
+            page = heapq.nsmallest(_MAX_PAGE_NAMES, _scan_names(descriptor, last))
         finally:
-            os.close(folder)
+            os.close(descriptor)
         yield from page
         if len(page) < _MAX_PAGE_NAMES:
             return
         last = page[-1][0]
 
 
-def _entries(folder: int, after: bytes) -> Iterator[tuple[bytes, bool]]:
-    with os.scandir(folder) as found:
-        for entry in found:
+def _scan_names(folder: int, after: bytes) -> Iterator[tuple[bytes, bool]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
             name = os.fsencode(entry.name)
-            if name <= after:
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                yield name, True
-            elif entry.is_file(follow_symlinks=False):
-                yield name, False
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if name > after and (is_folder or entry.is_file(follow_symlinks=False)):
+                yield name, is_folder
 
 
-# § [workspace.search.content] A file's text in blocks of whole lines, as ripgrep sees it: UTF-8, without a mark,
-# § and no file with a NUL in it.
+class _TextBlocks:
+    """A file's text in blocks of whole lines, as ripgrep sees it: UTF-8, without a mark."""
 
-BLOCK_BYTES = 4 << 20
-UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-
-
-class BinaryError(Exception):
-    """The file is not text."""
-
-
-def read_utf8_pieces(descriptor: int) -> Iterator[bytes]:
-    """The bytes of a file as UTF-8, without its mark."""
-    first = os.read(descriptor, BLOCK_BYTES)
-    encoding = UTF16.get(first[:2])
-    rest = iter(lambda: os.read(descriptor, BLOCK_BYTES), b"")
-    if encoding is None:
-        yield first.removeprefix(codecs.BOM_UTF8)
-        yield from rest
-        return
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    yield decoder.decode(first[2:]).encode()
-    for piece in rest:
-        yield decoder.decode(piece).encode()
-    yield decoder.decode(b"", final=True).encode()
-
-
-def check_text_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The same; BinaryError at the first NUL."""
-    for piece in pieces:
-        if b"\0" in piece:
-            raise BinaryError
-        yield piece
-
-
-class LineBlocks:
-    """Whole lines, as many at once as a block holds."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self.passed_over = 0
-        """Bytes of a line too long to be held, which came before the current block."""
+    def __init__(self, descriptor: int, *, is_named: bool = False) -> None:
+        self._descriptor = descriptor
+        self._is_named = is_named
+        self.is_binary = False
+        """Whether the file has a NUL. In a file that was named, NULs then count as line ends."""
+        self.skipped_bytes = 0
+        """Bytes of a line too long to be held, just before the current block."""
 
     def __iter__(self) -> Iterator[bytes]:
         held: list[bytes] = []
         size = 0
-        for piece in self._pieces:
+        for piece in self._read_text():
             cut = piece.rfind(b"\n") + 1
             if not cut:
                 size += len(piece)
                 held = [*held, piece] if size <= MAX_LINE_BYTES else []
                 continue
-            yield from self._block(held, piece[:cut], size)
+            yield self._build_block(held, piece[:cut], size)
             held, size = [piece[cut:]], len(piece) - cut
         if size:
-            yield from self._block(held, b"", size)
+            yield self._build_block(held, b"", size)
 
-    def _block(self, held: list[bytes], piece: bytes, size: int) -> Iterator[bytes]:
+    def _build_block(self, held: list[bytes], piece: bytes, size: int) -> bytes:
+        """Join the beginning of a line and the piece that ends it. `size` is the length of the beginning."""
+        self.skipped_bytes = 0
         if size <= MAX_LINE_BYTES:
-            yield b"".join((*held, piece))
-            return
+            return b"".join((*held, piece))
         end = piece.find(b"\n") + 1
-        self.passed_over = size + (end or len(piece))
-        yield piece[end:] if end else b""
-        self.passed_over = 0
+        self.skipped_bytes = size + end
+        return piece[end:]
+
+    def _read_text(self) -> Iterator[bytes]:
+        for piece in self._read_utf8():
+            self.is_binary = self.is_binary or b"\0" in piece
+            if self.is_binary and not self._is_named:
+                return
+            yield piece.replace(b"\0", b"\n")
+
+    def _read_utf8(self) -> Iterator[bytes]:
+        first = os.read(self._descriptor, _BLOCK_BYTES)
+        rest = iter(lambda: os.read(self._descriptor, _BLOCK_BYTES), b"")
+        encoding = UTF16.get(first[:2])
+        if encoding is None:
+            yield first.removeprefix(codecs.BOM_UTF8)
+            yield from rest
+        else:
+            yield from transcode(chain((first[2:],), rest), encoding)
 
 
-# § [workspace.search.gathering] The lines of one file that match, with their neighbours, their numbers and where
-# § they are.
+class _HitCollector:
+    """Collects the matching lines of one file with their neighbours, block by block."""
 
-
-class HitCollector:
-    """Goes through a file block by block; holds what is shown and no more."""
-
-    def __init__(self, expression: Expression, context: int, most: int) -> None:
+    def __init__(self, expression: Expression, pattern: Pattern) -> None:
         self.lines: list[HitLine] = []
-        self.oversized = 0
         self.hits = 0
+        self.oversized = 0
+        self.is_binary = False
         self._expression = expression
-        self._most = most
+        self._context = pattern.context
+        self._most = pattern.per_file
         self._number, self._offset = 1, 0
-        self._before: deque[tuple[int, int, bytes]] = deque(maxlen=context)
-        self._context = context
+        self._before: deque[tuple[int, int, bytes]] = deque(maxlen=pattern.context)
+        """The last lines that were not kept."""
         self._after = 0
+        """Neighbours still to come after the last hit."""
         self._bytes = 0
 
-    @property
-    def full(self) -> bool:
-        """Whether there are as many hits as were asked for, or more text than can be held."""
+    def take(self, blocks: _TextBlocks, stop: Stop) -> None:
+        """Collect from all blocks, until there is enough or `stop` returns true."""
+        for block in blocks:
+            if blocks.skipped_bytes:
+                self.oversized += 1
+                self._number, self._offset = self._number + 1, self._offset + blocks.skipped_bytes
+                self._before.clear()
+            text = _Text(block)
+            matches = self._expression.lines(text.text, stop)
+            self._take_lines(block, text, matches) if self._context else self._take_hits(text, matches)
+            if stop() or self._is_full():
+                break
+        self.is_binary = blocks.is_binary
+
+    def _is_full(self) -> bool:
         return self.hits >= self._most or self._bytes > engine.MAX_RESULT_BYTES
 
-    def take(self, blocks: LineBlocks, stop: Callable[[], bool]) -> None:
-        """Gathers from all blocks, until it is told to stop or has enough."""
-        for block in blocks:
-            if blocks.passed_over:
-                self.oversized += 1
-                self._number, self._offset = self._number + 1, self._offset + blocks.passed_over
-                self._before.clear()
-            text = block.decode("utf-8", "surrogateescape")
-            matched = self._expression.lines(text, stop)
-            self._hits(_Text(text), matched) if not self._context else self._all(block, text, matched)
-            if stop() or self.full:
+    def _take_hits(self, text: "_Text", matches: Iterable[MatchedLine]) -> None:
+        """Take only lines that match. The lines between them are counted."""
+        place = 0
+        for line in matches:
+            self._skip(text, place, line.start)
+            place = line.start
+            self._keep(self._number, self._offset, text.encode(line.start, line.end), text.to_bytes(line))
+            if self._is_full():
                 return
+        self._skip(text, place, len(text.text))
 
-    def _hits(self, text: "_Text", matched: Iterable[MatchedLine]) -> None:
-        """Only the lines that match: what lies between them is counted, not looked at."""
-        at = 0
-        for line in matched:
-            self._move(text, at, line.start)
-            at = line.start
-            self._keep(self._number, self._offset, text.bytes(line.start, line.end), text.in_bytes(line))
-            if self.full:
-                return
-        self._move(text, at, len(text.text))
-
-    def _move(self, text: "_Text", start: int, end: int) -> None:
+    def _skip(self, text: "_Text", start: int, end: int) -> None:
         self._number += text.text.count("\n", start, end)
-        self._offset += text.size(start, end)
+        self._offset += text.measure(start, end)
 
-    def _all(self, block: bytes, text: str, matched: Iterable[MatchedLine]) -> None:
-        """Line after line: each may be a neighbour."""
-        whole = _Text(text)
+    def _take_lines(self, block: bytes, text: "_Text", matches: Iterable[MatchedLine]) -> None:
+        """Take line after line. Each may be a neighbour."""
         hits: dict[int, Spans] = {}
         start = size = 0
-        for line in islice(matched, self._most - self.hits):
-            start, size = line.start, size + whole.size(start, line.start)
-            hits[size] = whole.in_bytes(line)
-        at = 0
-        while at < len(block):
-            end = block.find(b"\n", at)
+        for line in islice(matches, self._most - self.hits):
+            start, size = line.start, size + text.measure(start, line.start)
+            hits[size] = text.to_bytes(line)
+        place = 0
+        while place < len(block) and not self._is_full():
+            end = block.find(b"\n", place)
             end = len(block) if end < 0 else end
-            self._one(block[at:end], hits.get(at))
-            self._number, self._offset, at = self._number + 1, self._offset + end + 1 - at, end + 1
-            if self.full:
-                return
+            self._take_line(block[place:end], hits.get(place))
+            self._number, self._offset, place = self._number + 1, self._offset + end + 1 - place, end + 1
 
-    def _one(self, data: bytes, spans: Spans | None) -> None:
+    def _take_line(self, data: bytes, spans: Spans | None) -> None:
         if spans is not None:
-            for number, offset, line in self._before:
-                self._keep(number, offset, line, None)
+            for neighbour in self._before:
+                self._keep(*neighbour, None)
             self._before.clear()
             self._keep(self._number, self._offset, data, spans)
             self._after = self._context
@@ -336,157 +364,51 @@ class HitCollector:
 
     def _keep(self, number: int, offset: int, data: bytes, spans: Spans | None) -> None:
         self.hits += spans is not None
-        if _message_length(data, spans or []) > MAX_LINE_BYTES:
+        if _measure_message(data, spans or []) > MAX_LINE_BYTES:
             self.oversized += 1
             return
-        line = clip(number, offset, data.removesuffix(b"\r"), spans or [])
-        # That it matched shows in its spans, also where nothing in particular matched.
-        matched = spans is not None and not line.spans
+        line = build_hit_line(number, offset, data.removesuffix(b"\r"), spans)
         self._bytes += len(line.data) + engine.LINE_BYTES
-        self.lines.append(msgspec.structs.replace(line, spans=((0, 0),)) if matched else line)
+        self.lines.append(line)
 
 
 class _Text:
-    """A text and how many bytes its parts are."""
+    """A block as text, with the sizes of its parts in bytes."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._is_ascii = text.isascii()
+    def __init__(self, block: bytes) -> None:
+        self.text = block.decode("utf-8", "surrogateescape")
+        self._is_ascii = self.text.isascii()
 
-    def bytes(self, start: int, end: int) -> bytes:
+    def encode(self, start: int, end: int) -> bytes:
         return self.text[start:end].encode("utf-8", "surrogateescape")
 
-    def size(self, start: int, end: int) -> int:
-        return end - start if self._is_ascii else len(self.bytes(start, end))
+    def measure(self, start: int, end: int) -> int:
+        return end - start if self._is_ascii else len(self.encode(start, end))
 
-    def in_bytes(self, line: MatchedLine) -> Spans:
+    def to_bytes(self, line: MatchedLine) -> Spans:
+        """Return the matches of a line in bytes."""
         if self._is_ascii:
             return line.spans
         spans: Spans = []
-        at = size = 0
+        place = size = 0
         for first, last in line.spans:
-            start = size + self.size(line.start + at, line.start + first)
-            size = start + self.size(line.start + first, line.start + last)
+            start = size + self.measure(line.start + place, line.start + first)
+            size = start + self.measure(line.start + first, line.start + last)
             spans.append((start, size))
-            at = last
+            place = last
         return spans
 
 
-def _message_length(data: bytes, spans: Spans) -> int:
-    """How long ripgrep's message about a line is, if that may matter: there the message is what is bounded."""
+def _measure_message(data: bytes, spans: Spans) -> int:
+    """Return how long ripgrep's message about a line is, if that may be too long. ripgrep's output is bounded by it."""
     if 8 * len(data) + 100 * len(spans) < MAX_LINE_BYTES:
         return 0
-    matches = sum(_length(data[first:last]) for first, last in spans)
-    return _length(data) + matches + 40 * len(spans) + 200
+    matches = sum(_measure_json(data[first:last]) for first, last in spans)
+    return _measure_json(data) + matches + 40 * len(spans) + 200
 
 
-def _length(data: bytes) -> int:
+def _measure_json(data: bytes) -> int:
     try:
         return len(msgspec.json.encode(data.decode()))
     except UnicodeDecodeError:
         return len(data) * 4 // 3
-
-
-# § [workspace.search.python] Search in Python, where there is no ripgrep: the same files and lines, or a refusal
-# § that names ripgrep.
-
-
-class PythonEngine:
-    """Walks and searches by itself, in the order of `in_order`, through descriptors only."""
-
-    name: EngineName = "python"
-
-    def __init__(self, *, ordered: bool = True, without: Without = "not installed") -> None:
-        self.ordered = ordered
-        """Whether to be asked for the first results; they come in order in any case."""
-        self._without: Without = without
-
-    def files(self, where: SearchScope, stop: Stop) -> Iterator[bytes]:
-        """The files below a folder, by their paths below it."""
-        where.notes.counted = True
-        protector = CredentialFilter()
-        for found in self._candidates(where, stop):
-            withheld = protector(found.path)
-            if withheld is None:
-                yield found.path
-            else:
-                where.notes.protected.add(withheld)
-
-    def hits(self, where: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
-        """The files with lines that match."""
-        expression = self._expression(pattern)
-        for found in self._candidates(where, stop, into_withheld=False):
-            gathering = HitCollector(expression, pattern.context, pattern.per_file)
-            self._gather(found, gathering, where, stop)
-            if gathering.lines:
-                yield FileHits(found.path, tuple(gathering.lines))
-
-    def withheld(self, where: SearchScope, last: bytes | None, stop: Stop) -> set[bytes]:
-        """The names that policy withheld from the search that was just made of a place."""
-        if not where.notes.counted:
-            return collect_withheld_names(where, last, stop)
-        names = where.notes.protected
-        return names if last is None else {name for name in names if to_sort_key(name) <= to_sort_key(last)}
-
-    def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
-        """The hits in an open file, which is read from where it stands; None where there are none."""
-        expression = self._expression(pattern)
-        gathering = HitCollector(expression, pattern.context, pattern.per_file)
-        pieces = _Pieces(read_utf8_pieces(descriptor))
-        gathering.take(LineBlocks(iter(pieces)), stop)
-        if gathering.hits and pieces.binary:
-            raise ToolError("BINARY_FILE", "The file is not text. Use a program that knows its format.")
-        found = FileHits(b"", tuple(gathering.lines), gathering.oversized)
-        return found if found.lines or found.oversized else None
-
-    def _expression(self, pattern: Pattern) -> Expression:
-        return Expression(pattern.text, case_sensitive=pattern.case_sensitive, without=self._without)
-
-    def _candidates(self, where: SearchScope, stop: Stop, *, into_withheld: bool = True) -> Iterator[WalkedFile]:
-        chosen = GlobFilter(where, ignored=False)
-
-        def skip(path: bytes, folder: bool) -> bool:
-            if not into_withheld and is_credential(os.fsdecode(path)):
-                return True
-            return not chosen(path, folder=folder)
-
-        walk = SearchWalk(where.folder, read_ignore_rules(where.root, where.relative, where.ignore), skip)
-        for found in walk.files():
-            if walk.gap:
-                raise build_ripgrep_error(walk.gap, self._without)
-            if stop():
-                return
-            yield found
-        where.notes.unreadable += walk.unreadable
-
-    def _gather(self, found: WalkedFile, gathering: HitCollector, where: SearchScope, stop: Stop) -> None:
-        """The hits of a file; none where it is no text."""
-        try:
-            descriptor = found.open()
-        except OSError:
-            where.notes.unreadable += 1
-            return
-        try:
-            gathering.take(LineBlocks(check_text_pieces(read_utf8_pieces(descriptor))), stop)
-        except BinaryError:
-            gathering.lines.clear()
-        except OSError:
-            gathering.lines.clear()
-            where.notes.unreadable += 1
-        else:
-            where.notes.oversized += gathering.oversized
-        finally:
-            os.close(descriptor)
-
-
-class _Pieces:
-    """Of a file that was named, NULs count as line ends: a match among them says that it is no text."""
-
-    def __init__(self, pieces: Iterator[bytes]) -> None:
-        self._pieces = pieces
-        self.binary = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        for piece in self._pieces:
-            self.binary = self.binary or b"\0" in piece
-            yield piece.replace(b"\0", b"\n")

@@ -1,7 +1,12 @@
-"""Searches in two runs, within limits."""
+"""Searches of a folder or a file, within limits.
+
+A sorted run returns early if there are many results. A parallel run finishes sooner if there are few. One of them is
+started and given up if it turns out to be the slower one.
+"""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from typing import Generic, Literal, TypeVar
 
 import msgspec
@@ -11,49 +16,50 @@ from handrail.settings.model import SearchEngine
 from handrail.workspace.search import engine as limits
 from handrail.workspace.search.engine import (
     MAX_HITS,
-    MAX_SECONDS,
     Engine,
     FileHits,
     Pattern,
-    Run,
     SearchScope,
     SearchStats,
     Stop,
-    Without,
     to_sort_key,
 )
-from handrail.workspace.search.ripgrep import find_ripgrep
+from handrail.workspace.search.filters import list_protected_names
+from handrail.workspace.search.ripgrep import Ripgrep, find_ripgrep
 from handrail.workspace.search.verify import verify_hits, verify_names
 from handrail.workspace.workspace import Workspace
 
-# § [workspace.search.search] Searches a folder: the same answer every run, within limits, and nothing that was not
-# § looked at again.  An ordered run gives the first results soon where there are many; an unordered one is through
-# § sooner where there are few. Which it will be, nobody knows before: so one is begun and, when it turns out to be
-# § the wrong one, given up.
-
 Item = TypeVar("Item")
 Limit = Literal["time", "hits", "size"]
-_WHOLE, _ORDERED, _COUNT = 0.75, 0.95, 0.05
-"""Of the time of a search: when a whole run ends at the latest, when the ordered one after it does, and what is left
-for counting protected names in any case."""
+End = Literal["complete", "enough", "time", "slow", "size"]
+"""Why a run ended: nothing is left, it has more than asked for, its time is over, it is too slow, it holds too much."""
+Judge = Callable[[float, int], bool]
+"""Tells by the seconds passed and the results so far whether to give up a run."""
+
+MAX_SECONDS = 1.0
+"""Seconds of a search with ripgrep, all its runs together."""
+_PYTHON_SECONDS = 10.0
 STREAM_SECONDS = 20
-"""How long a file that was named may take."""
+"""Seconds for a single file that was named."""
+_WHOLE_SHARE, _ORDERED_SHARE, _COUNT_SHARE = 0.75, 0.95, 0.05
+"""Shares of the time: when a whole run ends, when the ordered run after it ends, what counting names gets at least."""
 _ATTEMPT_SECONDS = 0.025
 _GLANCE_SECONDS = 0.008
-"""After so long it shows whether an attempt will be in time."""
+"""After this time it shows whether an attempt will be in time."""
 _SOON_SECONDS = 0.02
-"""Names that are too many after so long are sooner shown in order than counted and looked at again, all of them."""
+"""If there are too many names within this time, an ordered run shows the first ones sooner."""
 _MAX_BATCH_RESULTS = 1_000
-"""Results that are looked at again before the clock is."""
+"""Results that are verified between two looks at the clock."""
 
 
 class Engines(msgspec.Struct, frozen=True):
-    """The same engine twice: one run is through sooner, the other begins at the beginning."""
+    """One engine, run in two ways."""
 
     whole: Engine
+    """Finishes sooner."""
     ordered: Engine
+    """Finds the first results first."""
     seconds: float = MAX_SECONDS
-    """How long a search may take, all its runs together."""
 
 
 class SearchResult(msgspec.Struct, Generic[Item], frozen=True):
@@ -62,178 +68,243 @@ class SearchResult(msgspec.Struct, Generic[Item], frozen=True):
     items: list[Item]
     total: int
     exact: bool
-    """Whether `total` counts everything there is."""
+    """Whether `total` counts all results."""
     limits: tuple[Limit, ...]
     protected: int | None
-    """How many names policy withheld; None where counting them would have taken too long."""
-    notes: SearchStats
+    """How many names policy withheld; None if there was no time to count them."""
+    stats: SearchStats
 
 
 class SearchTask(msgspec.Struct, Generic[Item], frozen=True):
-    """What is searched for, apart from how."""
+    """How one kind of result is found, weighed and verified."""
 
-    candidates: Callable[[Engine, SearchScope, Stop], Iterator[Item]]
+    find: Callable[[Engine, SearchScope, Stop], Iterator[Item]]
     weigh: Callable[[Item], tuple[int, int]]
-    """How many results an item holds, and how many bytes."""
+    """Returns how many results an item holds, and how many bytes."""
     path: Callable[[Item], bytes]
-    verified: Callable[[SearchScope, list[Item]], list[Item]]
-    """What of it is true; what else there is to say of that is noted at the place."""
+    verify: Callable[[SearchScope, list[Item]], list[Item]]
 
 
-def find_files(engines: Engines, where: SearchScope, most: int, cancelled: Stop) -> SearchResult[bytes]:
-    """The files below a folder. Names come fast: the whole is tried first, and given up where it is far too much."""
+def choose_engines(workspace: Workspace, choice: SearchEngine) -> Engines:
+    """Return ripgrep if there is one, else Python. ToolError UNAVAILABLE if the chosen one is missing."""
+    program = None if choice == "python" else find_ripgrep(root.path for root in workspace.roots)
+    if program is not None:
+        return Engines(Ripgrep(program), Ripgrep(program, ordered=True), MAX_SECONDS)
+    if choice == "ripgrep":
+        message = "ripgrep is not installed, and the setting search.engine asks for it; `handrail doctor` says more."
+        raise ToolError("UNAVAILABLE", message)
+    from handrail.workspace.search.python_engine import PythonEngine  # noqa: PLC0415  rarely needed
 
-    def verified(place: SearchScope, paths: list[bytes]) -> list[bytes]:
-        return list(verify_names(place, paths))
+    without = "switched off" if choice == "python" else "not installed"
+    return Engines(PythonEngine(ordered=False, without=without), PythonEngine(without=without), _PYTHON_SECONDS)
 
+
+def find_files(engines: Engines, scope: SearchScope, most: int, cancelled: Stop) -> SearchResult[bytes]:
+    """Find the files below a folder. Names come fast: a whole run first, given up if there are far too many."""
     task = SearchTask[bytes](
-        candidates=lambda engine, place, stop: engine.files(place, stop),
+        find=lambda engine, scope, stop: engine.files(scope, stop),
         weigh=lambda path: (1, len(path)),
         path=lambda path: path,
-        verified=verified,
+        verify=lambda scope, paths: list(verify_names(scope, paths)),
     )
-    search = _Search(engines, where, task, most, cancelled)
+    search = _Search(engines, scope, task, most, cancelled)
     return (
-        search.attempt(judge=lambda seconds, count: count > most and seconds < _SOON_SECONDS)
-        or search.ordered(seconds=4 * _SOON_SECONDS)
-        or search.whole()
+        search.run_whole(judge=lambda seconds, count: count > most and seconds < _SOON_SECONDS)
+        or search.run_ordered(seconds=4 * _SOON_SECONDS)
+        or search.finish()
     )
 
 
 def find_hits(
-    engines: Engines, where: SearchScope, pattern: Pattern, most: int, cancelled: Stop
+    engines: Engines, scope: SearchScope, pattern: Pattern, most: int, cancelled: Stop
 ) -> SearchResult[FileHits]:
-    """The lines that match. Reading takes its time: the beginning is tried first, and given up where hits are rare."""
+    """Find the lines that match. Reading takes time: an ordered run first, given up if hits are rare."""
 
-    def verified(place: SearchScope, found: list[FileHits]) -> list[FileHits]:
-        checked = [hits for hits in (verify_hits(place, hits, most) for hits in found) if hits is not None]
-        place.notes.oversized += sum(hits.oversized for hits in checked)
+    def verify(scope: SearchScope, candidates: list[FileHits]) -> list[FileHits]:
+        checked = [hits for hits in (verify_hits(scope, hits, most) for hits in candidates) if hits is not None]
+        scope.stats.oversized += sum(hits.oversized for hits in checked)
         return [hits for hits in checked if hits.lines]
 
     first = msgspec.structs.replace(pattern, per_file=most + 1)
     task = SearchTask[FileHits](
-        candidates=lambda engine, place, stop: engine.hits(place, first if engine.ordered else pattern, stop),
+        find=lambda engine, scope, stop: engine.hits(scope, first if engine.ordered else pattern, stop),
         weigh=FileHits.weight,
         path=lambda hits: hits.path,
-        verified=verified,
+        verify=verify,
     )
-    search = _Search(engines, where, task, most, cancelled)
+    search = _Search(engines, scope, task, most, cancelled)
 
-    def too_slow(seconds: float, count: int) -> bool:
+    def is_too_slow(seconds: float, count: int) -> bool:
         return seconds > _GLANCE_SECONDS and count < most * seconds / _ATTEMPT_SECONDS
 
-    return search.ordered(seconds=_ATTEMPT_SECONDS, judge=too_slow) or search.whole()
+    return search.run_ordered(seconds=_ATTEMPT_SECONDS, judge=is_too_slow) or search.finish()
 
 
 def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelled: Stop) -> SearchResult[FileHits]:
-    """The lines of one open file that match; a file that was named may take longer than a folder."""
+    """Find the lines of one open file that match."""
     end = time.monotonic() + STREAM_SECONDS
-    late = False
+    is_late = False
 
     def stop() -> bool:
-        nonlocal late
-        late = late or time.monotonic() > end
-        return late or cancelled()
+        nonlocal is_late
+        is_late = is_late or time.monotonic() > end
+        return is_late or cancelled()
 
     hits = engines.whole.stream(descriptor, pattern, stop) or FileHits(b"", ())
     total, size = hits.weight()
-    if late and not total:
+    if is_late and not total:
         raise ToolError("TIMEOUT", f"The file could not be searched in {STREAM_SECONDS} s; search another way.")
     limit: Limit | None = (
-        "hits" if total >= pattern.per_file else "size" if size > limits.MAX_RESULT_BYTES else "time" if late else None
+        "hits"
+        if total >= pattern.per_file
+        else "size"
+        if size > limits.MAX_RESULT_BYTES
+        else "time"
+        if is_late
+        else None
     )
-    items = [hits] if total else []
-    return SearchResult(
-        items, total, limit is None, (limit,) if limit else (), 0, SearchStats(oversized=hits.oversized)
-    )
+    fired = (limit,) if limit else ()
+    return SearchResult([hits] if total else [], total, not fired, fired, 0, SearchStats(oversized=hits.oversized))
 
 
-def count_hits(found: FileHits) -> int:
-    """How many lines matched, neighbours left out."""
-    return found.weight()[0]
+def _never(_seconds: float, _count: int) -> bool:
+    return False
+
+
+class _Run(Generic[Item]):
+    """One run of an engine: takes candidates until there are too many of them, or too little time."""
+
+    def __init__(
+        self, task: SearchTask[Item], scope: SearchScope, most: int, seconds: float, cancelled: Stop, judge: Judge
+    ) -> None:
+        self.items: list[Item] = []
+        self.end: End = "complete"
+        self.scope = scope
+        self._task = task
+        self._most = most
+        self._seconds = seconds
+        self._cancelled = cancelled
+        self._judge = judge
+        self._count = self._bytes = 0
+        self._began = time.monotonic()
+
+    def take(self, engine: Engine) -> None:
+        """Take the candidates of an engine."""
+        with closing(self._find(engine)) as candidates:
+            for item in candidates:
+                self._add(item)
+                if self.end != "complete":
+                    return
+
+    def _find(self, engine: Engine) -> Generator[Item]:
+        yield from self._task.find(engine, self.scope, self._stop)
+
+    def _stop(self) -> bool:
+        passed = time.monotonic() - self._began
+        if self._judge(passed, self._count):
+            self.end = "slow"
+        elif passed > self._seconds or self._cancelled():
+            self.end = "time"
+        return self.end != "complete"
+
+    def _add(self, item: Item) -> None:
+        count, size = self._task.weigh(item)
+        self.items.append(item)
+        self._count += count
+        self._bytes += size
+        if self._judge(time.monotonic() - self._began, self._count):
+            self.end = "slow"
+        elif self._count > self._most:
+            self.end = "enough"
+        elif self._bytes > limits.MAX_RESULT_BYTES:
+            self.end = "size"
 
 
 class _Search(Generic[Item]):
+    """One search: up to three runs that share its time."""
+
     def __init__(
-        self, engines: Engines, where: SearchScope, task: SearchTask[Item], most: int, cancelled: Stop
+        self, engines: Engines, scope: SearchScope, task: SearchTask[Item], most: int, cancelled: Stop
     ) -> None:
         self._engines = engines
-        self._where = where
+        self._scope = scope
         self._task = task
         self._most = most
         self._cancelled = cancelled
         self._began = time.monotonic()
 
-    def ordered(
-        self, seconds: float, judge: Callable[[float, int], bool] = lambda _seconds, _count: False
-    ) -> SearchResult[Item] | None:
-        """The first results; None where it took too long to see them, or too few of them were true."""
-        run, where = self._run(self._engines.ordered, self._most, seconds, judge)
+    def run_ordered(self, seconds: float, judge: Judge = _never) -> SearchResult[Item] | None:
+        """Return the first results; None if they take too long, or too few of them hold."""
+        run = self._run(self._engines.ordered, self._most, seconds, judge)
         if run.end in {"time", "slow"}:
             return None
-        found = self._found(run, where, self._engines.ordered)
-        return found if found.exact or found.total >= self._most else None
+        result = self._build_result(self._verify(run), run)
+        return result if result.exact or result.total >= self._most else None
 
-    def attempt(self, judge: Callable[[float, int], bool]) -> SearchResult[Item] | None:
-        """Everything; None where the judge gave it up."""
-        run, where = self._run(self._engines.whole, MAX_HITS, self._left(_WHOLE), judge)
-        return None if run.end == "slow" else self._ended(run, where)
+    def run_whole(self, judge: Judge) -> SearchResult[Item] | None:
+        """Return all results; None if the judge gives up."""
+        run = self._run_whole(judge)
+        return None if run.end == "slow" else self._complete(run)
 
-    def whole(self) -> SearchResult[Item]:
-        """Everything; where that is too much, the first results, or at the worst some, and which limit it was."""
-        return self._ended(*self._run(self._engines.whole, MAX_HITS, self._left(_WHOLE)))
+    def finish(self) -> SearchResult[Item]:
+        """Return all results. If there are too many, return the first ones, or at least some."""
+        return self._complete(self._run_whole())
 
-    def _ended(self, run: Run[Item], where: SearchScope) -> SearchResult[Item]:
+    def _complete(self, run: _Run[Item]) -> SearchResult[Item]:
+        return self._build_result(self._verify(run), run) if run.end == "complete" else self._replace_partial(run)
+
+    def _replace_partial(self, partial: _Run[Item]) -> SearchResult[Item]:
+        """Return the first results, from a second run, or what a run found before it hit a limit."""
+        limit: Limit = "hits" if partial.end == "enough" else "size" if partial.end == "size" else "time"
+        run = self._run(self._engines.ordered, self._most, self._measure_left(_ORDERED_SHARE))
+        first = self._verify(run)
         if run.end == "complete":
-            return self._found(run, where, self._engines.whole)
-        limit: Limit = "hits" if run.end == "enough" else "size" if run.end == "size" else "time"
-        second, place = self._run(self._engines.ordered, self._most, self._left(_ORDERED))
-        first = self._verified(second, place)
-        if second.end == "complete":
-            return self._told(first, place, self._engines.ordered, complete=True)
+            return self._build_result(first, run)
         if self._count(first) < self._most:
-            some = self._verified(run, where)
+            some = self._verify(partial)
             if self._count(some) > self._count(first):
-                found = self._told(some, where, self._engines.whole, complete=False)
-                return msgspec.structs.replace(found, limits=(limit,))
-        found = self._told(first, place, self._engines.ordered, complete=False)
-        return msgspec.structs.replace(found, total=max(found.total, self._true(run, where)), limits=(limit,))
+                return msgspec.structs.replace(self._build_result(some, partial), limits=(limit,))
+        result = self._build_result(first, run)
+        total = max(result.total, self._count_verified(partial))
+        return msgspec.structs.replace(result, total=total, limits=(limit,))
 
-    def _true(self, run: Run[Item], where: SearchScope) -> int:
-        """How many of a run's results are true, so far as there is time to look at them again."""
-        place = msgspec.structs.replace(where, notes=SearchStats())
+    def _run_whole(self, judge: Judge = _never) -> _Run[Item]:
+        return self._run(self._engines.whole, MAX_HITS, self._measure_left(_WHOLE_SHARE), judge)
+
+    def _run(self, engine: Engine, most: int, seconds: float, judge: Judge = _never) -> _Run[Item]:
+        scope = msgspec.structs.replace(self._scope, stats=SearchStats())
+        run = _Run(self._task, scope, most, seconds, self._cancelled, judge)
+        run.take(engine)
+        return run
+
+    def _verify(self, run: _Run[Item]) -> list[Item]:
+        run.items.sort(key=lambda item: to_sort_key(self._task.path(item)))
+        return self._task.verify(run.scope, run.items)
+
+    def _count(self, items: list[Item]) -> int:
+        return sum(self._task.weigh(item)[0] for item in items)
+
+    def _count_verified(self, run: _Run[Item]) -> int:
+        """Count the results of a run that hold, as far as there is time to verify them."""
+        scope = msgspec.structs.replace(run.scope, stats=SearchStats())
         count = 0
         for start in range(0, len(run.items), _MAX_BATCH_RESULTS):
-            if self._cancelled() or self._left(1) < 0:
+            if self._cancelled() or self._measure_left(1) < 0:
                 break
-            count += self._count(self._task.verified(place, run.items[start : start + _MAX_BATCH_RESULTS]))
+            count += self._count(self._task.verify(scope, run.items[start : start + _MAX_BATCH_RESULTS]))
         return count
 
-    def _left(self, share: float) -> float:
-        """How long it is until a share of the search's time has passed."""
+    def _measure_left(self, share: float) -> float:
+        """Return the seconds until a share of the search's time has passed."""
         return self._began + share * self._engines.seconds - time.monotonic()
 
-    def _run(
-        self,
-        engine: Engine,
-        most: int,
-        seconds: float,
-        judge: Callable[[float, int], bool] = lambda _seconds, _count: False,
-    ) -> tuple[Run[Item], SearchScope]:
-        where = msgspec.structs.replace(self._where, notes=SearchStats())
-        run = Run(self._task.weigh, most=most, seconds=seconds, cancelled=self._cancelled, judge=judge)
-        run.take(self._task.candidates(engine, where, run.stop))
-        return run, where
+    def _build_result(self, items: list[Item], run: _Run[Item]) -> SearchResult[Item]:
+        total, is_complete = self._count(items), run.end == "complete"
+        last = None if is_complete and total <= self._most else self._find_last_shown(items)
+        return SearchResult(items, total, is_complete, (), self._count_protected(last), run.scope.stats)
 
-    def _withheld(self, engine: Engine, where: SearchScope, last: bytes | None) -> int | None:
-        end = time.monotonic() + max(self._left(1), _COUNT * self._engines.seconds)
-        names = engine.withheld(where, last, lambda: self._cancelled() or time.monotonic() > end)
-        return len(names) if time.monotonic() <= end else None
-
-    def _last(self, items: list[Item], total: int, *, complete: bool) -> bytes | None:
-        """The path of the last result that is shown, where not all are: it is the same whichever run found it."""
-        if complete and total <= self._most:
-            return None
+    def _find_last_shown(self, items: list[Item]) -> bytes | None:
+        """Return the path of the last result that is shown. It is the same whichever run found it."""
         shown = 0
         for item in items:
             shown += self._task.weigh(item)[0]
@@ -241,48 +312,7 @@ class _Search(Generic[Item]):
                 return self._task.path(item)
         return self._task.path(items[-1]) if items else None
 
-    def _found(self, run: Run[Item], where: SearchScope, engine: Engine) -> SearchResult[Item]:
-        return self._told(self._verified(run, where), where, engine, complete=run.end == "complete")
-
-    def _verified(self, run: Run[Item], where: SearchScope) -> list[Item]:
-        path = self._task.path
-        run.items.sort(key=lambda item: to_sort_key(path(item)))
-        return self._task.verified(where, run.items)
-
-    def _count(self, items: list[Item]) -> int:
-        return sum(self._task.weigh(item)[0] for item in items)
-
-    def _told(self, items: list[Item], where: SearchScope, engine: Engine, *, complete: bool) -> SearchResult[Item]:
-        total = self._count(items)
-        withheld = self._withheld(engine, where, self._last(items, total, complete=complete))
-        return SearchResult(items, total, complete, (), withheld, where.notes)
-
-
-# § [workspace.search.choose] Which engine searches: ripgrep where there is one, else Python.
-
-_PYTHON_SECONDS = 10.0
-"""Seconds for what takes ripgrep one: Python is slower, and its answer is to be the same."""
-
-
-def choose_engines(workspace: Workspace, choice: SearchEngine) -> Engines:
-    """The engines for a workspace; ToolError UNAVAILABLE where the chosen one is not here."""
-    found = None if choice == "python" else _ripgrep(workspace)
-    if found is None and choice == "ripgrep":
-        message = "ripgrep is not installed, and the setting search.engine asks for it; `handrail doctor` says more."
-        raise ToolError("UNAVAILABLE", message)
-    return found or _python("switched off" if choice == "python" else "not installed")
-
-
-def _ripgrep(workspace: Workspace) -> Engines | None:
-    program = find_ripgrep(root.path for root in workspace.roots)
-    if program is None:
-        return None
-    from handrail.workspace.search.ripgrep import Ripgrep  # noqa: PLC0415  only where there is one
-
-    return Engines(Ripgrep(program), Ripgrep(program, ordered=True), MAX_SECONDS)
-
-
-def _python(without: Without) -> Engines:
-    from handrail.workspace.search.python_engine import PythonEngine  # noqa: PLC0415  only where there is no ripgrep
-
-    return Engines(PythonEngine(ordered=False, without=without), PythonEngine(without=without), _PYTHON_SECONDS)
+    def _count_protected(self, last: bytes | None) -> int | None:
+        end = time.monotonic() + max(self._measure_left(1), _COUNT_SHARE * self._engines.seconds)
+        names = list_protected_names(self._scope, last, lambda: self._cancelled() or time.monotonic() > end)
+        return len(names) if time.monotonic() <= end else None

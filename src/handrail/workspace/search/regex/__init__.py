@@ -1,1 +1,0 @@
-"""Rust's regular expressions, as far as they can be given their exact meaning in Python."""
