@@ -19,8 +19,8 @@ from handrail.workspace.file_state import FileSnapshot
 from handrail.workspace.resolve import READ_FILE, ResolvedParent
 
 if TYPE_CHECKING:
+    from handrail.changes.stored_previews import PreviewStore
     from handrail.store.change_log import ChangeLog
-    from handrail.store.previews import PreviewStore
 
 _SWEPT = "swept"
 _TRIALS = "trials"
@@ -59,7 +59,7 @@ class History:
     @cached_property
     def previews(self) -> "PreviewStore":
         """Commands that were tried, and wait for an answer, with their contents."""
-        from handrail.store.previews import PreviewStore  # noqa: PLC0415  few commands are tried
+        from handrail.changes.stored_previews import PreviewStore  # noqa: PLC0415  few commands are tried
 
         return PreviewStore(os.path.join(self.folder, _TRIALS), durable=self.durable)
 

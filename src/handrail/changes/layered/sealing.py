@@ -12,13 +12,13 @@ from handrail.changes.history import History
 from handrail.changes.layered.opening import open_overlay_file, open_overlay_parent
 from handrail.changes.layered.places import resolve_overlay_path
 from handrail.changes.layered.trial import CommandPreview, OverlayChanges
+from handrail.changes.stored_previews import StoredPreview
 from handrail.process.ran import CapturedOutput
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.wire import decode_msgpack
 from handrail.sandbox.layer.layer import Overlay
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import Step
-from handrail.store.previews import StoredPreview
 from handrail.store.state_dir import make_id
 from handrail.workspace.workspace import Workspace
 
