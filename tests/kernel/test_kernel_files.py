@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.kernel.files import exchange, rename_new
-from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, has_openat2, openat2
+from handrail.kernel.files import RESOLVE_NO_SYMLINKS, exchange, has_openat2, openat2, rename_new
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from handrail.kernel.openat2 import has_openat2
+from handrail.kernel.files import has_openat2
 from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 

@@ -12,7 +12,7 @@ from handrail.cli.preferences import add_unknown_tool_notes, find_project_folder
 from handrail.cli.rows import Finding, format_binary_size, replace_home
 from handrail.cli.sandbox_checks import check_sandbox
 from handrail.cli.server_checks import check_servers
-from handrail.kernel import openat2
+from handrail.kernel import files
 from handrail.protocol.errors import StoreError, UsageError
 from handrail.runtime.offering import build_tool_set
 from handrail.runtime.restoring import list_unsettled_sessions
@@ -29,7 +29,7 @@ _NO_SPACE_BYTES = 10 * 1024 * 1024
 
 def check_containment() -> Iterator[Finding]:
     """How paths are kept inside the workspace."""
-    how = "openat2: the kernel resolves every path beneath its root" if openat2.has_openat2() else "component walk"
+    how = "openat2: the kernel resolves every path beneath its root" if files.has_openat2() else "component walk"
     yield Finding("containment", "ok", how)
 
 

@@ -1,13 +1,21 @@
-"""System calls on files and descriptors that Python's os module lacks."""
+"""System calls on files that Python's os module lacks."""
 
 import contextlib
 import ctypes
 import errno
 import fcntl
 import os
+import sys
+from functools import lru_cache
 
-from handrail.kernel.libc import LIBC, check
+from handrail.kernel.libc import COMMON_TABLE_MACHINES, LIBC, check
 
+_RESOLVE_NO_MAGICLINKS = 0x02
+RESOLVE_NO_SYMLINKS = 0x04
+_RESOLVE_BENEATH = 0x08
+_OPENAT2 = 437  # the number of the call
+_MAX_ATTEMPTS = 64
+_ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 _NOREPLACE, _EXCHANGE = 0x1, 0x2
 _EMPTY_PATH = 0x1000
 _MAX_HANDLE_BYTES = 128
@@ -17,6 +25,51 @@ _FIRST_FREE_DESCRIPTOR = 3
 _renameat2 = getattr(LIBC, "renameat2", None)
 _name_to_handle_at = getattr(LIBC, "name_to_handle_at", None)
 _syncfs = getattr(LIBC, "syncfs", None)
+
+
+class _OpenHow(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+_OPEN_HOW_BYTES = ctypes.sizeof(_OpenHow)
+_syscall = LIBC["syscall"]
+_syscall.restype = ctypes.c_long
+_syscall.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(_OpenHow), ctypes.c_size_t)
+
+
+def openat2(folder: int, path: str, flags: int, mode: int = 0, resolve: int = 0) -> int:
+    """A descriptor for `path` below `folder`. EXDEV: the path leads out."""
+    how = _build_open_how(flags, mode, resolve)
+    name = path.encode(_ENCODING, _ERRORS)  # os.fsencode without its type checks
+    descriptor = -1
+    for _ in range(_MAX_ATTEMPTS):
+        descriptor = _syscall(_OPENAT2, folder, name, how, _OPEN_HOW_BYTES)
+        # EAGAIN: a rename raced with "..", and the kernel could not prove that the path stays below.
+        if descriptor >= 0 or ctypes.get_errno() not in {errno.EAGAIN, errno.EINTR}:
+            break
+    return check(descriptor, path=path)
+
+
+def has_openat2() -> bool:
+    """Whether openat2 works in this process."""
+    if sys.platform != "linux" or os.uname().machine not in COMMON_TABLE_MACHINES:
+        return False
+    folder = os.open("/", os.O_PATH | os.O_DIRECTORY)
+    try:
+        os.close(openat2(folder, ".", os.O_PATH | os.O_DIRECTORY))
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
+    return True
+
+
+@lru_cache(maxsize=64)
+def _build_open_how(flags: int, mode: int, resolve: int) -> _OpenHow:
+    """The kernel only reads the struct, so calls share it."""
+    return _OpenHow(
+        flags | os.O_CLOEXEC, mode if flags & os.O_CREAT else 0, resolve | _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS
+    )
 
 
 def exchange(folder: int, one: str, other: str) -> None:

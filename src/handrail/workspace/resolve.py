@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator, Iterable
 from typing import Self
 
-from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, openat2
+from handrail.kernel.files import RESOLVE_NO_SYMLINKS, openat2
 from handrail.workspace.errors import build_outside_error
 from handrail.workspace.roots import find_descriptor_path
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.kernel.openat2 import has_openat2
+from handrail.kernel.files import has_openat2
 from handrail.policy.names import is_credential, is_packaged
 from handrail.protocol.errors import ToolError
 from handrail.workspace.directory import list_hard_links

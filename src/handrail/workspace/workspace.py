@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from handrail.kernel.openat2 import RESOLVE_NO_SYMLINKS, has_openat2, openat2
+from handrail.kernel.files import RESOLVE_NO_SYMLINKS, has_openat2, openat2
 from handrail.policy.names import find_protection
 from handrail.protocol.errors import ToolError
 from handrail.workspace.errors import build_outside_error, clip_path, list_similar_names, to_tool_error

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from handrail.kernel.openat2 import has_openat2
+from handrail.kernel.files import has_openat2
 from handrail.protocol.errors import ToolError
 from handrail.workspace.search.engine import FileHits, Pattern, SearchScope, to_sort_key
 from handrail.workspace.search.filters import list_protected_names

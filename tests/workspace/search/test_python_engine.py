@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.kernel.openat2 import has_openat2
+from handrail.kernel.files import has_openat2
 from handrail.settings import Settings
 from handrail.settings.model import Paths, Search
 from handrail.workspace.search import python_engine

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.kernel.openat2 import has_openat2
+from handrail.kernel.files import has_openat2
 from handrail.protocol.errors import ToolError
 from handrail.workspace.search.engine import MAX_LINE_BYTES, Pattern, SearchScope
 from handrail.workspace.search.python_engine import PythonEngine

@@ -7,13 +7,13 @@ import msgspec
 
 from handrail.agent.replay.confining import confine_settings, is_elsewhere
 from handrail.agent.replay.observing import FileObservations
-from handrail.agent.replay.tree_copy import copy_tree
 from handrail.changes.copied_history import copy_history
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.results import ToolResult
 from handrail.rail import Handrail
 from handrail.settings import LoadedSettings
 from handrail.store.state_dir import StateFolder
+from handrail.workspace.tree_copy import copy_tree
 from handrail.workspace.workspace import Workspace
 
 _ALL = 1_000_000

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.agent.replay.tree_copy import copy_tree, make_copy_folder
+from handrail.workspace.tree_copy import copy_tree, make_copy_folder
 
 
 @pytest.fixture
