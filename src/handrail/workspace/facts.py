@@ -8,7 +8,6 @@ from functools import lru_cache
 
 import msgspec
 
-from handrail.policy.git_config import disable_drivers, list_included_paths
 from handrail.policy.names import is_git_control_name, list_possible_repositories, normalize_name
 from handrail.protocol.decisions import Access, PathFact
 from handrail.protocol.errors import ToolError
@@ -75,6 +74,8 @@ def build_driver_settings(configs: Iterable[str]) -> tuple[tuple[str, str], ...]
     These are in the given files, the machine's, the user's, and all files that they include. ToolError if the files
     are too large.
     """
+    from handrail.policy.git_config import disable_drivers, list_included_paths  # noqa: PLC0415  only git needs it
+
     paths = [*map(os.path.expanduser, _GIT_CONFIGS), *configs]
     settings, left = dict[str, str](), _MAX_CONFIG_BYTES
     for path in paths:  # grows in the loop
