@@ -26,6 +26,12 @@ OLD = "begin(total)\nfirst = compute(1)\nsecond = compute(2)\nthird = compute(3)
 BODY = "    a = 1\n    b = a + 1\n    c = b + 1\n    return c\n"
 
 CAUGHT = (
+    (  # the bodies of overloads in the old text are no placeholders for what comes after them
+        "a.py",
+        "@overload\ndef f(x: int) -> int:\n    ...\n\n\ndef f(x):\n    y = g(x)\n    z = h(y)\n    return z\n",
+        "@overload\ndef f(x: int) -> int: ...\n# ...\n    return z\n",
+        3,
+    ),
     (
         "a.py",
         "def f(x):\n    a = x + 1\n    b = a * 2\n    return b\n",

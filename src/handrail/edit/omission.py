@@ -108,14 +108,14 @@ def _build_error(found: Placeholder, argument: str, advice: str) -> ToolError:
 def _find_new_marks(
     before: Sequence[str], after: Sequence[str], path: str, *, certain: bool
 ) -> dict[int, OmissionMark]:
-    """Return the marks of the new text, by line, whose words the old text does not have."""
+    """Return the marks of the new text, by line, that the old text does not have. `...` and `# ...` are two marks."""
     found = {
         number: mark
         for number, mark in _parse_marks(after, frozenset(before)).items()
         if (mark.certain or not certain) and _is_placeholder_here(mark, number, after, path)
     }
-    known = {mark.words for mark in _parse_marks(before).values()} if found else ()
-    return {number: mark for number, mark in found.items() if mark.words not in known}
+    known = {(mark.words, mark.bare) for mark in _parse_marks(before).values()} if found else ()
+    return {number: mark for number, mark in found.items() if (mark.words, mark.bare) not in known}
 
 
 def _parse_marks(lines: Sequence[str], known: frozenset[str] = frozenset()) -> dict[int, OmissionMark]:

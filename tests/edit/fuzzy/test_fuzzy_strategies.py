@@ -410,6 +410,30 @@ def test_new_text_that_is_now_at_one_depth_and_now_at_another_is_refused() -> No
         assert some in refusal(C, "a();\nb();", new).message, new
 
 
+def test_one_line_at_the_depth_of_the_file_does_not_speak_for_others_that_are_at_no_depth() -> None:
+    text = "def a(x):\n    found = []\n    for one in x:\n        with quiet():\n            found.append(one)\n    return found\n"
+    old = "".join(f" {line}\n" for line in text.splitlines())
+    new = "    def a(x):\n        return b(x)\n\n    def b(x):\n        found = []\n        with quiet():\n            found += x\n        return found\n"
+    assert "{new}" not in refusal(text, old, new).message
+
+
+def test_a_bracket_that_comes_in_has_no_comma_of_another_one() -> None:
+    text = "t := []T{\n\t{\n\t\tname: a,\n\t},\n}\nfor _, one := range t {\n\tr.Handle(one.name, run)\n\tserve(r)\n}\n"
+    old = "\t\tname: a,\n\t}\n}\nfor _, one := range t {\n\tr.Handle(one.name, run)\n\tserve(r)"
+    new = "\t\tname: a,\n\t},\n\t{\n\t\tname: b,\n\t},\n}\nfor _, one := range t {\n\tif one.ok {\n\t\tr.Handle(one.name, run)\n\t}\n\tserve(r)"
+    result, _ = edited(text, old, new)
+    assert "\t\tr.Handle(one.name, run)\n\t}\n\tserve(r)" in result
+
+
+def test_of_two_functions_that_do_the_same_the_other_one_is_not_taken() -> None:
+    block = "    if not {}:\n        out = open_default() or Text()\n        yield out, False\n        return\n"
+    middle = "\n    import finder\n\n    name = parts[0]\n    params = parts[1:]\n\n    path = finder.find_path(name)\n"
+    old = block.format("parts") + middle + block.format("path")
+    other = old.replace("    import finder\n", "    import finder\n    import starter\n")
+    text = f"def one(parts):\n{old.replace('out', 'stream')}\n\ndef other(parts):\n{other}"
+    assert refusal(text, old, old.replace("yield out, False", "yield from wrap(out)")).code == "NO_MATCH"
+
+
 def test_a_refusal_says_which_lines_may_be_meant_and_why_not() -> None:
     text = "one = 1\n\ntwo = 2\nthree = 3\n"
     error = refusal(text, "one = 1\ntwo = 2\nthree = 3", "one = 1\ntwo = 2\nthree = 4")

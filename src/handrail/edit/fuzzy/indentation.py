@@ -193,7 +193,7 @@ class _Depths:
         old, own = (min(indents, key=len) for indents in zip(*self._moved.values(), strict=True))
         new = self._find_least(range(len(self._new)), self._right.difference(*self._moved.values()))
         if "file" in votes:
-            if not votes & {"old", "bracket"}:
+            if not votes & {"old", "bracket", "neither"}:
                 return True
         elif "old" in votes or (new in {None, old} and not votes & {"neither", "unopened"}):
             if not any(map(self._is_change_as_file, self._changes)):

@@ -20,7 +20,7 @@ _MIN_COMPARED_PLACES, _COMPARED_LINES = 8, 600
 """Places that are compared at least, and lines if the texts are short."""
 _SLACK_LINES = 3
 """Lines that may have been added in between."""
-_TWIN_SHARE = 0.7
+_TWIN_SHARE = 0.5
 """If another place fits this well compared to the best one, neither is certain."""
 _MAX_COMPARING_STEPS = 200_000
 _MIN_EVIDENCE_CHARS = 30

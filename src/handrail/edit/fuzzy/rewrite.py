@@ -54,7 +54,8 @@ class Rewrite:
         self._characters = _CharacterMap((self._old[i], candidate.lines[j]) for i, j in self._own.items())
         self._changes = list_line_changes(candidate)
         removed = {i for a, b, _, _ in self._changes for i in range(a, b) if i in self._own and self._needs(i)}
-        self._moved = {self._old[i].strip(): self._own_line(i).lstrip() for i in removed}
+        worded = [i for i in removed if any(map(str.isalnum, self._old[i]))]  # a bracket is not moved, but another one
+        self._moved = {self._old[i].strip(): self._own_line(i).lstrip() for i in worded}
         self.indentation = self._learn_indentation(lines)
 
     def list_replacements(self) -> list[Replacement]:
