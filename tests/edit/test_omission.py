@@ -26,6 +26,12 @@ OLD = "begin(total)\nfirst = compute(1)\nsecond = compute(2)\nthird = compute(3)
 BODY = "    a = 1\n    b = a + 1\n    c = b + 1\n    return c\n"
 
 CAUGHT = (
+    (  # lines that both texts have by chance divide the lost lines from the placeholder
+        "a.rs",
+        "f {\n    a();\n    b();\n    c();\n    if y {\n        w(1);\n    }\n    d();\n}\n",
+        "f {\n    for i in 0..9 {\n        w(1);\n    }\n    // ... (rest of the function stays the same)\n    d();\n}\n",
+        5,
+    ),
     (  # the bodies of overloads in the old text are no placeholders for what comes after them
         "a.py",
         "@overload\ndef f(x: int) -> int:\n    ...\n\n\ndef f(x):\n    y = g(x)\n    z = h(y)\n    return z\n",

@@ -83,6 +83,7 @@ def find_placeholder(old: str, new: str, path: str, *, certain: bool = False) ->
         return None
     gone = Counter(map(str.strip, before)) - Counter(map(str.strip, after))
     old_marks, new_marks = _parse_marks(before), _parse_marks(after)
+    all_lost = sum(before[number].strip() in gone for number in _list_real(before, old_marks, 0, len(before)))
     for part in _join_hunks(diff_lines(before, after), before):
         inside = [number for number in marks if part.c <= number < part.d]
         if not inside:
@@ -94,6 +95,10 @@ def find_placeholder(old: str, new: str, path: str, *, certain: bool = False) ->
             may_be_text = mark.bare and _may_be_text(number, after)  # one line of text may become dots
             if lost > added + may_be_text or (lost and _is_explicit(mark, path)):
                 return Placeholder(number + 1, after[number].strip(), lost)
+            if all_lost and not certain and _is_explicit(mark, path):
+                return Placeholder(
+                    number + 1, after[number].strip(), all_lost
+                )  # equal lines divide the hunks by chance
     return None
 
 

@@ -434,6 +434,11 @@ def test_of_two_functions_that_do_the_same_the_other_one_is_not_taken() -> None:
     assert refusal(text, old, old.replace("yield out, False", "yield from wrap(out)")).code == "NO_MATCH"
 
 
+def test_a_string_of_white_space_is_not_taken_for_another_one() -> None:
+    text = 'if a {\n    write(b"       ")?;\n}\n'
+    assert "white space in a string" in refusal(text, 'if a {\n  write(b"  ")?;\n}', "if a {\n  pad()?;\n}").message
+
+
 def test_a_refusal_says_which_lines_may_be_meant_and_why_not() -> None:
     text = "one = 1\n\ntwo = 2\nthree = 3\n"
     error = refusal(text, "one = 1\ntwo = 2\nthree = 3", "one = 1\ntwo = 2\nthree = 4")

@@ -4,6 +4,7 @@ An edit is a small patch from its old to its new text. Lines that the patch keep
 that it removes must be there. Lines that it adds take the file's indentation and typography.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
@@ -29,6 +30,7 @@ _MIN_NEW_TEXT_CHARS = 20
 _TYPED_TOGETHER = ({"'", '"'}, {",", "(", ")", ":", ";"})
 """Curly quotes come together, and so do full-width signs."""
 _ODD_SPACES = [odd for odd, plain in PLAIN_CHARACTERS.items() if plain == " "]
+_BLANK_STRING = re.compile(r"""(["'`])([ \t]+)\1""")
 _UNCLEAR = "the file has now one character, now another for U+{:04X} of {{old}}"
 
 
@@ -122,6 +124,8 @@ class Rewrite:
         a, b, c, d = change
         paired = b - a == d - c
         for i in range(a, b):
+            if i in self._own and _has_other_blanks(self._old[i], self._own_line(i)):
+                raise UnsafeError("a line that is to go has other white space in a string")
             if not paired and self._has_other_words(i):
                 own = self._own_line(i)
                 if not any(has_file_words(self._old[i], own, line) for line in self._new[c:d]):
@@ -233,6 +237,12 @@ def _has_new_text(text: str, new: str, candidate: Candidate) -> bool:
     old_keys, new_keys = ([squash_spaces(line) for line in lines] for lines in (reading.old, reading.new))
     adds_lines = any(d > c for _, _, c, d in diff_sequences(old_keys, new_keys))
     return adds_lines or "".join(old_keys) == "".join(new_keys)
+
+
+def _has_other_blanks(old: str, own: str) -> bool:
+    """Whether strings of white space differ in two lines that are equal but for white space."""
+    one, other = _BLANK_STRING.findall(old), _BLANK_STRING.findall(own)
+    return bool(one and other) and one != other
 
 
 def _extract_added(old: str, new: str) -> str:
