@@ -29,7 +29,7 @@ CAUGHT = (
     (  # lines that both texts have by chance divide the lost lines from the placeholder
         "a.rs",
         "f {\n    a();\n    b();\n    c();\n    if y {\n        w(1);\n    }\n    d();\n}\n",
-        "f {\n    for i in 0..9 {\n        w(1);\n    }\n    // ... (rest of the function stays the same)\n    d();\n}\n",
+        "f {\n    for i in 0..9 {\n        w(1);\n    }\n    // ... (rest of the code stays the same)\n    d();\n}\n",
         5,
     ),
     (  # the bodies of overloads in the old text are no placeholders for what comes after them
