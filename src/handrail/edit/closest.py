@@ -55,7 +55,7 @@ class Region(msgspec.Struct, frozen=True):
     first: int
     """Number of the first line, from 1."""
     lines: list[str]
-    """As much of them as is compared."""
+    """The compared part of the lines."""
     wanted: list[str]
     pairs: list[Pair]
     """Numbers of the wanted lines and of the lines beside them."""

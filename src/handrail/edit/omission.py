@@ -203,7 +203,7 @@ def _is_among_statements(number: int, after: Sequence[str]) -> bool:
 
 
 def _does_block_go_on(number: int, after: Sequence[str]) -> bool:
-    """Whether the block goes on below. The first line may be the end of a line, so its indentation is unknown."""
+    """Whether the block continues below. The first line may be the end of a line, so its indentation is unknown."""
     line, below = after[number], _find_next(number, after)
     if not below or below.lstrip().startswith((")", "]", "}", '"""', "'''")):
         return False

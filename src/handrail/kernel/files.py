@@ -1,4 +1,4 @@
-"""System calls on files and descriptors that Python's os module lacks."""
+"""System calls on files that Python's os module lacks."""
 
 import contextlib
 import ctypes

@@ -1,4 +1,4 @@
-"""landlock(7): a process gives up rights to files, ports and signals, for itself and everything it starts."""
+"""landlock(7): a process drops access rights that its descendants cannot regain."""
 
 import ctypes
 import os

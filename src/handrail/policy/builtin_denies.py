@@ -1,4 +1,4 @@
-"""Commands that never run, whatever the mode, the rules and the grants."""
+"""Commands that never run, in any mode, under any rule or grant."""
 
 import posixpath
 import re

@@ -74,7 +74,7 @@ def _deny_credentials(changes: tuple[Change, ...]) -> list[PartVerdict]:
 
 
 def _is_credential(change: Change) -> bool:
-    """By its name. The test keys that an installed package brings are nobody's secret."""
+    """By its name. The test keys of an installed package are not secret."""
     if all(find_protection(path) != "credential" for path in _list_names(change)):
         return False
     return change.action != "created" or not is_packaged(change.path)
@@ -100,7 +100,7 @@ def _allow_as_called(verdict: PartVerdict) -> PartVerdict:
 def _list_harms(
     changes: tuple[Change, ...], maintenance: "GitMaintenance", rules: PolicyConfig, steering: frozenset[str]
 ) -> tuple[tuple[Subject, str, str, list[str]], ...]:
-    """Kinds of harm, the worst first: what the mode is asked, the built-in rule, the reason, the paths."""
+    """Kinds of harm, the worst first: the subject, the built-in rule, the reason, the paths."""
     notable = [change for change in changes if not maintenance.covers(change)]
     steered = [(path, names) for path, names in maintenance.steered.items() if not maintenance.is_in_new(path)]
     protected = _list_protected(changes, notable, maintenance, steering)
@@ -211,7 +211,7 @@ def has_setid_bit(change: Change) -> bool:
 
 
 def is_generated(path: str) -> bool:
-    """Whether programs make and remove the file and nobody reads it: installed packages, caches, compiled files."""
+    """Whether programs alone use the file: installed packages, caches, compiled files."""
     *folders, name = path.lower().split("/")
     if name in GENERATED_FILES or name.endswith(GENERATED_ENDINGS):
         return True

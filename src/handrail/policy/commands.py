@@ -198,7 +198,7 @@ def _confirm_outside_path(use: PathUse, context: PolicyContext) -> PathUse:
 
 
 def _judge_effect(classification: Classification, text: str, context: PolicyContext) -> PartVerdict:
-    """What the mode says to the effect of a command."""
+    """The mode's verdict on the effect of a command."""
     effect, rule, reason = classification.effect, classification.rule, classification.reason
     verdict = judge_by_mode(text, rule, effect, context.rules.mode, undo=context.undo, why=reason)
     return verdict.with_remark(context.network) if effect == "network" else verdict
@@ -363,7 +363,7 @@ def _deny_inner_path(
 def _judge_inner_paths_by_rule(
     paths: tuple[str, ...], folders: _Folders, text: str, context: PolicyContext
 ) -> PartVerdict | None:
-    """A rule for all tools, by the spelling of the paths. Nobody looked where links lead."""
+    """A rule for all tools, by the spelling of the paths. Links are not resolved."""
     if not context.book.tools:
         return None
     placed = (to_workspace_path(path, folder or ".") for path in paths if path for folder in folders)

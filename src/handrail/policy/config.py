@@ -1,4 +1,4 @@
-"""What people decided before a call: mode, rules, grants, limits."""
+"""The policy configuration of a session: mode, rules, grants, limits."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase

@@ -140,7 +140,7 @@ def _judge_bulk(paths: tuple[PathFact, ...], rules: PolicyConfig) -> list[PartVe
 def _judge_process(fact: ProcessFact, rules: PolicyConfig) -> PartVerdict:
     """Reading from a process and ending it are always allowed. Input to a program is like running a command.
 
-    Nobody can say beforehand what will be sent, so no rule and no grant covers it.
+    The later input is unknown, so no rule and no grant covers it.
     """
     if fact.action in {"list", "poll", "log"}:
         return allow(fact.action, "process.look", "looking at what runs changes nothing")

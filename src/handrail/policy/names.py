@@ -1,4 +1,4 @@
-"""Protected names of files and folders, however they are spelled."""
+"""Protected names in paths, in any spelling."""
 
 import re
 import unicodedata
@@ -69,7 +69,7 @@ def is_packaged(path: str) -> bool:
 def list_possible_repositories(path: str) -> tuple[tuple[str, str], ...]:
     """Folders on a path that may be git repositories of another name than `.git`, each with the name that follows.
 
-    That name is one that repositories have. The caller has to look whether the folder is a repository.
+    Repositories have that name. The caller must check whether the folder is a repository.
     """
     names = [part for part in path.split("/") if part != "."]
     possible = [n for n, name in enumerate(names) if _normalize_part(name) in REPOSITORY_PARTS]

@@ -1,4 +1,4 @@
-"""Parses a shell command into steps with their effects and paths."""
+"""Parses a shell command into steps with their effects."""
 
 import posixpath
 import re

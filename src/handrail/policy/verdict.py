@@ -30,7 +30,7 @@ TABLE: dict[Subject, dict[Mode, Cell]] = {
     "process": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
     "foreign": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
 }
-"""What each mode says if no rule does."""
+"""The verdict of each mode if no rule decides."""
 
 REASONS: dict[tuple[Subject, Verdict], str] = {
     ("unproven", "deny"): "plan mode runs nothing that is not proven harmless",
@@ -116,7 +116,7 @@ def drop_grant(verdict: PartVerdict) -> PartVerdict:
 
 
 def combine(verdicts: list[PartVerdict], rules: PolicyConfig) -> Decision:
-    """The decision over all parts, at least one. If nobody can be asked, a question becomes a denial."""
+    """The decision over all parts, at least one. In an unattended session a question becomes a denial."""
     deciding = verdicts[0] if len(verdicts) == 1 else _pick_deciding(verdicts)
     part, code = deciding.part, deciding.code
     if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):

@@ -1,4 +1,4 @@
-"""Commands inside the words of a command that starts others.
+"""Inner commands: those that a wrapper such as sudo or xargs starts.
 
 Policy uses them only to be stricter, never to allow a command.
 """

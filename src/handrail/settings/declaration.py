@@ -1,4 +1,4 @@
-"""How a setting is declared: help, allowed values, range and merge rule."""
+"""The declaration of a setting: help, allowed values, range, merge rule."""
 
 from collections.abc import Callable
 from functools import cache

@@ -22,7 +22,7 @@ _ASSIGNMENT = re.compile(rf"[ \t]*+{_NAME}[ \t]*+=")
 
 
 class SettingsError(HandrailError):
-    """Settings that cannot be used; `problems` holds one line for each thing to correct."""
+    """Settings that cannot be used. `problems` holds one line for each."""
 
     def __init__(self, headline: str, problems: Sequence[str], advice: str) -> None:
         self.problems = tuple(problems)
@@ -158,7 +158,7 @@ def _list_neighbours(key: str) -> list[str]:
 
 
 def _describe_hint(key: str, value: object) -> str:
-    """Which part of a refused value is wrong, or what was meant. Empty: the message needs no more."""
+    """The wrong part of a refused value, or a suggestion. Empty if the message needs neither."""
     if key == "sandbox.environment":
         return _describe_variables(_list_items(value))
     if key == "network.allow":

@@ -33,7 +33,7 @@ _WIDE_FOLDERS = frozenset(
 )
 
 ToolchainObjection = Literal["home", "state", "shared", "credentials", "machine", "in state"]
-"""What a path would show to commands: a folder that it holds or lies in, or credentials."""
+"""Why commands must not see a path: a folder that it holds or lies in, or credentials."""
 _REFUSED_TOOLCHAINS: dict[ToolchainObjection, str] = {
     "home": "which the home folder lies in",
     "state": "which handrail keeps its own files in",
@@ -182,7 +182,7 @@ def _expand_home(values: Mapping[str, Any], environ: Mapping[str, str]) -> dict[
 
 
 def _refuse_writable_settings(writable: tuple[str, ...], files: tuple[str, ...]) -> None:
-    """The agent must not be able to write its own policy, nor create the file where it is looked for."""
+    """The agent must not be able to write its own policy, nor create a missing settings file."""
     for path in files if writable else ():
         if around := [folder for folder in writable if is_located_in(path, folder)]:
             raise SettingsError(

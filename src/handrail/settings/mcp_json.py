@@ -1,4 +1,4 @@
-"""The MCP servers of a session: those of the settings and those of `.mcp.json`, which other agents read too."""
+"""The MCP servers of a session, from the settings or from `.mcp.json`, which other agents read too."""
 
 import os
 import re

@@ -128,7 +128,7 @@ def parse_servers(tables: object, lines: Mapping[str, int]) -> tuple[dict[str, S
 
 
 def list_server_problems(name: str, table: object) -> Iterator[str]:
-    """Sentences about what is wrong with a server. They show no value that may be a secret."""
+    """Sentences about the faults of a server. They show no value that may be a secret."""
     if problem := find_name_problem(name):
         yield problem
     elif not isinstance(table, dict):

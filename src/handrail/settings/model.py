@@ -323,7 +323,7 @@ class Settings(Section, frozen=True, kw_only=True):
         Field("Which model handrail run talks to; its provider sees what the model reads.", loosened_by=ALL_SOURCES),
         Field(allowed='a provider and its name for a model, such as "anthropic:claude-sonnet-4-5" or "ollama:qwen3"'),
     ] = None
-    # A preview runs before anybody approved the command, even if only in a copy.
+    # A preview runs before the approval of its command, even if only in a copy.
     preview: Annotated[
         Literal["when-asked", "never"],
         Field("Whether a command that asks is tried in a copy first, to show what it would change."),

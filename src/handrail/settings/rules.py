@@ -1,4 +1,4 @@
-"""The rules of settings files, and the policy configuration that they are part of."""
+"""The policy configuration that settings files declare."""
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
@@ -75,7 +75,7 @@ RULE = list_fields(RuleTable)
 
 
 def parse_rules(tables: object, layer: RuleLayer, text: str) -> tuple[tuple[Rule, ...], list[str]]:
-    """The rules, or everything that is wrong with them in words. `text` is the file, for line numbers."""
+    """The rules, or all their problems in words. `text` is the file, for line numbers."""
     if not _are_tables(tables):
         return (), [f"rule is {truncate_repr(tables)}; allowed: tables, each written [[rule]]"]
     written = cast("list[dict[str, Any]]", tables)

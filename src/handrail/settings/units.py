@@ -1,4 +1,4 @@
-"""Times and sizes as people write them: "120s", "2 min", "4 MB". A plain number is seconds or bytes."""
+"""Amounts as people write them: "120s", "2 min", "4 MB". A plain number is seconds or bytes."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Parked calls: from the permission request to the answer and the runner that resumes them.
+"""Parked calls, from the permission request until a runner resumes them.
 
 A batch is parked as a whole. With its last answer a runner claims it. Claims of dead runners become ready, so another
 runner can claim the batch.
@@ -41,7 +41,7 @@ class NewCall(msgspec.Struct, frozen=True):
 class StoredRequest(NamedTuple):
     request: PermissionRequest
     data: bytes
-    """Differs if somebody replaced the request."""
+    """Differs if the request was replaced."""
     answered: bool
 
 
@@ -248,7 +248,7 @@ class DeferredCalls:
             del self._journal.digests[call_id]
 
     def claim(self, digest: str) -> str | None:
-        """Claims a call of this digest that nobody has claimed. A finished call comes before one that waits."""
+        """Claims an unclaimed call of this digest, finished calls first."""
         rows = self._database.rows(_SAME, (digest,))
         return next((row[0] for row in rows if self._claim(row)), None)
 
@@ -258,7 +258,7 @@ class DeferredCalls:
         return row is not None and self._claim(row)
 
     def release(self, call_id: str) -> None:
-        """Gives up a claim. Whoever makes the call again may claim it."""
+        """Gives up a claim, so that a repeated call can claim it."""
         self._database.run(_LET_GO, (call_id, self._runner))
 
     def forget(self, call_id: str) -> None:

@@ -151,14 +151,14 @@ class Blobs:
                 yield name.partition(".")[0], os.path.join(self.folder, name)
 
     def sweep(self, used: set[str], seconds: float) -> None:
-        """Removes blobs that are not used, unless somebody stored them lately."""
+        """Removes unused blobs that were not stored within `seconds`."""
         for digest, path in self.files():
             if digest not in used:
                 self.remove_old(path, seconds)
         self._packs.sweep(used, seconds)
 
     def remove_old(self, path: str, seconds: float) -> None:
-        """Removes a file that nobody stored lately. It is renamed first: who stores it now makes a new one."""
+        """Removes a file that was not stored within `seconds`. Renamed first: a concurrent store makes a new one."""
         aside = f"{path.removesuffix(_ASIDE)}{_ASIDE}"
         with contextlib.suppress(FileNotFoundError):
             os.rename(path, aside)

@@ -1,4 +1,4 @@
-"""SQLite databases with their schemas and migrations."""
+"""SQLite databases: connections, schemas, migrations."""
 
 import contextlib
 import errno
@@ -15,7 +15,7 @@ from handrail.protocol.wire import UNREADABLE, decode_json
 from handrail.store.state_dir import make_temporary_folder
 
 Durability = Literal["none", "crash", "power"]
-"""The failure that committed data survives. "none" is for files that nobody relies on yet."""
+"""The failure that committed data survives. "none" is for files that are not in use yet."""
 Row = tuple[Any, ...]
 Stamp = tuple[tuple[int, int], ...]
 Kind = TypeVar("Kind")

@@ -24,7 +24,7 @@ Kind = TypeVar("Kind")
 
 
 class SmallFiles(Generic[Kind]):
-    """A folder of small files, one for each thing. Other processes add and remove files too.
+    """A folder of small files, one for each item. Other processes add and remove files too.
 
     The folder is made with the first file. StoreError if it cannot be used; `title` names it in the message.
     """
@@ -140,7 +140,7 @@ def _name_folder(path: str, access: str) -> str:
     return f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}-{access}"
 
 
-# Environment variables of commands that wait for approval. Whoever answers in another shell uses them.
+# Environment variables of commands that wait for approval. An approval from another shell uses them.
 
 
 def hash_variables(variables: Mapping[str, str]) -> str:

@@ -1,6 +1,6 @@
-"""The permission requests and questions that wait for people, of one session or of all.
+"""The inbox: permission requests or questions that wait for people, of one session or of all.
 
-Journals are only read here, whoever is writing to them.
+Journals are opened read-only, also while another process writes to them.
 """
 
 import os

@@ -67,7 +67,7 @@ class CallContext(msgspec.Struct, frozen=True):
     mode: Mode | None = None
     """None in journals of older versions, and if policy was not asked."""
     unattended: bool = False
-    """Whether nobody was there to answer."""
+    """Whether no person could answer."""
     judged: Decision | None = None
     """The decision about the outcome of the call, unless that was a plain allow."""
 
@@ -259,7 +259,7 @@ class SessionJournal:
     # Listeners
 
     def subscribe(self, listener: Listener, kinds: Kinds | None = None) -> Callable[[], None]:
-        """Calls the listener with every later event, or those of some kinds, in order. Returns how to stop that."""
+        """Calls the listener with every later event, or those of some kinds, in order. Returns a function to stop."""
         with self.database.lock:
             self._catch_up()
             return self._listeners.add(listener, self.seq, kinds)
@@ -370,7 +370,7 @@ class SessionJournal:
         query = f"SELECT call_id FROM event WHERE seq > ? AND runner = ? AND {_ENDS} ORDER BY seq"  # noqa: S608
         return [str(row[0]) for row in self.database.rows(query, (after, runner))]
 
-    # What the session has seen of files
+    # Files that the session has seen
 
     def get_mark(self, path: str) -> bytes | None:
         """The last mark of a file; None if the conversation has not seen the file."""
@@ -416,7 +416,7 @@ class Listeners:
         self._delivering = Lock()
 
     def add(self, listener: Listener, after: int, kinds: Kinds | None = None) -> Callable[[], None]:
-        """Adds a listener for events after a number, or those of some kinds. Returns how to remove it."""
+        """Adds a listener for events after a number, or those of some kinds. Returns the function that removes it."""
         with self._changing:
             self.everyone = (*self.everyone, (listener, after, kinds))
         return lambda: self._remove(listener)
@@ -427,7 +427,7 @@ class Listeners:
                 self._outbox.append(event)
 
     def deliver(self) -> None:
-        """Delivers the queued events in order, in whichever thread comes first."""
+        """Delivers the queued events in order, in the first thread that gets the lock."""
         while self._outbox and self._delivering.acquire(blocking=False):
             try:
                 while self._outbox:
@@ -441,7 +441,7 @@ class Listeners:
             if event.seq > after and (kinds is None or type(event) in kinds):
                 try:
                     listener(event)
-                except Exception as error:  # the call is done, whatever a stranger's listener does wrong
+                except Exception as error:  # a faulty listener must not fail the call
                     self._remove(listener)
                     self._on_failure(type(error).__name__)
 

@@ -1,4 +1,4 @@
-"""The notes of a workspace, one small file for each, until somebody removes them."""
+"""The notes of a workspace, one small file each."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""Small contents, compressed together and stored in a database.
+"""Small contents, compressed in groups in a database.
 
 Neighbours are compressed as one group, which is smaller and faster than each alone. Earlier versions wrote groups to
 pack files, which are still read.
@@ -76,7 +76,7 @@ class Packs:
         return self._find(digest) is not None or self._files.has(digest)
 
     def sweep(self, used: set[str], seconds: float) -> None:
-        """Removes contents that are not used, unless somebody added them lately."""
+        """Removes unused contents that were not added within `seconds`."""
         self._files.sweep(used, seconds)
         if self._database is None and not os.path.exists(self._path):
             return
@@ -196,7 +196,7 @@ class PackFiles:
         return group[1][position.start : position.start + position.size]
 
     def sweep(self, used: set[str], seconds: float) -> None:
-        """Removes the files of which nothing is used."""
+        """Removes the files without used contents."""
         kept = {position.path for digest, position in self._index().items() if digest in used}
         for path in self._paths():
             with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Locks of the processes that run a session. The kernel releases them when a process ends, however it ends."""
+"""Locks of the processes that run a session. The kernel releases a lock when its process ends."""
 
 import fcntl
 import os

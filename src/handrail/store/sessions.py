@@ -1,6 +1,6 @@
 """The stored sessions of a state folder, for programs that do not open them.
 
-Journals are opened read-only, whoever is writing to them.
+Journals are opened read-only, also while another process writes to them.
 """
 
 import fcntl

@@ -95,7 +95,7 @@ def read_last_todo(database: Database) -> tuple[TodoItem, ...]:
 
 
 class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An active skill as it was when it was activated, whatever becomes of its file."""
+    """An active skill as it was when it was activated, even if its file changes."""
 
     name: str
     tools: tuple[str, ...] | None = None

@@ -51,7 +51,7 @@ def verify(state: StateFolder) -> Verification:
     """Reads the whole chain, and compares it with the journals.
 
     Every finished call of a journal must be in the chain with the same result. A hash only shows that a line was
-    changed: whoever can write the file can also seal it anew.
+    changed: an attacker who can write the file can also seal it anew.
     """
     outcomes, unread = _collect_outcomes(state)
     restarted = {os.path.basename(folder) for folder in state.sessions() if os.path.lexists(build_damaged_path(folder))}

@@ -187,7 +187,7 @@ def _list_kinds(root: int, folder: str, most: int) -> dict[str, FileKind]:
 
 
 def _list_inodes(folder: str) -> list[tuple[str, int, bool]]:
-    """Names, inodes, and whether each is a folder; none if the folder cannot be read. Then nobody can write in it."""
+    """Names, inodes, and whether each is a folder; none if the folder cannot be read."""
     try:
         descriptor = os.open(folder, LIST_FOLDER)
     except OSError:

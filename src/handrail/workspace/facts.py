@@ -168,7 +168,7 @@ def _holds_root(workspace: Workspace, path: str) -> bool:
 
 
 def _add_repository(workspace: Workspace, fact: PathFact, real: str) -> PathFact:
-    """Notes whether the change steers a git repository, or makes a folder one, whatever the folder's name is."""
+    """Notes whether the change steers a git repository, or makes a folder one, under any name."""
     for folder, name in list_possible_repositories(real):
         with suppress(OSError, ToolError), workspace.open_spelled(workspace.parse(folder), INSPECT) as opened:
             if _is_repository_change(opened.descriptor, name, adds=fact.access == "write"):

@@ -1,4 +1,4 @@
-"""Reads what a path is at a moment: kind, mode, content, hash."""
+"""The state of a path at a moment: kind, mode, content, hash."""
 
 import contextlib
 import errno
@@ -79,7 +79,7 @@ class FileSnapshot(FileContents, frozen=True, kw_only=True):
 
 
 class PathState(msgspec.Struct, frozen=True):
-    """What is at a path now."""
+    """The state of a path now."""
 
     state: State | None
     current: FileSnapshot | None = None
@@ -87,7 +87,7 @@ class PathState(msgspec.Struct, frozen=True):
 
 
 def read_state(parent: ResolvedParent, keep: int = 0) -> PathState:
-    """What is at a path, with the bytes of a file up to `keep`. CONFLICT unless it is a file, link or folder."""
+    """The state of a path, with the bytes of a file up to `keep`. CONFLICT unless it is a file, link or folder."""
     if parent.missing:
         return PathState(None)
     try:
@@ -112,7 +112,7 @@ def find_kind(mode: int) -> FileKind:
 
 
 def build_executable_mode(mode: int | None, *, on: bool = True) -> int:
-    """The mode with execute permission for everybody who may read, or for nobody. None: the mode of a new file."""
+    """The mode with execute permission for all readers, or for no user. None: the mode of a new file."""
     if mode is None:
         return (0o777 if on else 0o666) & ~_read_umask()
     return mode | (mode & 0o444) >> 2 if on else mode & ~0o111
@@ -199,7 +199,7 @@ def hash_link(folder: int, name: str) -> str | None:
 def start_hash(data: bytes) -> Callable[[], str]:
     """Starts to hash bytes, and returns a function that waits for the hash.
 
-    Many bytes are hashed in a thread, without Python's lock, so that the caller can go on.
+    Many bytes are hashed in a thread, without Python's lock, so that the caller can continue.
     """
     if len(data) < _MIN_THREADED_BYTES:
         digest = hashlib.sha256(data).hexdigest()

@@ -328,7 +328,7 @@ def _read_rows(descriptor: int) -> Iterator[list[str]]:
     rest = ""
     for chunk in read_chunks(descriptor, size=_CHUNK_BYTES):
         rows = split_rows(rest + decoder.decode(chunk))
-        # The last row may go on in the next chunk. It begins where a row begins, so it can be split again.
+        # The last row may continue in the next chunk. It begins where a row begins, so it can be split again.
         rest = rows.pop() if rows and not rows[-1].endswith("\n") else ""
         yield rows
     rest += decoder.decode(b"", final=True)

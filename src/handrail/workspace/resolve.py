@@ -1,4 +1,4 @@
-"""Opens paths in a way that no rename or new link can lead astray."""
+"""Opens paths so that no rename or new link can divert them."""
 
 import contextlib
 import errno

@@ -1,4 +1,4 @@
-"""Decides by their spelling which root paths belong to."""
+"""Roots: the folders that file tools may work in."""
 
 import errno
 import os

@@ -147,7 +147,7 @@ class SensitivePaths:
 
 
 def list_read_only_paths(roots: Iterable[Root]) -> tuple[str, ...]:
-    """The existing files and folders in writable roots that decide what commands may do."""
+    """The existing settings files and folders of handrail in writable roots."""
     paths = (os.path.join(root.path, name) for root in roots if root.writable for name in _SEALED_NAMES)
     return tuple(path for path in paths if _read_kind(path) in {stat.S_IFREG, stat.S_IFDIR})
 

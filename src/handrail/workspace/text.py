@@ -1,4 +1,4 @@
-"""Decodes and encodes text files so that untouched bytes stay as they are."""
+"""The encoding of text files, which keeps untouched bytes as they are."""
 
 import codecs
 import re

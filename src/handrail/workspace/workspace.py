@@ -192,7 +192,7 @@ class Workspace:
     def open_parent(self, path: bytes) -> ResolvedParent:
         """Opens the parent of an exact path. CONFLICT if a link or a file is on the way.
 
-        Undo knows the real paths of its changes, so a link there now is somebody else's change.
+        Undo knows the real paths of its changes, so a link there now is a change by another program.
         """
         root, parts = self._split_exact(path)
         shown = clip_path(os.fsdecode(path))

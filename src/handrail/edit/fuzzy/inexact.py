@@ -50,7 +50,7 @@ _MIN_TELLING_CHARS = 8
 def find_near_candidate(text: IndexedText, reading: EditReading) -> Candidate | None:
     """Find the only place with nearly the same lines: one has newer words, or a line was added between them.
 
-    None if there is none, or if another place comes near.
+    None if no place matches, or if another place comes near.
     """
     full, keys = list_full_lines(reading.old)
     if not _MIN_WANTED_LINES <= len(full) <= _MAX_WANTED_LINES:

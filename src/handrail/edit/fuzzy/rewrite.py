@@ -41,7 +41,7 @@ class _LinePart(NamedTuple):
 
 
 class Rewrite:
-    """What an edit changes at a candidate. `lines` are those of the whole text."""
+    """The changes of an edit at a candidate. `lines` are those of the whole text."""
 
     def __init__(self, candidate: Candidate, lines: Sequence[str]) -> None:
         candidate = settle_blank_lines(_move_to_file_depth(_normalize_spaces(candidate)))
@@ -201,7 +201,7 @@ def refuse_applied_edit(text: str, candidate: Candidate, replacements: Sequence[
     span = candidate.span
     apart = all(one.end <= other.start for one, other in pairwise(replacements))
     if not apart or not all(span.start <= start <= end <= span.end for start, end, _ in replacements):
-        raise UnsafeError("what would change cannot be told apart")  # no other byte is touched, whatever went wrong
+        raise UnsafeError("what would change cannot be told apart")  # no other byte may change, even after a defect
     if not replacements or apply_replacements(text, replacements, *span) == text[span.start : span.end]:
         raise UnsafeError("it is there already as {new} has it")
     old, new = "\n".join(candidate.reading.old), "\n".join(candidate.reading.new)
@@ -235,7 +235,7 @@ def _has_new_text(text: str, new: str, candidate: Candidate) -> bool:
 
 
 def _extract_added(old: str, new: str) -> str:
-    """Return what is added before or behind the old text, nothing if that is replaced."""
+    """Return the text that is added before or behind the old text, nothing if the old text is replaced."""
     if new.startswith(old):
         return new[len(old) :]
     return new[: len(new) - len(old)] if new.endswith(old) else ""

@@ -197,7 +197,7 @@ class TextLines:
         return self._stripped.get(wanted.strip(), [])
 
     def find_prefixed(self, wanted: str) -> list[int]:
-        """Return the lines that start with these whole words, whatever white space is between them."""
+        """Return the lines that start with these whole words, with any white space between them."""
         words = " ".join(wanted.split())
         if words not in self._prefixed:
             self._prefixed[words] = sorted(self._search_sorted(words)) if re.search(r"\w", words) else []

@@ -1,4 +1,4 @@
-"""The read-only sub-commands of git for history and contents: log, diff, show, blame."""
+"""The read-only sub-commands of git that show history: log, diff, show, blame."""
 
 import re
 

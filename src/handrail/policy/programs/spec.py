@@ -1,4 +1,4 @@
-"""The description of a program's arguments and effects."""
+"""The declared arguments of a program, with their effects."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -110,7 +110,7 @@ class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramClass(msgspec.Struct, frozen=True, kw_only=True):
-    """A class of programs whose words do not tell what they do. They always need approval."""
+    """A class of programs whose arguments do not show their effects. They always need approval."""
 
     rule: str
     """`exec.interpreter`"""

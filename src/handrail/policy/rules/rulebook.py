@@ -1,4 +1,4 @@
-"""Compiled rules: which rule decides about a command or a path."""
+"""Compiled rules, looked up by command or by path."""
 
 import re
 from collections.abc import Iterable

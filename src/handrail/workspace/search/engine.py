@@ -1,4 +1,4 @@
-"""The data that a search engine takes and gives."""
+"""The interface of a search engine."""
 
 import codecs
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -55,7 +55,7 @@ class Engine(Protocol):
 
 
 class SearchStats(msgspec.Struct):
-    """What an engine met and could not search."""
+    """Counts of files, folders and lines that an engine could not search."""
 
     unreadable: int = 0
     """Folders and files that the operating system refused."""
@@ -64,7 +64,7 @@ class SearchStats(msgspec.Struct):
 
 
 class SearchScope(msgspec.Struct, frozen=True):
-    """The folder to search, and what to leave out."""
+    """The folder to search, with its exclusions."""
 
     folder: int
     """Its descriptor, opened beneath its root."""

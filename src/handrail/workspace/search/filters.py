@@ -47,7 +47,7 @@ class GlobFilter:
 
 
 class PathFilter:
-    """Accepts the paths from ripgrep that a search may report. ripgrep's command line cannot say all of it."""
+    """Accepts the paths from ripgrep that a search may report. ripgrep's command line cannot express all filters."""
 
     def __init__(self, scope: SearchScope) -> None:
         has_more_rules = bool(scope.ignore) or has_rules_above(scope) or has_odd_rules(scope)
@@ -122,7 +122,7 @@ def _list_unknown(path: bytes, known: Container[bytes]) -> list[bytes]:
 def list_protected_names(scope: SearchScope, last: bytes | None, stop: Stop) -> list[bytes]:
     """Return the names that policy withholds from a search, up to `last` in the order of results if that is given.
 
-    No file is opened, so their number tells nothing of what is in them.
+    No file is opened, so their number reveals no content.
     """
 
     def is_later(path: bytes) -> bool:

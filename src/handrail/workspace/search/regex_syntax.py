@@ -350,7 +350,7 @@ class PatternParser:
         return node
 
     def _set_flags(self, token: re.Match[str]) -> None:
-        """A dot never matches a line's end. Lines, Unicode and carriage returns are what they are: only case counts."""
+        """A dot never matches a line's end. Of the flags only case has an effect."""
         self._any_case = "i" in (token["on"] or "") or (self._any_case and "i" not in (token["off"] or ""))
 
     def _build_repeat(self, body: Node, token: re.Match[str]) -> Node:

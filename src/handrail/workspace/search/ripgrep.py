@@ -220,7 +220,7 @@ def find_ripgrep(roots: Iterable[str]) -> str | None:
 
 
 def read_program_version(program: str) -> str | None:
-    """Return what the program says about itself; None if it does not run."""
+    """Return the version output of the program; None if it does not run."""
     try:
         done = subprocess.run(
             ["rg", "--version"],  # noqa: S607  called so, and found by us

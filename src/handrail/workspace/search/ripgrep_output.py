@@ -132,7 +132,7 @@ class RipgrepStderr:
         self.mishaps = 0
         """Paths that could not be opened. They do not end the search."""
         self.unreadable = 0
-        """Those that the operating system refused. Others went away meanwhile."""
+        """Files that the operating system refused. Others were removed meanwhile."""
         self._words = b""
         self._rest = b""
 
@@ -167,7 +167,7 @@ def _build_refusal(words: str) -> ToolError:
 
 
 def build_pattern_error(reason: str) -> ToolError:
-    """Return the refusal of an expression, and what may help."""
+    """Return the refusal of an expression, with a suggestion."""
     hint = r"Put a backslash before what is meant literally, as in \( \[ \{ \. \*; look-around is not supported."
     return ToolError("INVALID_ARGUMENT", f"pattern is no valid regular expression: {reason}. {hint}")
 
