@@ -83,7 +83,7 @@ def split_keeping_newlines(text: str) -> list[str]:
 
 def split_at_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
     """Yield the parts between lines that each list has once, in the same order."""
-    pairs = _longest_increasing(list(_pair_unique_lines(old, new)))
+    pairs = _select_longest_increasing(list(_pair_unique_lines(old, new)))
     for (a, c), (b, d) in pairwise(((-1, -1), *pairs, (len(old), len(new)))):
         if (a + 1, c + 1) != (b, d):
             yield LineChange(a + 1, b, c + 1, d)
@@ -133,7 +133,7 @@ def _pair_unique_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple
     return ((number, places[line]) for number, line in enumerate(old) if counts[line] == 1 and line in places)
 
 
-def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _select_longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the longest selection of pairs, ordered by their first number, whose second number increases too."""
     ends: list[int] = []
     last: list[int] = []

@@ -132,7 +132,7 @@ def _stops_machine(name: str, operands: list[str]) -> bool:
     if name in {"init", "telinit"}:
         return first in {"0", "6"}
     if name in {"systemctl", "loginctl"}:
-        units = {f"{one}.target" if first == "isolate" and "." not in one else one for one in operands}
+        units = {f"{unit}.target" if first == "isolate" and "." not in unit else unit for unit in operands}
         return first in _SYSTEMD_VERBS or (first in {"start", "isolate"} and not _SYSTEMD_UNITS.isdisjoint(units))
     return name in _SHUTDOWNS
 
@@ -206,7 +206,7 @@ def _list_program_targets(name: str, rest: tuple[str, ...]) -> Iterator[CommandT
 
 
 def _list_copy_targets(name: str, arguments: list[LooseArgument], operands: list[str]) -> Iterator[CommandTarget]:
-    folders = [one.value for one in arguments if one.option in _TARGET_OPTIONS and one.value]
+    folders = [argument.value for argument in arguments if argument.option in _TARGET_OPTIONS and argument.value]
     sources = operands if folders or len(operands) == 1 else operands[:-1]
     destinations = folders or operands[len(sources) :]
     yield from (CommandTarget(folder, "write") for folder in destinations)

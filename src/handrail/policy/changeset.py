@@ -129,7 +129,8 @@ def _list_protected(
 ) -> list[str]:
     names = (posixpath.split(change.path) for change in changes)
     new_heads = {folder for folder, name in names if normalize_name(name) == "head"}
-    protected = [one.path for one in notable if one.path not in maintenance.steered and _is_protected(one, new_heads)]
+    unsteered = (change for change in notable if change.path not in maintenance.steered)
+    protected = [change.path for change in unsteered if _is_protected(change, new_heads)]
     protected += [change.path for change in notable if change.path in steering and not is_packaged(change.path)]
     protected += [change.path for change in changes if has_setid_bit(change)]
     return [*dict.fromkeys(protected)]
@@ -160,9 +161,9 @@ def _describe_bulk(
     changes: tuple[Change, ...], maintenance: "GitMaintenance", rules: PolicyConfig, moved: frozenset[str]
 ) -> str:
     """Why this is a bulk change, or "". Git's objects count as bytes only, a moved file only as a file."""
-    files = [one for one in changes if one.kind != "folder" and one.path not in moved and maintenance.counts(one)]
+    files = [file for file in changes if file.kind != "folder" and file.path not in moved and maintenance.counts(file)]
     bulk = describe_bulk(len(files), sum(map(is_deletion, files)), rules)
-    size = sum(one.size or 0 for one in changes if one.action in {"created", "modified"})
+    size = sum(change.size or 0 for change in changes if change.action in {"created", "modified"})
     if not bulk and size > rules.bulk_bytes:
         return f"writes {size / _MEGABYTE:,.1f} MB at once, more than {rules.bulk_bytes / _MEGABYTE:,.1f} MB"
     return bulk
@@ -312,8 +313,8 @@ class GitMaintenance(NamedTuple):
 
 def find_git_maintenance(changes: tuple[Change, ...], configs: Mapping[str, str]) -> GitMaintenance:
     """`configs`: new texts of changed `.git/config` files by path, and their old texts by hash."""
-    packs = (one.path for one in changes if one.action == "created" and one.path.endswith(".pack"))
-    changed = (one.path for one in changes if one.action in {"created", "modified"})
+    packs = (change.path for change in changes if change.action == "created" and change.path.endswith(".pack"))
+    changed = (change.path for change in changes if change.action in {"created", "modified"})
     compared = [(change.path, _compare_config(change, configs)) for change in changes]
     return GitMaintenance(
         list_new_repositories(changes, configs),

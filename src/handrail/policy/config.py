@@ -102,7 +102,7 @@ def find_grant(grants: tuple[Grant, ...], command: str) -> Grant | None:
 def is_mcp_name_match(pattern: str, tool: str) -> bool:
     """Matches `mcp__github__create_issue`, `mcp__github__get_*`, or all tools of a server: `mcp__github`."""
     patterns = (pattern, f"{pattern.rstrip('_')}__*") if pattern.count("__") == 1 else (pattern,)
-    return any(fnmatchcase(tool, one) for one in patterns)
+    return any(fnmatchcase(tool, glob) for glob in patterns)
 
 
 def is_mcp_tool_excluded(patterns: Iterable[str], tool: str) -> bool:

@@ -77,7 +77,7 @@ def _judge_tool(spec: ToolSpec, facts: Facts, rules: PolicyConfig) -> list[PartV
     by_rule = _apply_path_rule(spec.name, spec.name, (".",), rules)
     if by_rule is None:
         return verdicts
-    return [*(one for one in verdicts if one.final or by_rule.part.decision != "allow"), by_rule]
+    return [*(verdict for verdict in verdicts if verdict.final or by_rule.part.decision != "allow"), by_rule]
 
 
 def _is_judged_by_facts(permission: Permission, facts: Facts) -> bool:
@@ -218,7 +218,7 @@ def list_permissions(spec: ToolSpec, facts: Facts) -> tuple[Permission, ...]:
         needed.update(_list_command_permissions(facts.command))
     if any(map(_is_in_repository, changed)):
         needed.add("git.write")
-    return (*spec.permissions, *(one for one in PERMISSIONS if one in needed.difference(spec.permissions)))
+    return (*spec.permissions, *(name for name in PERMISSIONS if name in needed.difference(spec.permissions)))
 
 
 def list_possible_permissions(spec: ToolSpec, facts: Facts) -> tuple[Permission, ...]:
@@ -226,7 +226,7 @@ def list_possible_permissions(spec: ToolSpec, facts: Facts) -> tuple[Permission,
     if spec.foreign is not None:
         return spec.foreign.reach
     needed = list_permissions(spec, facts)
-    return (*needed, *(one for one in _list_unproven_permissions(facts) if one not in needed))
+    return (*needed, *(permission for permission in _list_unproven_permissions(facts) if permission not in needed))
 
 
 def is_network_closed(requested: tuple[Permission, ...] | None, rules: PolicyConfig) -> bool:
@@ -241,10 +241,10 @@ def _deny_missing_permissions(
     possible = list_possible_permissions(spec, facts)
     unproven = set[str](possible).difference(list_permissions(spec, facts))
     verdicts: list[PartVerdict] = []
-    if denied := [one for one in possible if one in rules.denied]:
+    if denied := [permission for permission in possible if permission in rules.denied]:
         why = f"{' and '.join(denied)} {'are' if len(denied) > 1 else 'is'} denied here"
         verdicts.append(deny(_find_subject(spec, facts), "call.denied", why + _explain_unproven(unproven, denied)))
-    if requested is not None and (missing := [one for one in possible if one not in requested]):
+    if requested is not None and (missing := [permission for permission in possible if permission not in requested]):
         why = f"the call's requested_permissions leave out {', '.join(missing)}"
         verdicts.append(deny("call", "call.narrowed", why + _explain_unproven(unproven, missing)))
     elif requested is not None:
@@ -269,9 +269,9 @@ def _list_command_permissions(fact: CommandFact) -> Iterator[Permission]:
     from handrail.policy.programs.registry import classify_words  # noqa: PLC0415  as above
 
     steps = parse_fact(fact).steps
-    inner = [*expand_inner_commands(fact.seen or ()), *(one for step in steps for one in step.inner)]
+    inner = [*expand_inner_commands(fact.seen or ()), *(command for step in steps for command in step.inner)]
     readings = [step.classification for step in steps]
-    readings += [classify_words(one.words) for one in inner if one.words]
+    readings += [classify_words(command.words) for command in inner if command.words]
     effects = {reading.effect for reading in readings}
     if fact.hosts or fact.unopened or "network" in effects:
         yield "net.connect"

@@ -40,9 +40,9 @@ _LAST_NAMES = frozenset(place.rpartition("/")[2] for place in CREDENTIAL_PLACES 
 def find_protection(path: str) -> Protection | None:
     """The strictest protection of the names on a path."""
     parts = [_normalize_part(part) for part in path.split("/") if part not in {"", "."}]
-    if any(_is_credential_part(part) for part in parts) or _passes(parts, CREDENTIAL_PLACES):
+    if any(_is_credential_part(part) for part in parts) or _contains_place(parts, CREDENTIAL_PLACES):
         return "credential"
-    return "protected" if _has_protected_part(parts) or _passes(parts, PROTECTED_PLACES) else None
+    return "protected" if _has_protected_part(parts) or _contains_place(parts, PROTECTED_PLACES) else None
 
 
 def is_credential(path: str) -> bool:
@@ -93,7 +93,7 @@ def is_in_folder(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-def _passes(parts: list[str], places: frozenset[str]) -> bool:
+def _contains_place(parts: list[str], places: frozenset[str]) -> bool:
     if _LAST_NAMES.isdisjoint(parts):
         return False
     path = f"/{'/'.join(parts)}/"

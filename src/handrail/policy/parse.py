@@ -122,7 +122,7 @@ class ParsedCommand(msgspec.Struct, frozen=True):
 
     @property
     def _inner_programs(self) -> tuple[str, ...]:
-        return tuple(name_program(one.words) for step in self.steps for one in step.inner if one.words)
+        return tuple(name_program(inner.words) for step in self.steps for inner in step.inner if inner.words)
 
     @property
     def last_program(self) -> str | None:
@@ -162,19 +162,19 @@ class ParsedCommand(msgspec.Struct, frozen=True):
         uses: list[PathUse] = []
         for step in self.steps:
             uses += (*step.uses, *step.redirections)
-            uses += (use for one in step.inner for folder in step.folders for use in list_displayed_uses(one, folder))
+            uses += (use for inner in step.inner for at in step.folders for use in list_displayed_uses(inner, at))
         if displayed:
             folder = find_start_folder(displayed, self.cwd)
-            uses += (use for one in expand_inner_commands(displayed) for use in list_displayed_uses(one, folder))
+            uses += (use for inner in expand_inner_commands(displayed) for use in list_displayed_uses(inner, folder))
         return tuple(dict.fromkeys(map(to_fact_use, uses)))
 
     def word_paths(self, displayed: tuple[DisplayedCommand, ...] | None = None) -> tuple[str, ...]:
         """Every word as the path that it may be, with the words of inner commands. Programs are among them."""
         if self.unparsed is not None:
-            placed = [(one.words, (self.cwd,)) for one in expand_inner_commands(displayed or ())]
+            placed = [(command.words, (self.cwd,)) for command in expand_inner_commands(displayed or ())]
         else:
             placed = [(step.words, step.folders) for step in self.steps]
-            placed += [(one.words, step.folders) for step in self.steps for one in step.inner]
+            placed += [(inner.words, step.folders) for step in self.steps for inner in step.inner]
         values = [(word.partition("=")[2] or word, folders) for words, folders in placed for word in words]
         paths = [
             to_workspace_path(value, folder) for value, folders in values for folder in folders if value[:1] not in "~-"
@@ -194,7 +194,8 @@ def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()
     steps: list[CommandStep] = []
     for command, join in zip(script.commands, (*script.joins, ";"), strict=True):
         target = _find_cd_target(command)
-        step = _build_step(command, tracker.here) if target is None else _build_cd_step(command, target, tracker.here)
+        at = tracker.folders
+        step = _build_step(command, at) if target is None else _build_cd_step(command, target, at)
         steps.append(_mark_piped_shell(step) if tracker.is_piped else step)
         tracker.advance(target, join)
         if tracker.is_lost:
@@ -241,14 +242,14 @@ _MAY_CHANGE_FOLDER = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source"
 
 def find_start_folder(displayed: tuple[DisplayedCommand, ...], cwd: str) -> str | None:
     """The folder that all displayed commands run in. None if one of them may change it."""
-    return None if any(one.words and one.words[0] in _MAY_CHANGE_FOLDER for one in displayed) else cwd
+    return None if any(command.words and command.words[0] in _MAY_CHANGE_FOLDER for command in displayed) else cwd
 
 
 def expand_inner_commands(displayed: tuple[DisplayedCommand, ...]) -> Iterator[DisplayedCommand]:
     """The displayed commands, each followed by those that it would start."""
-    for one in displayed:
-        yield one
-        yield from (DisplayedCommand(words=words) for words in list_inner_commands(one.words))
+    for command in displayed:
+        yield command
+        yield from (DisplayedCommand(words=words) for words in list_inner_commands(command.words))
 
 
 def list_displayed_uses(displayed: DisplayedCommand, folder: str | None) -> tuple[PathUse, ...]:
@@ -332,7 +333,7 @@ def _add_inner(step: CommandStep) -> CommandStep:
 
 def _mark_piped_shell(step: CommandStep) -> CommandStep:
     """A shell at the end of a pipe runs a text that the lexer does not see."""
-    programs = [words[0].rpartition("/")[2] for words in (step.words, *(one.words for one in step.inner)) if words]
+    programs = [words[0].rpartition("/")[2] for words in (step.words, *(inner.words for inner in step.inner)) if words]
     return step if _STDIN_SHELLS.isdisjoint(programs) else msgspec.structs.replace(step, has_unparsed_text=True)
 
 
@@ -350,7 +351,7 @@ def _find_cd_target(command: SimpleCommand) -> str | None:
     words = command.words
     if words[0].text != "cd" or len(words) != 2 or words[1].globs:
         return None
-    if any(one.target is not None and not _is_stream(one) for one in command.redirections):
+    if any(redirection.target is not None and not _is_stream(redirection) for redirection in command.redirections):
         return None
     return None if words[1].text.startswith("-") or not words[1].text else words[1].text
 
@@ -382,7 +383,7 @@ class _DirectoryTracker:
     """The folders that the shell may be in, step by step."""
 
     def __init__(self, cwd: str, existing_dirs: tuple[str, ...]) -> None:
-        self.here: tuple[str, ...] = (cwd,)
+        self.folders: tuple[str, ...] = (cwd,)
         """The folders in which the next command may run."""
         self.is_piped = False
         """Whether the next command reads the output of the one before."""
@@ -401,18 +402,18 @@ class _DirectoryTracker:
         """Go to the command after a join. The command before it changes to the target, if there is one."""
         arrived = False
         if target is not None and not self.is_piped and join != "|":  # in a pipeline, `cd` moves only a subshell
-            arrived = self._move(_resolve_cd(self.here, target))
+            arrived = self._move(_resolve_cd(self.folders, target))
         self.is_piped, self._is_alternative = join == "|", join == "||"
         self._is_reached = join == ";" or (arrived and join == "&&")
         if join in {";", "||"}:  # any earlier command may have failed
-            self.here = tuple(self._visited)
+            self.folders = tuple(self._visited)
 
     def _move(self, places: tuple[str, ...]) -> bool:
         """Move to one of the places. True if the shell certainly arrives."""
         if self._is_reached and all(place in self._existing_dirs for place in places):
-            self.here, self._visited = places, dict.fromkeys(places)
+            self.folders, self._visited = places, dict.fromkeys(places)
             return True
-        stayed = self.here if self._is_alternative else ()
-        self.here = tuple(dict.fromkeys([*stayed, *places]))
-        self._visited.update(dict.fromkeys(self.here))
+        stayed = self.folders if self._is_alternative else ()
+        self.folders = tuple(dict.fromkeys([*stayed, *places]))
+        self._visited.update(dict.fromkeys(self.folders))
         return False

@@ -44,7 +44,7 @@ def _deny_steps(fact: CommandFact, narrowed: Narrowing) -> list[PartVerdict]:
     if command.unparsed is not None:
         why = f"this command {command.unparsed.reason}, so nobody can tell what it runs; write plain words"
         return [_deny(fact.text, narrowed, why)]
-    commands = [one for pattern in narrowed.patterns if (one := parse_skill_command(pattern)) is not None]
+    commands = list(filter(None, map(parse_skill_command, narrowed.patterns)))
     return [_deny(step.text, narrowed) for step in command.steps if not _covers_step(commands, step)]
 
 
@@ -80,7 +80,7 @@ def _covers_step(commands: list[SkillCommand], step: CommandStep) -> bool:
     if step.classification.rule == CD_RULE:  # `cd` only sets the folder of the next step
         return True
     command_words = (step.words, *(inner.words for inner in step.inner))
-    return all(any(one.covers(words) for one in commands) for words in command_words)
+    return all(any(command.covers(words) for command in commands) for words in command_words)
 
 
 def _covers_path(narrowed: Narrowing, fact: PathFact) -> bool:
@@ -96,4 +96,4 @@ def _covers_path(narrowed: Narrowing, fact: PathFact) -> bool:
 
 @lru_cache(maxsize=256)
 def _compile_globs(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{build_exact_regex(split_pattern(one))})" for one in patterns), re.DOTALL)
+    return re.compile("|".join(f"(?:{build_exact_regex(split_pattern(pattern))})" for pattern in patterns), re.DOTALL)

@@ -107,7 +107,7 @@ def allow(subject: str, rule: str, reason: str) -> PartVerdict:
 
 def pick_strictest(verdicts: list[PartVerdict]) -> PartVerdict:
     """The first of the strictest parts. Among equals a final one goes first."""
-    return min(verdicts, key=lambda one: (STRICTEST_FIRST.index(one.part.decision), not one.final))
+    return min(verdicts, key=lambda verdict: (STRICTEST_FIRST.index(verdict.part.decision), not verdict.final))
 
 
 def drop_grant(verdict: PartVerdict) -> PartVerdict:
@@ -129,7 +129,7 @@ def combine(verdicts: list[PartVerdict], rules: PolicyConfig) -> Decision:
         reason=part.reason,
         subject=part.subject,
         code=code,
-        parts=tuple(one.part for one in verdicts) if len(verdicts) > 1 else (),
+        parts=tuple(verdict.part for verdict in verdicts) if len(verdicts) > 1 else (),
         grants=_list_grants(verdicts) if part.decision == "confirm" else (),
     )
 
@@ -139,12 +139,12 @@ def _pick_deciding(verdicts: list[PartVerdict]) -> PartVerdict:
     strictest = pick_strictest(verdicts)
     if strictest.part.decision != "allow":
         return strictest
-    return next((one for one in verdicts if one.part.rule.startswith(GRANTED)), strictest)
+    return next((verdict for verdict in verdicts if verdict.part.rule.startswith(GRANTED)), strictest)
 
 
 def _list_grants(verdicts: list[PartVerdict]) -> tuple[str, ...]:
     """The grants with which the call would not ask. Empty if grants cannot achieve that."""
-    grants = [one.part.grant for one in verdicts if one.part.decision == "confirm"]
+    grants = [verdict.part.grant for verdict in verdicts if verdict.part.decision == "confirm"]
     return tuple(dict.fromkeys(grants)) if all(grants) else ()
 
 
@@ -264,7 +264,7 @@ def restrict_command(
         return verdict
     for command in restriction.commands:
         prefix = tuple(command.split())
-        if words == prefix or (proven and verdict.part.decision == "allow" and _continues(words, prefix)):
+        if words == prefix or (proven and verdict.part.decision == "allow" and _is_safe_continuation(words, prefix)):
             return allow(subject, "restricted.command", "the restricted profile runs this command")
     return deny(subject, "restricted.command", "the restricted profile runs only the commands it lists")
 
@@ -273,7 +273,7 @@ def _is_in_profile(path: str, restriction: RestrictedProfile) -> bool:
     return any(is_in_folder(path, folder.strip("/")) for folder in restriction.folders)
 
 
-def _continues(words: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
+def _is_safe_continuation(words: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
     arguments = words[len(prefix) :]
     if words[: len(prefix)] != prefix:
         return False

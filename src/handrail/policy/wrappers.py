@@ -50,8 +50,8 @@ def unwrap(words: Words) -> InnerCommands:
     for outer in queue:
         strings = {text: lex(text) for text in _list_texts(outer)}
         scripts |= strings
-        inner = [*_list_argv(outer), *(one for script in strings.values() for one in _list_script_commands(script))]
-        new = {one: None for one in inner if one and one not in commands}
+        inner = [*_list_argv(outer), *(new for script in strings.values() for new in _list_script_commands(script))]
+        new = {command: None for command in inner if command and command not in commands}
         commands |= new
         queue += new
         if len(commands) > MAX_INNER_COMMANDS:
@@ -128,7 +128,7 @@ def _is_program_option(word: str, options: ProgramOptions) -> bool:
         return options.assigned and "=" in word
     name = word.lstrip("-").partition("=")[0]
     if word.startswith("--"):  # many programs accept an abbreviation
-        return bool(name) and any(one.startswith(name) for one in options.names)
+        return bool(name) and any(option.startswith(name) for option in options.names)
     return name in options.names or bool(set(name) & set(options.letters))
 
 
@@ -167,8 +167,8 @@ def _list_argv(words: Words) -> Iterator[Words]:
         reads_input = "-" in words[: len(words) - len(rest)]
         if rest and not has_text and not reads_input:  # bash run.sh, as if the script was called by its path
             yield (rest[0] if "/" in rest[0] else f"./{rest[0]}", *rest[1:])
-    elif found := _find_wrapper(name, words):
-        yield _skip_options(found[1], found[0])
+    elif match := _find_wrapper(name, words):
+        yield _skip_options(match[1], match[0])
 
 
 def _list_texts(words: Words) -> Iterator[str]:
@@ -185,8 +185,8 @@ def _list_texts(words: Words) -> Iterator[str]:
     elif name in SHELLS:
         has_text, rest = _skip_shell_options(words[1:])
         yield from rest[:1] if has_text else ()
-    elif found := _find_wrapper(name, words):
-        wrapper, rest = found
+    elif match := _find_wrapper(name, words):
+        wrapper, rest = match
         if wrapper.quotes:
             yield from (word for word in rest if " " in word)
         elif wrapper.joins:

@@ -31,7 +31,7 @@ def pick_first(*strictest_first: object) -> MergeRule:
 
 def pick_smaller(below: int | None, above: int | None) -> int | None:
     """The smaller number. None is unlimited."""
-    return min((one for one in (below, above) if one is not None), default=None)
+    return min((line for line in (below, above) if line is not None), default=None)
 
 
 def unite(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
@@ -100,14 +100,14 @@ def list_fields(section: type[Section]) -> dict[str, Field]:
 
 
 def _read_annotation(kind: Any) -> Field:
-    given: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for part in kind.__metadata__:
         if isinstance(part, Field):
             values = msgspec.structs.asdict(part)
-            given |= {name: value for name, value in values.items() if value != getattr(_DEFAULT_FIELD, name)}
-    if "allowed" not in given:
-        given["allowed"] = _describe_allowed(kind)
-    return Field(**given)
+            merged |= {name: value for name, value in values.items() if value != getattr(_DEFAULT_FIELD, name)}
+    if "allowed" not in merged:
+        merged["allowed"] = _describe_allowed(kind)
+    return Field(**merged)
 
 
 def _describe_allowed(kind: Any) -> str:
@@ -119,7 +119,7 @@ def _describe_allowed(kind: Any) -> str:
         return f"{', '.join(choices[:-1])} or {choices[-1]}"
     if choices:  # a type or None
         return _describe_allowed(choices[0])
-    bounds = next(one for one in kind.__metadata__ if isinstance(one, msgspec.Meta))
+    bounds = next(meta for meta in kind.__metadata__ if isinstance(meta, msgspec.Meta))
     return f"{'a whole number' if plain is int else 'a number'} from {bounds.ge} to {bounds.le}"
 
 

@@ -34,8 +34,8 @@ def describe_refused(refused: Mapping[str, object], text: str = "") -> list[str]
     if not refused:
         return []
     lines = find_key_lines(text)
-    shown = islice(refused.items(), _MAX_PROBLEMS)
-    problems = [format_line(lines.get(key)) + _describe_value(key, value) for key, value in shown]
+    first = islice(refused.items(), _MAX_PROBLEMS)
+    problems = [format_line(lines.get(key)) + _describe_value(key, value) for key, value in first]
     left_out = len(refused) - len(problems)
     return [*problems, f"and {left_out:,} more"] if left_out else problems
 
@@ -166,8 +166,8 @@ def _describe_hint(key: str, value: object) -> str:
     if key == "tools.deny":
         return _describe_permissions(value)
     amount = REFERENCE[key].amount
-    meant = amount.suggest(value) if amount else None
-    return f'; did you mean "{meant}"?' if meant else ""
+    suggestion = amount.suggest(value) if amount else None
+    return f'; did you mean "{suggestion}"?' if suggestion else ""
 
 
 def _list_items(value: object) -> list[object]:

@@ -85,7 +85,7 @@ class Merge:
     def put(self, layer: Layer) -> None:
         """Add a layer that is nearer than those before."""
         ignored = [*self._put_values(layer), *self._put_rules(layer), *self._put_servers(layer)]
-        self.ignored += sorted(ignored, key=lambda one: one.line or 0)  # in the order of the file
+        self.ignored += sorted(ignored, key=lambda setting: setting.line or 0)  # in the order of the file
 
     def put_managed(self, layer: Layer) -> None:
         """Add the managed layer. Values of other layers count only if they are stricter."""

@@ -278,8 +278,8 @@ class DeferredCalls:
         requests = list_pending_requests(self._database, row[0])
         questions = list_pending_questions(self._database, row[0])
         return (
-            tuple(one for one in requests if one.tool_call_id == call_id),
-            tuple(one for one in questions if one.tool_call_id == call_id),
+            tuple(request for request in requests if request.tool_call_id == call_id),
+            tuple(question for question in questions if question.tool_call_id == call_id),
         )
 
     def ended_at(self, call_id: str) -> datetime | None:

@@ -104,7 +104,7 @@ class Blobs:
         self._lenders.update(dict.fromkeys(digests, lender))
 
     def give_back(self, lender: "Blobs") -> None:
-        self._lenders = {digest: one for digest, one in self._lenders.items() if one.folder != lender.folder}
+        self._lenders = {digest: holder for digest, holder in self._lenders.items() if holder.folder != lender.folder}
 
     def keep_borrowed(self, digest: str) -> None:
         """Stores a content here that may be borrowed."""

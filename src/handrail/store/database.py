@@ -118,7 +118,7 @@ class Database:
         """All or nothing. No other process writes from its first statement on."""
 
     def _connect(self, durability: Durability) -> sqlite3.Connection:
-        is_new = _touch(self.path)
+        is_new = _create_private_file(self.path)
         connection = sqlite3.connect(self.path, _BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             if is_new and durability != "power":
@@ -353,7 +353,7 @@ def _connect_uri(path: str, options: str) -> sqlite3.Connection:
     return connection
 
 
-def _touch(path: str) -> bool:
+def _create_private_file(path: str) -> bool:
     """Makes the file before SQLite does, so that others can never read it. Returns whether it is empty."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

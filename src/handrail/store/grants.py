@@ -242,8 +242,8 @@ class KnownTools:
 
     def of(self, server: str) -> dict[str, KnownTool]:
         """The known tools of a server; none if they cannot be read."""
-        known = self._files.read(_name_server(server))
-        return known.tools if known is not None and known.server == server else {}
+        record = self._files.read(_name_server(server))
+        return record.tools if record is not None and record.server == server else {}
 
     def keep(self, server: str, tools: dict[str, KnownTool]) -> bool:
         """Adds or replaces tools; returns whether they could be written."""

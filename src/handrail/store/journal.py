@@ -431,11 +431,11 @@ class Listeners:
         while self._outbox and self._delivering.acquire(blocking=False):
             try:
                 while self._outbox:
-                    self._tell(self._outbox.popleft())
+                    self._notify(self._outbox.popleft())
             finally:
                 self._delivering.release()
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: Event) -> None:
         """Calls the listeners. One that fails is removed."""
         for listener, after, kinds in self.everyone:
             if event.seq > after and (kinds is None or type(event) in kinds):

@@ -34,7 +34,7 @@ class Memories:
 
     def get(self, note_id: str) -> Memory:
         """One note; ToolError NOT_FOUND if there is none."""
-        note = next((one for one in self.listed() if one.id == note_id), None)
+        note = next((note for note in self.listed() if note.id == note_id), None)
         if note is None:
             raise ToolError("NOT_FOUND", f"There is no note {note_id[:40]!r}. The action list shows those that are.")
         return note
@@ -56,7 +56,7 @@ class Memories:
 
     def keep(self, note: Memory) -> None:
         """Adds a note, or replaces the one of its id; ToolError LIMIT_EXCEEDED if there are too many."""
-        others = [one for one in self.listed() if one.id != note.id]
+        others = [other for other in self.listed() if other.id != note.id]
         used = sum(map(_count_characters, others))
         if len(others) >= MAX_MEMORIES:
             raise ToolError(

@@ -177,12 +177,12 @@ class PackFiles:
         self._group: tuple[tuple[str, int], bytes] = (("", 0), b"")
 
     def has(self, digest: str) -> bool:
-        position = self._index().get(digest)
+        position = self._load_index().get(digest)
         return position is not None and os.path.exists(position.path)
 
     def read(self, digest: str) -> bytes | None:
         """The content; None if no pack file has it. StoreError if it is damaged."""
-        position = self._index().get(digest)
+        position = self._load_index().get(digest)
         if position is None:
             return None
         group, key = self._group, (position.path, position.group.start)
@@ -197,26 +197,26 @@ class PackFiles:
 
     def sweep(self, used: set[str], seconds: float) -> None:
         """Removes the files without used contents."""
-        kept = {position.path for digest, position in self._index().items() if digest in used}
-        for path in self._paths():
+        used_paths = {position.path for digest, position in self._load_index().items() if digest in used}
+        for path in self._list_paths():
             with suppress(FileNotFoundError):
-                if path not in kept and time.time() - os.stat(path).st_mtime > seconds:
+                if path not in used_paths and time.time() - os.stat(path).st_mtime > seconds:
                     os.unlink(path)
 
-    def _paths(self) -> list[str]:
+    def _list_paths(self) -> list[str]:
         try:
             return [os.path.join(self._folder, name) for name in os.listdir(self._folder)]
         except (FileNotFoundError, NotADirectoryError):
             return []
 
-    def _index(self) -> dict[str, _FilePosition]:
+    def _load_index(self) -> dict[str, _FilePosition]:
         try:
             changed = os.stat(self._folder).st_mtime_ns
         except OSError:
             return {}
         if changed != self._changed:
             self._changed, positions = changed, dict[str, _FilePosition]()
-            for path in self._paths():
+            for path in self._list_paths():
                 with suppress(OSError, ValueError, struct.error, msgspec.DecodeError):
                     positions.update(_read_positions(path))
             self._positions = positions

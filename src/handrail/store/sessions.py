@@ -72,8 +72,8 @@ def open_messages(folder: str) -> Generator[Messages]:
 
 def list_stored_sessions(state: StateFolder, workspace: str) -> list[SessionInfo]:
     """The sessions of a workspace, the one with the latest event first. Unreadable ones come last."""
-    found = [_read_info(folder) for folder in state.sessions(workspace)]
-    return sorted(found, key=lambda info: info.last.timestamp() if info.last else 0, reverse=True)
+    infos = [_read_info(folder) for folder in state.sessions(workspace)]
+    return sorted(infos, key=lambda info: info.last.timestamp() if info.last else 0, reverse=True)
 
 
 def _read_info(folder: str) -> SessionInfo:

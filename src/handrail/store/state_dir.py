@@ -357,34 +357,34 @@ def make_id(kind: str) -> str:
 
 def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
     """The shortest prefix of the own part of every id that no other id has."""
-    own = {one: _own_part(one) for one in ids}
-    return {one: _shorten(part, [other for name, other in own.items() if name != one]) for one, part in own.items()}
+    own = {name: _own_part(name) for name in ids}
+    return {name: _shorten(part, [own[other] for other in own if other != name]) for name, part in own.items()}
 
 
-def shorten_id(one: str, others: Iterable[str]) -> str:
+def shorten_id(name: str, others: Iterable[str]) -> str:
     """The same for one id among many others."""
-    return _shorten(_own_part(one), [_own_part(other) for other in others if other != one])
+    return _shorten(_own_part(name), [_own_part(other) for other in others if other != name])
 
 
 def list_matching_ids(spelled: str, ids: Iterable[str]) -> list[str]:
     """The ids that start with a spelling, with or without the parts before their own part."""
     names = list(ids)
-    return [spelled] if spelled in names else [one for one in names if spelled and _matches(spelled, one)]
+    return [spelled] if spelled in names else [name for name in names if spelled and _matches(spelled, name)]
 
 
-def _matches(spelled: str, one: str) -> bool:
+def _matches(spelled: str, name: str) -> bool:
     """The spelling must reach into the own part, since ids share the parts before it."""
-    own = _own_part(one)
-    forms = (own, one.replace("-", "_", 1).partition("_")[2], one)
+    own = _own_part(name)
+    forms = (own, name.replace("-", "_", 1).partition("_")[2], name)
     return any(form.startswith(spelled) and len(spelled) > len(form) - len(own) for form in forms)
 
 
-def _own_part(one: str) -> str:
+def _own_part(name: str) -> str:
     """`8f2…` of `ask_18…8f2…`, and `1c9…` of `g-1c9…`, which has no time."""
-    kind, line, rest = one.partition("_")
+    kind, line, rest = name.partition("_")
     if line and len(rest) > _TIME_DIGITS:
         return rest[_TIME_DIGITS:]
-    return one.partition("-")[2] or rest or kind
+    return name.partition("-")[2] or rest or kind
 
 
 def _shorten(part: str, others: list[str]) -> str:

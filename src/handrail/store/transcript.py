@@ -30,7 +30,7 @@ class Messages:
 
     def add(self, messages: Iterable[Message], *pending: PendingEvent) -> None:
         insert = "INSERT INTO message (kind, data) VALUES (?, ?)"
-        rows = tuple((insert, (str(one.__struct_config__.tag), encode(one))) for one in messages)
+        rows = tuple((insert, (str(message.__struct_config__.tag), encode(message))) for message in messages)
         self.journal.append(*pending, also=rows)
 
     def any(self) -> bool:

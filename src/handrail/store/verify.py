@@ -75,21 +75,21 @@ def _check_line(
     line: bytes, number: int, head: str, outcomes: _Outcomes, sessions: set[str], removed: Counter[str]
 ) -> tuple[str | None, str]:
     """The problem of a line, if there is one, and its hash. Its outcome is crossed out."""
-    found = decode_record(line)
-    if found is None:
+    decoded = decode_record(line)
+    if decoded is None:
         return "was changed or removed", ""
-    record, digest = found
+    record, digest = decoded
     if record.prev != head or record.seq != number:
         return "was changed or removed" if record.seq > number else "was inserted or changed", ""
-    known = outcomes.get((record.session_id, record.tool_call_id))
-    if not known:  # its journal was removed or moved away, or cannot be read
+    recorded = outcomes.get((record.session_id, record.tool_call_id))
+    if not recorded:  # its journal was removed or moved away, or cannot be read
         removed[record.session_id] -= 1
         is_unknown = record.session_id in sessions and removed[record.session_id] < 0
         return ("is of a call that its journal does not know" if is_unknown else None), digest
     facts = (record.name, record.ok, record.error_code, record.duration_ms, record.files_changed, record.commands_run)
-    for outcome in known:
+    for outcome in recorded:
         if outcome is None or outcome == facts:
-            known.remove(outcome)
+            recorded.remove(outcome)
             return None, digest
     return "says something else than the journal", digest
 

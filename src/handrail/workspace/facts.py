@@ -83,8 +83,8 @@ def build_driver_settings(configs: Iterable[str]) -> tuple[tuple[str, str], ...]
         if left <= 0:
             raise ToolError("LIMIT_EXCEEDED", "The workspace has too much git configuration to check. git was not run.")
         settings |= disable_drivers(text)
-        included = (os.path.join(os.path.dirname(path), os.path.expanduser(one)) for one in list_included_paths(text))
-        paths += [one for one in map(os.path.normpath, included) if one not in paths]
+        included = (os.path.join(os.path.dirname(path), os.path.expanduser(name)) for name in list_included_paths(text))
+        paths += [path for path in map(os.path.normpath, included) if path not in paths]
     return tuple(sorted(settings.items()))
 
 

@@ -157,7 +157,7 @@ def _split_at(pieces: Pieces, wildcard: str) -> list[Pieces]:
 def _build_row(pieces: Pieces) -> bytes:
     """The pieces between two stars. Repeated bytes are written once."""
     runs = ((_build_byte(piece), sum(1 for _ in same)) for piece, same in groupby(pieces))
-    return b"".join(one * count if count < _MIN_COUNTED_REPEATS else b"%b{%d}" % (one, count) for one, count in runs)
+    return b"".join(byte * count if count < _MIN_COUNTED_REPEATS else b"%b{%d}" % (byte, count) for byte, count in runs)
 
 
 @lru_cache(maxsize=512)

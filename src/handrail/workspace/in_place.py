@@ -143,7 +143,7 @@ def _restore(descriptor: int, old: int, size: int, written: int) -> None:
 
 def _count_written(now: int, old: int, new: int) -> int | None:
     """The number of new bytes in front of old ones; None if the file is old, new or something else."""
-    size, before, after = (os.fstat(one).st_size for one in (now, old, new))
+    size, before, after = (os.fstat(descriptor).st_size for descriptor in (now, old, new))
     if not min(before, after) <= size <= max(before, after):
         return None
     written = _find_difference(now, new, 0, size)

@@ -87,7 +87,7 @@ class SensitivePaths:
     def credential_files(self, roots: Sequence[Root]) -> frozenset[FileId]:
         """The files that are credentials by any of their names in these roots."""
         statuses = map(_read_status, self.scan(roots).credentials)
-        return frozenset((one.st_dev, one.st_ino) for one in statuses if one is not None)
+        return frozenset((status.st_dev, status.st_ino) for status in statuses if status is not None)
 
     def list_protected_names(
         self,
@@ -165,7 +165,7 @@ def _collect_paths(trees: "dict[str, _FolderCache]") -> tuple[MaskedPaths, tuple
     # A person opened a root by its name, so it is never masked.
     paths["credential_folders"] = [path for path in paths["credential_folders"] if path not in trees]
     links = tuple(paths.pop("links"))
-    return MaskedPaths(**{kind: tuple(found) for kind, found in paths.items()}), links
+    return MaskedPaths(**{kind: tuple(names) for kind, names in paths.items()}), links
 
 
 def _add_link_targets(masked: MaskedPaths, links: tuple[str, ...], roots: list[str]) -> MaskedPaths:
@@ -196,8 +196,8 @@ def _add_hard_links(masked: MaskedPaths, roots: list[str]) -> MaskedPaths:
     walks = chain.from_iterable(map(os.walk, masked.credential_folders))
     paths = (*masked.credentials, *(os.path.join(folder, name) for folder, _, names in walks for name in names))
     statuses = (_read_status(path) for path in paths if not _is_packaged_in(path, roots))
-    files = (one for one in statuses if one is not None and stat.S_ISREG(one.st_mode))
-    shared = {(one.st_dev, one.st_ino): one.st_nlink for one in files if one.st_nlink > 1}
+    files = (status for status in statuses if status is not None and stat.S_ISREG(status.st_mode))
+    shared = {(status.st_dev, status.st_ino): status.st_nlink for status in files if status.st_nlink > 1}
     if not shared:
         return masked
     names = (os.path.join(root, below) for root in roots for below, _ in list_hard_links(root, shared))

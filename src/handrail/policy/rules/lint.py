@@ -164,7 +164,7 @@ def _explain_shadow(rule: Rule, at: int, rules: list[Rule]) -> str:
     for n, other in sorted(enumerate(rules), key=_order):
         if STRICTEST_FIRST.index(other.verdict) > STRICTEST_FIRST.index(rule.verdict):
             break
-        if n != at and _covers(other, rule) and _goes_first((n, other), (at, rule)):
+        if n != at and _covers(other, rule) and _takes_precedence((n, other), (at, rule)):
             return f"can never decide: {_describe_verdict(other)} {other.pattern}"
     return ""
 
@@ -174,7 +174,7 @@ def _order(numbered: tuple[int, Rule]) -> tuple[int, int, int]:
     return *rank_rule(rule), at
 
 
-def _goes_first(other: tuple[int, Rule], one: tuple[int, Rule]) -> bool:
+def _takes_precedence(other: tuple[int, Rule], one: tuple[int, Rule]) -> bool:
     """Whether the other rule makes this one useless, and not the other way round."""
     return other[1].verdict != one[1].verdict or _order(other) < _order(one) or not _covers(one[1], other[1])
 

@@ -95,7 +95,7 @@ class RuleBook(msgspec.Struct, frozen=True):
     def stricter(self, words: tuple[str, ...]) -> Rule | None:
         """The deny or ask rule for a simple command, whatever path its program has."""
         candidates = self.strict_by_program.get(normalize_program_name(words[0]), ()) if words else ()
-        return next((one.rule for one in candidates if is_about(one.wanted, words)), None)
+        return next((candidate.rule for candidate in candidates if is_about(candidate.wanted, words)), None)
 
     def path(self, tool: str, paths: tuple[str, ...]) -> Rule | None:
         """The rule for a tool's access to a file, by all names of the file.
@@ -118,7 +118,7 @@ class RuleBook(msgspec.Struct, frozen=True):
         if not words or not (at_root or words[0].startswith("/") or "/" not in words[0]):
             return None
         candidates = self.allow_by_program.get(words[0], ())
-        return next((one.rule for one in candidates if one.allows(words, inside)), None)
+        return next((candidate.rule for candidate in candidates if candidate.allows(words, inside)), None)
 
 
 @lru_cache(maxsize=32)
@@ -126,12 +126,12 @@ def build_rulebook(rules: tuple[Rule, ...]) -> RuleBook:
     """Compile rules. Raises PatternError."""
     ordered = sorted(rules, key=rank_rule)
     commands = [build_command_rule(rule) for rule in ordered if rule.tool == "exec"]
-    strict = [one for one in commands if one.rule.verdict != "allow"]
-    allow = [one for one in commands if one.rule.verdict == "allow"]
+    strict = [command for command in commands if command.rule.verdict != "allow"]
+    allow = [command for command in commands if command.rule.verdict == "allow"]
     has_mcp_rules = any(rule.tool.startswith(MCP_PREFIX) for rule in ordered)
     return RuleBook(
-        _group_by_program((normalize_program_name(one.wanted.words[0]), one) for one in strict),
-        _group_by_program((one.wanted.words[0], one) for one in allow),
+        _group_by_program((normalize_program_name(command.wanted.words[0]), command) for command in strict),
+        _group_by_program((command.wanted.words[0], command) for command in allow),
         group_by_tool([rule for rule in ordered if rule.tool != "exec"]),
         tuple(rule for rule in ordered if rule.tool.startswith((MCP_PREFIX, EVERY_TOOL))) if has_mcp_rules else (),
     )
