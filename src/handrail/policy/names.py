@@ -260,6 +260,8 @@ def _count_fixed(tokens: Sequence[_Token], name: str, *, hidden: bool = False) -
 
     An ordinary ending (`.json`) does not count, unless a dot matched the leading dot.
     """
+    if tokens[-1] not in {_ANY, _MANY} and name[-1] not in tokens[-1]:
+        return -1  # most globs end in the ending of an ordinary kind
     ending = name.rfind(".", 1) if hidden or not name.startswith(".") else -1
     counted = len(name) if ending < 0 else ending
     best = [0, *[-1] * len(name)]

@@ -16,7 +16,6 @@ from handrail.policy.config import (
     TrustedServer,
     describe_rule,
 )
-from handrail.policy.rules.lint import review
 from handrail.protocol.decisions import MODES, Mode, Verdict
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.wire import convert
@@ -89,6 +88,8 @@ def parse_rules(tables: object, layer: RuleLayer, text: str) -> tuple[tuple[Rule
 
 def review_rules(rules: tuple[Rule, ...], sources: list[str]) -> tuple[str, ...]:
     """Notes about the rules of all layers together. SettingsError: they cannot be used."""
+    from handrail.policy.rules.lint import review  # noqa: PLC0415  few have rules
+
     faults = review(rules)
     if problems := list_first_problems(escape_unprintable(fault.problem) for fault in faults if fault.is_error):
         raise SettingsError(f"The rules cannot be used ({' and '.join(sources)})", problems, _ADVICE)
