@@ -26,7 +26,7 @@ from handrail.policy.shell.syntax import (
 from handrail.policy.wrappers import list_inner_commands, unwrap
 from handrail.protocol.decisions import Access, CommandFact, DisplayedCommand
 
-GitUse = Literal["none", "alone", "among others"]
+_GitUse = Literal["none", "alone", "among others"]
 """`alone` if nothing else in the command may print files or run programs."""
 CD_RULE = "exec.cd"
 UNNAMED = "…"
@@ -139,7 +139,7 @@ class ParsedCommand(msgspec.Struct, frozen=True):
         return compares and all(step.compares_or_filters for step in self.steps)
 
     @property
-    def git_use(self) -> GitUse:
+    def git_use(self) -> _GitUse:
         if self.unparsed is not None:
             return "among others" if _GIT_WORD.search(self.text) else "none"
         if not any(program.partition(" ")[0] == "git" for program in self.programs):

@@ -48,7 +48,7 @@ def _deny_steps(fact: CommandFact, narrowed: Narrowing) -> list[PartVerdict]:
     return [_deny(step.text, narrowed) for step in command.steps if not _covers_step(commands, step)]
 
 
-class SkillCommand(msgspec.Struct, frozen=True):
+class _SkillCommand(msgspec.Struct, frozen=True):
     """Commands that a skill names: exactly one (`git status`), or all with a prefix (`git:*`)."""
 
     wanted: Prefix
@@ -63,17 +63,17 @@ class SkillCommand(msgspec.Struct, frozen=True):
 
 
 @lru_cache(maxsize=1024)
-def parse_skill_command(pattern: str) -> SkillCommand | None:
+def parse_skill_command(pattern: str) -> _SkillCommand | None:
     """None if the pattern cannot be parsed. It then covers nothing."""
     is_prefix = pattern.endswith((":*", " *"))
     try:
         words = parse_command_pattern(pattern[:-2] if is_prefix else pattern)
     except PatternError:
         return None
-    return SkillCommand(build_prefix(words), exact=not is_prefix)
+    return _SkillCommand(build_prefix(words), exact=not is_prefix)
 
 
-def _covers_step(commands: list[SkillCommand], step: CommandStep) -> bool:
+def _covers_step(commands: list[_SkillCommand], step: CommandStep) -> bool:
     """A pattern covers a command and the commands it starts. It does not cover redirections into files."""
     if step.has_unparsed_text or step.is_too_deep or step.writes:
         return False

@@ -222,12 +222,18 @@ def _judge_outside(fact: PathFact, rules: PolicyConfig, subject: str) -> PartVer
     """Asks only if the facts name a folder that may be opened."""
     if fact.outside is not None and find_protection(fact.outside) == "credential":
         return deny_credential(subject)
-    if rules.outside == "deny" or fact.folder is None or (fact.access != "read" and rules.mode == "plan"):
+    if not may_open_outside(fact, rules):
         return judge_by_mode(subject, "fs.outside", "outside", rules.mode, undo=False)
     leads_out = REASONS["outside", "deny"]
     if fact.closed_reason:
         return deny(subject, "fs.outside", f"{leads_out}; {fact.closed_reason}", "OUTSIDE_WORKSPACE")
     return ask(subject, "fs.outside", f"{leads_out}, to {fact.folder}")
+
+
+def may_open_outside(fact: PathFact, rules: PolicyConfig) -> bool:
+    """Whether the settings let a person open the folder of a path outside. `closed_reason` may still forbid it."""
+    is_write_in_plan = fact.access != "read" and rules.mode == "plan"
+    return rules.outside != "deny" and fact.folder is not None and not is_write_in_plan
 
 
 _SAFE_GIT_ARGUMENT = re.compile(

@@ -9,7 +9,7 @@ import msgspec
 from handrail.settings.units import AmountRange
 
 LayerKind = Literal["managed", "user", "project", "session", "environment", "flag", "default"]
-MergeRule = Callable[[Any, Any], Any]
+_MergeRule = Callable[[Any, Any], Any]
 """The loosest value that is as strict as the value below and the value above it."""
 
 TRUSTED_SOURCES: tuple[LayerKind, ...] = ("managed", "user", "project", "session", "flag")
@@ -24,7 +24,7 @@ def _keep_below(below: object, above: object) -> object:  # noqa: ARG001  a merg
     return below
 
 
-def pick_first(*strictest_first: object) -> MergeRule:
+def pick_first(*strictest_first: object) -> _MergeRule:
     """The rule that picks the stricter of two words."""
     return lambda below, above: min(below, above, key=strictest_first.index)
 
@@ -61,7 +61,7 @@ class Field(msgspec.Struct, frozen=True):
     """The declaration of a key. An annotation may hold several, which complete each other."""
 
     help: str = ""
-    merge: MergeRule = _keep_below
+    merge: _MergeRule = _keep_below
     allowed: str = ""
     """The allowed values in words. If no part names them, they follow from the type."""
     loosened_by: tuple[LayerKind, ...] = TRUSTED_SOURCES

@@ -37,17 +37,17 @@ _ADVICE = {
     "project": "Correct the file, or remove it, then try again.",
     "managed": "Whoever manages this machine has to correct the file.",
 }
-FileLayerKind = Literal["managed", "user", "project"]
+_FileLayerKind = Literal["managed", "user", "project"]
 
 
 class SettingsFile(msgspec.Struct, frozen=True):
     """A settings file and the layer that it belongs to."""
 
     path: str
-    kind: FileLayerKind
+    kind: _FileLayerKind
 
 
-def read_layer(path: str, kind: FileLayerKind) -> tuple[Layer, str]:
+def read_layer(path: str, kind: _FileLayerKind) -> tuple[Layer, str]:
     """The layer and the SHA-256 of the file. SettingsError: everything that is wrong with it."""
     from hashlib import sha256  # noqa: PLC0415  many have no file
 
@@ -72,7 +72,7 @@ def read_layer(path: str, kind: FileLayerKind) -> tuple[Layer, str]:
     return layer, sha256(content).hexdigest()
 
 
-def _take_rules(tables: dict[str, Any], kind: FileLayerKind, text: str) -> "tuple[tuple[Rule, ...], list[str]]":
+def _take_rules(tables: dict[str, Any], kind: _FileLayerKind, text: str) -> "tuple[tuple[Rule, ...], list[str]]":
     if "rule" not in tables:
         return (), []
     from handrail.settings.rules import parse_rules  # noqa: PLC0415  few files have rules

@@ -114,7 +114,7 @@ class Database:
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             self._fail(self._verb, error)
         self.execute = self._connection.cursor().execute
-        self.transaction = Transaction(self)
+        self.transaction = _Transaction(self)
         """All or nothing. No other process writes from its first statement on."""
 
     def _connect(self, durability: Durability) -> sqlite3.Connection:
@@ -214,7 +214,7 @@ class Database:
             self._connection.close()
 
 
-class Transaction:
+class _Transaction:
     """`with database.lock, database.transaction:`. A class, because a generator costs more than the statements."""
 
     __slots__ = ("_database",)

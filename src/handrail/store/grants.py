@@ -221,7 +221,7 @@ class KnownTool(msgspec.Struct, frozen=True):
     """The description that its server gave."""
 
 
-class KnownServer(msgspec.Struct, frozen=True):
+class _KnownServer(msgspec.Struct, frozen=True):
     """The tools of one server, by the server's own names."""
 
     server: str
@@ -235,7 +235,7 @@ class KnownTools:
     """
 
     def __init__(self, path: str) -> None:
-        self._files = SmallFiles(path, KnownServer, "tools of other servers that were met")
+        self._files = SmallFiles(path, _KnownServer, "tools of other servers that were met")
 
     def path_of(self, server: str) -> str:
         return self._files.path_of(_name_server(server))
@@ -248,7 +248,7 @@ class KnownTools:
     def keep(self, server: str, tools: dict[str, KnownTool]) -> bool:
         """Adds or replaces tools; returns whether they could be written."""
         try:
-            self._files.write(_name_server(server), KnownServer(server=server, tools={**self.of(server), **tools}))
+            self._files.write(_name_server(server), _KnownServer(server=server, tools={**self.of(server), **tools}))
         except StoreError:
             return False
         return True

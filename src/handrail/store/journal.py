@@ -34,7 +34,7 @@ from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.database import Database, Row
 from handrail.store.state_dir import make_call_id, parse_call_position
 
-Listener = Callable[[Event], None]
+_Listener = Callable[[Event], None]
 Kinds = Collection[type[Event]]
 PendingEvent = tuple[type[Event], dict[str, Any]]
 """An event without a number: its type and its own fields."""
@@ -258,7 +258,7 @@ class SessionJournal:
 
     # Listeners
 
-    def subscribe(self, listener: Listener, kinds: Kinds | None = None) -> Callable[[], None]:
+    def subscribe(self, listener: _Listener, kinds: Kinds | None = None) -> Callable[[], None]:
         """Calls the listener with every later event, or those of some kinds, in order. Returns a function to stop."""
         with self.database.lock:
             self._catch_up()
@@ -409,13 +409,13 @@ class Listeners:
     def __init__(self, on_failure: Callable[[str], None]) -> None:
         self._on_failure = on_failure
         """Gets the type of the error a listener failed with. Its text may quote the event."""
-        self.everyone: tuple[tuple[Listener, int, Kinds | None], ...] = ()
+        self.everyone: tuple[tuple[_Listener, int, Kinds | None], ...] = ()
         """Each with the number after which it listens and the kinds it listens for. None means all."""
         self._changing = Lock()
         self._outbox: deque[Event] = deque()
         self._delivering = Lock()
 
-    def add(self, listener: Listener, after: int, kinds: Kinds | None = None) -> Callable[[], None]:
+    def add(self, listener: _Listener, after: int, kinds: Kinds | None = None) -> Callable[[], None]:
         """Adds a listener for events after a number, or those of some kinds. Returns the function that removes it."""
         with self._changing:
             self.everyone = (*self.everyone, (listener, after, kinds))
@@ -445,7 +445,7 @@ class Listeners:
                     self._remove(listener)
                     self._on_failure(type(error).__name__)
 
-    def _remove(self, listener: Listener) -> None:
+    def _remove(self, listener: _Listener) -> None:
         with self._changing:
             self.everyone = tuple(other for other in self.everyone if other[0] is not listener)
 

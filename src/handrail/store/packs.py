@@ -42,7 +42,7 @@ class Packs:
         self._durability: Durability = durability
         self._opening = threading.Lock()
         self._database: Database | None = None
-        self._files = PackFiles(f"{folder}{PACK_FILES_SUFFIX}")
+        self._files = _PackFiles(f"{folder}{PACK_FILES_SUFFIX}")
         self._group: tuple[int, bytes] = (0, b"")
         """The last group that was read: its neighbours are mostly read next."""
 
@@ -166,7 +166,7 @@ class _FilePosition(NamedTuple):
     """Of the content in its group."""
 
 
-class PackFiles:
+class _PackFiles:
     """The pack files of one folder. They are only read and swept."""
 
     def __init__(self, folder: str) -> None:

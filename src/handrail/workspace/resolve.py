@@ -21,7 +21,7 @@ ENTER_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PA
 
 _MAX_LINKS = 40
 
-Reroot = Callable[[tuple[str, ...], bool], tuple[int, tuple[str, ...]] | None]
+_Reroot = Callable[[tuple[str, ...], bool], tuple[int, tuple[str, ...]] | None]
 """Finds the root of an absolute path: its descriptor and the names below it. The second argument is true for a path
 that goes up from a root. Such a path reaches only roots that a person opened."""
 
@@ -97,7 +97,7 @@ class ResolvedParent:
 
 
 def resolve_parent(
-    root: int, parts: tuple[str, ...], reroot: Reroot | None, spelled: str, *, past_files: bool = False
+    root: int, parts: tuple[str, ...], reroot: _Reroot | None, spelled: str, *, past_files: bool = False
 ) -> ResolvedParent:
     """Finds where `parts`, names and `..`, lead below an open root.
 
@@ -123,7 +123,7 @@ class _PathWalk:
     """
 
     def __init__(
-        self, root: int, parts: tuple[str, ...], reroot: Reroot | None, spelled: str, *, past_files: bool
+        self, root: int, parts: tuple[str, ...], reroot: _Reroot | None, spelled: str, *, past_files: bool
     ) -> None:
         self.folders = [os.dup(root)]
         self.pending = list(reversed(parts))

@@ -22,7 +22,7 @@ _NO_FILES = ("/proc", "/sys", "/dev", "/run/secrets", "/run/user")
 _SYSTEM = frozenset({"/etc"})
 _HOMES = frozenset({"/home", "/Users"})
 
-RootSource = Literal["skills", "client", "person"]
+_RootSource = Literal["skills", "client", "person"]
 """Roots come and go: those of active skills, those that the client works on, and those that a person opened."""
 
 
@@ -120,7 +120,7 @@ class SessionRoots:
 
     def __init__(self, fixed: tuple[Root, ...]) -> None:
         self._fixed = fixed
-        self.sources: dict[RootSource, tuple[Root, ...]] = {"skills": (), "client": (), "person": ()}
+        self.sources: dict[_RootSource, tuple[Root, ...]] = {"skills": (), "client": (), "person": ()}
         self._shared = RootSet(fixed)
         self._own = _ThreadRoots()
         self._retired: list[Root] = []
@@ -130,7 +130,7 @@ class SessionRoots:
         """The roots that this thread sees."""
         return self._own.roots or self._shared
 
-    def replace(self, source: RootSource, roots: Sequence[Root]) -> None:
+    def replace(self, source: _RootSource, roots: Sequence[Root]) -> None:
         """Replaces all roots of a source."""
         # A running call may use a root that goes. Its descriptor stays open, or its number could become another file's.
         self._retired += [root for root in self.sources[source] if root not in roots]

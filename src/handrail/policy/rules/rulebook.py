@@ -48,7 +48,7 @@ class CommandRule(msgspec.Struct, frozen=True):
         return is_continuation(self.wanted, words, inside)
 
 
-class PathMatcher(msgspec.Struct, frozen=True):
+class _PathMatcher(msgspec.Struct, frozen=True):
     """Path rules in one regular expression. The number of the matching group is the number of the rule."""
 
     rules: tuple[Rule, ...]
@@ -63,9 +63,9 @@ class PathMatcher(msgspec.Struct, frozen=True):
 class ToolRules(msgspec.Struct, frozen=True):
     """The rules about the paths of one tool."""
 
-    strict: PathMatcher
-    allow: PathMatcher
-    allow_protected: PathMatcher
+    strict: _PathMatcher
+    allow: _PathMatcher
+    allow_protected: _PathMatcher
     """Allow rules that name a protected file or folder themselves. A wildcard never reaches one."""
 
     def find_strict(self, path: str) -> Rule | None:
@@ -180,9 +180,9 @@ def _build_tool_rules(rules: list[Rule]) -> ToolRules:
     return ToolRules(_build_matcher(strict), _build_matcher(allow), _build_matcher(allow_protected))
 
 
-def _build_matcher(rules: list[Rule]) -> PathMatcher:
+def _build_matcher(rules: list[Rule]) -> _PathMatcher:
     either = "|".join(f"({_build_path_regex(rule)})" for rule in rules)
-    return PathMatcher(tuple(rules), re.compile(either, re.DOTALL))
+    return _PathMatcher(tuple(rules), re.compile(either, re.DOTALL))
 
 
 def _build_path_regex(rule: Rule) -> str:

@@ -50,7 +50,7 @@ class PathFilter:
     """Accepts the paths from ripgrep that a search may report. ripgrep's command line cannot express all filters."""
 
     def __init__(self, scope: SearchScope) -> None:
-        has_more_rules = bool(scope.ignore) or has_rules_above(scope) or has_odd_rules(scope)
+        has_more_rules = bool(scope.ignore) or _has_rules_above(scope) or has_odd_rules(scope)
         self._globs = GlobFilter(scope, has_ignore_rules=has_more_rules)
         self._credentials = CredentialFilter(scope)
 
@@ -139,7 +139,7 @@ def list_protected_names(scope: SearchScope, last: bytes | None, stop: Stop) -> 
 # applies those between the root and the folder. In the folder itself ripgrep would follow links and wait for FIFOs.
 
 
-def has_rules_above(scope: SearchScope) -> bool:
+def _has_rules_above(scope: SearchScope) -> bool:
     """Whether folders above the searched one have ignore files."""
     return any(_read_kind(scope.root, f"{folder}{name}") for folder in _list_folders_above(scope) for name in FILES)
 

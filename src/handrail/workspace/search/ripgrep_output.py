@@ -35,7 +35,7 @@ class RipgrepSpan(msgspec.Struct):
     end: int
 
 
-class RipgrepData(msgspec.Struct):
+class _RipgrepData(msgspec.Struct):
     """The data of any message. Each type has some of the fields."""
 
     path: RipgrepBytes = RipgrepBytes()
@@ -46,16 +46,16 @@ class RipgrepData(msgspec.Struct):
     binary_offset: int | None = None
 
 
-class RipgrepMessage(msgspec.Struct):
+class _RipgrepMessage(msgspec.Struct):
     type: Literal["begin", "match", "context", "end", "summary"]
-    data: RipgrepData
+    data: _RipgrepData
 
 
 class HitAssembler:
     """Assembles messages to the hits of files. Of a file with too many hits it keeps the first ones."""
 
     def __init__(self) -> None:
-        self._decoder = get_json_decoder(RipgrepMessage)
+        self._decoder = get_json_decoder(_RipgrepMessage)
         self._path = b""
         self._lines: list[HitLine] = []
         self._bytes = 0
@@ -88,7 +88,7 @@ class HitAssembler:
     def _start_file(self, path: bytes) -> None:
         self._path, self._lines, self._bytes, self.is_full, self._oversized = path, [], 0, False, 0
 
-    def _add_line(self, message: RipgrepMessage) -> Iterator[FileHits]:
+    def _add_line(self, message: _RipgrepMessage) -> Iterator[FileHits]:
         if self.is_full:
             return
         data = message.data
