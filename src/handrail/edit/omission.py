@@ -24,7 +24,7 @@ _PROSE = frozenset(("md", "mdx", "markdown", "rst", "txt", "adoc", "asciidoc", "
 _PROSE_OR_NOT = frozenset(("txt", ""))
 """Here `#` may start a heading or a comment."""
 _SETTINGS = re.compile(r".*file|cmakelists\.txt|.*(?:requirements|constraints).*\.txt")
-"""Lower-case names that are no prose, whatever their suffix: `Dockerfile`, `requirements.txt`."""
+"""Lower-case names that are no prose, with any suffix: `Dockerfile`, `requirements.txt`."""
 _CODE = frozenset(
     re.findall(
         r"\w+",
@@ -163,7 +163,7 @@ def _is_placeholder_here(mark: OmissionMark, number: int, after: Sequence[str], 
 
 
 def _is_explicit(mark: OmissionMark, path: str) -> bool:
-    """Whether a mark is a placeholder whatever comes with it. A sentence may describe the program instead."""
+    """Whether a mark is a placeholder in any context. A sentence may describe the program instead."""
     is_about_code = not mark.bare and "code" in mark.words.split()
     return mark.certain and (is_about_code or not mark.plain) and _find_kind(path) not in _PROSE
 

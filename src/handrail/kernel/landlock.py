@@ -48,7 +48,7 @@ def read_abi_version() -> int:
 
 
 def describe_missing_rights(version: int) -> tuple[str, ...]:
-    """What a newer kernel would refuse and this one allows, a clause each."""
+    """The accesses that only a newer kernel can refuse, a clause each."""
     return tuple(clause for since, clause in _LACKING if version < since)
 
 

@@ -10,7 +10,7 @@ class UnknownMachineError(Exception):
 
 
 class Machine(NamedTuple):
-    """How an architecture numbers its calls. Both known ones are little-endian."""
+    """The system call numbers of an architecture. Both known ones are little-endian."""
 
     name: str
     architecture: int

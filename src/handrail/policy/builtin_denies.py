@@ -63,7 +63,7 @@ def find_builtin_deny(
 
 
 def list_targets(words: tuple[str, ...]) -> tuple[CommandTarget, ...]:
-    """What a command deletes, overwrites or changes the rights of, read leniently: an unknown option hides nothing."""
+    """The targets that a command deletes, overwrites or changes the rights of. An unknown option hides none."""
     name, rest = _split_program(words) if words else ("", ())
     return tuple(_list_program_targets(name, rest)) if name in _ACTING else ()
 

@@ -33,7 +33,7 @@ from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Decision
 
 _SYSTEM = re.compile(r"/(?:usr|bin|sbin|lib|lib32|lib64|nix/store)/.*|/dev/null", re.DOTALL)
-"""Where programs and libraries are. Links of virtual environments lead there."""
+"""Folders of programs and libraries. Links of virtual environments lead there."""
 _INTERPRETER = re.compile(r"/(?:.*/)?bin/python[0-9.]*", re.DOTALL)
 _MEGABYTE = 1 << 20
 _SHARED = "changes files that have other names (hard links), maybe outside the workspace:"

@@ -330,7 +330,7 @@ def _judge_inner(
 ) -> PartVerdict | None:
     """The strict verdict on an inner command. None if there is none.
 
-    It may run in any of the `folders`; None stands for an unknown one. With `literal` nothing in its words is left to
+    It may run in any of the `folders`. None stands for an unknown one. With `literal` nothing in its words is left to
     expand.
     """
     if displayed.forks_itself:

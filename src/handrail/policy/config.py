@@ -81,7 +81,7 @@ class PolicyConfig(msgspec.Struct, frozen=True):
     restriction: RestrictedProfile | None = None
     servers: tuple[TrustedServer, ...] = ()
     denied: tuple[Permission, ...] = ()
-    """Permissions that no call gets, whatever other settings say."""
+    """Permissions that no call gets, despite all other settings."""
 
 
 def rank_rule(rule: Rule) -> tuple[int, int]:

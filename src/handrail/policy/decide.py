@@ -59,7 +59,7 @@ def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fact
 
 
 def _judge_tool(spec: ToolSpec, facts: Facts, rules: PolicyConfig) -> list[PartVerdict]:
-    """What the tool needs beyond its paths or its command. A tool without paths is about the whole workspace."""
+    """The verdict on a tool apart from its paths or command. A tool without paths is about the whole workspace."""
     verdicts = [
         _judge_permission(permission, spec, rules)
         for permission in spec.permissions
@@ -206,7 +206,7 @@ def _vouches(server: TrustedServer, fact: ForeignFact) -> bool:
 
 
 _UNPROVEN: tuple[Permission, ...] = ("fs.write", "fs.delete", "git.write")
-"""What an unproven command may do. The sandbox keeps the network closed."""
+"""The permissions of an unproven command. The sandbox keeps the network closed."""
 
 
 def list_permissions(spec: ToolSpec, facts: Facts) -> tuple[Permission, ...]:
@@ -230,7 +230,7 @@ def list_possible_permissions(spec: ToolSpec, facts: Facts) -> tuple[Permission,
 
 
 def is_network_closed(requested: tuple[Permission, ...] | None, rules: PolicyConfig) -> bool:
-    """Whether the network stays closed, whatever the settings list and the user approves."""
+    """Whether the network stays closed, despite listed hosts and approvals."""
     return "net.connect" in rules.denied or (requested is not None and "net.connect" not in requested)
 
 
@@ -284,7 +284,7 @@ def _list_command_permissions(fact: CommandFact) -> Iterator[Permission]:
 
 
 def _list_unproven_permissions(facts: Facts) -> tuple[Permission, ...]:
-    """What an unproven command may do besides, or a running program with its input."""
+    """Further permissions of an unproven command, or of input to a running program."""
     command, process = facts.command, facts.process
     if process is not None:
         is_unproven, is_connected = process.action == "write" and not process.looks, process.connected

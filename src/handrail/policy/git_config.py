@@ -162,7 +162,7 @@ _DISABLED = {"filter": {"clean": "", "smudge": "", "process": "", "required": "f
 def disable_drivers(text: str) -> tuple[tuple[str, str], ...]:
     """Settings, name and value, that disable every filter and text converter that a configuration may define.
 
-    Whatever looks like the header of such a section counts, even in a comment: git may read the text in another way.
+    Any text like the header of such a section counts, even in a comment: git may read the text in another way.
     """
     values: dict[str, str] = {}
     disabled = _DISABLED if "textconv" in text.lower() else {**_DISABLED, "diff": {}}

@@ -103,7 +103,7 @@ REPOSITORY_PARTS = frozenset({"head", "refs", "gitdir"}) | GIT_INTERNALS
 """Names that make a folder a repository, or steer it."""
 
 PACKAGE_FOLDERS = frozenset({"node_modules", "bower_components", "site-packages", ".venv", "venv", ".tox", ".nox"})
-"""Where programs install packages. Their `.github` and `.vscode` steer nothing there, and their keys are for tests."""
+"""Folders of installed packages. Their `.github` and `.vscode` steer nothing there, and their keys are for tests."""
 GENERATED_FOLDERS = PACKAGE_FOLDERS | frozenset(
     {
         "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".gradle", ".next", ".nuxt", ".turbo",

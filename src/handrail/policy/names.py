@@ -128,7 +128,7 @@ _INVISIBLE = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""What Unicode calls default ignorable, the blank of Braille, and the placeholder of an embedded object."""
+"""The default ignorable characters of Unicode, the blank of Braille, and the placeholder of an embedded object."""
 _SHORT_NAME = re.compile(r"(.{1,6})~[0-9]{1,6}(?:\.(.{0,3}))?")
 
 
@@ -211,7 +211,7 @@ _TOKEN = re.compile(r"\[([!^]?+.[^\]]*)\]|.", re.DOTALL)
 _NAMES = tuple(sorted(CREDENTIAL_FILES | CREDENTIAL_FOLDERS))
 
 _Token = str
-"""A fixed character, several of which one is fixed, `_ANY` for any character, or `_MANY` for any text."""
+"""A fixed character, several alternatives, `_ANY` for any character, or `_MANY` for any text."""
 
 
 @lru_cache(maxsize=1024)

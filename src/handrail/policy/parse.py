@@ -52,7 +52,7 @@ class CommandStep(msgspec.Struct, frozen=True):
     text: str
     classification: Classification
     folders: tuple[str, ...]
-    """Where it may run, depending on which `cd` before it succeeds."""
+    """The folders in which it may run, depending on which `cd` before it succeeds."""
     uses: tuple[PathUse, ...]
     """The paths it uses, relative to the workspace or absolute, for each of the folders."""
     redirections: tuple[PathUse, ...] = ()

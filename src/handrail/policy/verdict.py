@@ -13,7 +13,7 @@ from handrail.protocol.errors import ErrorCode
 Subject = Literal[
     "proven", "unproven", "write", "delete", "bulk", "protected", "outside", "network", "process", "foreign"
 ]
-"""What a part of a call does. `proven`: only reads. `unproven`: may do anything to the workspace. `outside`: uses a
+"""The effect of a part of a call. `proven`: only reads. `unproven`: may do anything to the workspace. `outside`: uses a
 path outside every root. `process`: outlives the call. `foreign`: calls an MCP server."""
 Cell = Literal["allow", "confirm", "deny", "undoable"]
 """`undoable`: allowed if it can be undone, otherwise confirmed."""
@@ -96,7 +96,7 @@ def deny_credential(subject: str, path: str = "") -> PartVerdict:
 
 
 def ask(subject: str, rule: str, reason: str) -> PartVerdict:
-    """A part that asks, whatever rules and grants allow."""
+    """A part that asks, despite rules and grants."""
     return PartVerdict(DecisionPart(subject=subject, decision="confirm", rule=rule, reason=reason), final=True)
 
 

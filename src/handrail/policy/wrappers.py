@@ -68,7 +68,7 @@ def list_inner_commands(words: Words) -> tuple[Words, ...]:
 
 
 def can_run_code(words: Words) -> bool:
-    """Whether commands that begin with these words run whatever comes next, by any path and in any version."""
+    """Whether commands that begin with these words run any words after them, by any path and in any version."""
     program = words[0].rpartition("/")[2]
     name = program.casefold()
     if name in _RUNNERS or name.rstrip(_VERSION_SIGNS) in _RUNNERS:

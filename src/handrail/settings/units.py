@@ -44,7 +44,7 @@ def suggest_size(written: str) -> str | None:
 
 
 class AmountRange(msgspec.Struct, frozen=True):
-    """How small and how large a time or a size may be."""
+    """The range of a time or a size."""
 
     noun: str
     """`time` or `size`."""

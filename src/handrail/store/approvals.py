@@ -140,7 +140,7 @@ def replace_request(journal: SessionJournal, stored: StoredRequest, new: Permiss
 def save_answer(
     journal: SessionJournal, stored: StoredRequest, answer: Answer, event: PendingEvent
 ) -> list[str] | None:
-    """Stores the answer to a request; None if it was answered or replaced before.
+    """Stores the answer to a request. None if it was answered or replaced before.
 
     With the last answer of a batch this runner claims the batch in the same transaction. Then its calls are returned.
     """
@@ -253,7 +253,7 @@ class DeferredCalls:
         return next((row[0] for row in rows if self._claim(row)), None)
 
     def claim_one(self, call_id: str, digest: str) -> bool:
-        """Claims one call; False if it is claimed, delivered, or another call."""
+        """Claims one call. False if it is claimed, delivered, or another call."""
         row = self._database.row(_ONE, (call_id, digest))
         return row is not None and self._claim(row)
 
@@ -283,7 +283,7 @@ class DeferredCalls:
         )
 
     def ended_at(self, call_id: str) -> datetime | None:
-        """The time of a call's result; None if it has none."""
+        """The time of a call's result. None if it has none."""
         entry = self._journal.entry(call_id)
         if entry is None or entry.end_seq is None:
             return None

@@ -202,7 +202,7 @@ def seal_record(record: AuditRecord, seq: int, prev: str) -> tuple[bytes, str]:
 
 
 def decode_record(line: bytes) -> tuple[ChainedRecord, str] | None:
-    """The record of a line and its hash; None if the line was changed."""
+    """The record of a line and its hash. None if the line was changed."""
     body, seal, rest = line.rpartition(_SEAL)
     sealed = body + b"}"
     digest = hashlib.sha256(sealed).hexdigest()
@@ -215,7 +215,7 @@ def decode_record(line: bytes) -> tuple[ChainedRecord, str] | None:
 
 
 def read_last_records(path: str, limit: int) -> list[AuditRecord | None]:
-    """The last records of an audit, oldest first; None for a changed line."""
+    """The last records of an audit, oldest first. None for a changed line."""
     lines = [line for line in deque(read_audit_lines(path), maxlen=limit) if line.endswith(b"\n")]
     return [found[0] if (found := decode_record(line)) else None for line in lines]
 

@@ -94,7 +94,7 @@ class Blobs:
         return name
 
     def keep_file(self, digest: str, descriptor: int) -> None:
-        """Stores the content of an open file; StoreError if its hash is another."""
+        """Stores the content of an open file. StoreError if its hash is another."""
         if not self._has_file(digest, os.fstat(descriptor).st_size):
             self._store(self._path(digest), _check(_read_chunks(descriptor), digest))
             self._unpacked.append(digest)
@@ -113,14 +113,14 @@ class Blobs:
             self._unpacked.append(digest)
 
     def open(self, digest: str) -> int:
-        """A descriptor for reading a blob; FileNotFoundError if it is gone."""
+        """A descriptor for reading a blob. FileNotFoundError if it is gone."""
         try:
             return os.open(self._path(digest), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return self._open_copy(digest)
 
     def chunks(self, digest: str) -> Iterator[bytes]:
-        """The bytes of a blob, piece by piece; StoreError at the end if they are damaged."""
+        """The bytes of a blob, piece by piece. StoreError at the end if they are damaged."""
         lender = self._lenders.get(digest)
         if lender is not None and lender.has(digest):
             return lender.chunks(digest)
@@ -274,7 +274,7 @@ def _read_chunks(descriptor: int) -> Iterator[bytes]:
 
 
 def _check(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
-    """Passes pieces on; StoreError at the end if their hash is another."""
+    """Passes pieces on. StoreError at the end if their hash is another."""
     actual = hashlib.sha256()
     for piece in pieces:
         actual.update(piece)
@@ -291,7 +291,7 @@ def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _decompress(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Decompresses into pieces of limited size, whatever the compressed bytes claim."""
+    """Decompresses into pieces of limited size, even if the compressed bytes claim more."""
     decompressor = zlib.decompressobj()
     try:
         for packed in pieces:

@@ -173,7 +173,7 @@ class ChangeLog:
         return [row[0] for row in self._database.rows(query, (path, after))]
 
     def diffs(self, number: int) -> tuple[str, ...] | None:
-        """The diffs of a set, one for each step; None if they are no longer kept."""
+        """The diffs of a set, one for each step. None if they are no longer kept."""
         row = self._database.row("SELECT diff FROM change_set WHERE number = ?", (number,))
         try:
             return _unpack_diffs(row[0]) if row and row[0] is not None else None
@@ -186,7 +186,7 @@ class ChangeLog:
         return {state.hash for state in states if state is not None}
 
     def check(self) -> None:
-        """Reads all sets; StoreError if one or its diffs cannot be read."""
+        """Reads all sets. StoreError if one or its diffs cannot be read."""
         self._database.check()
         for entry in self.latest():
             row = self._database.row("SELECT diff FROM change_set WHERE number = ?", (entry.number,))

@@ -147,7 +147,7 @@ class Database:
             self.fail(error)
 
     def drop_unfinished(self) -> None:
-        """Rolls back an open transaction. An interrupt can leave one open; SQLite often rolls back itself."""
+        """Rolls back an open transaction. An interrupt can leave one open. SQLite often rolls back itself."""
         if self._connection.in_transaction:
             self.execute("ROLLBACK")
 
@@ -174,7 +174,7 @@ class Database:
             key = rows[-1][0]
 
     def check(self) -> None:
-        """Reads every page; StoreError if one is damaged."""
+        """Reads every page. StoreError if one is damaged."""
         found = self.rows("PRAGMA integrity_check(1)")
         if found != [("ok",)]:
             raise StoreError(
@@ -185,7 +185,7 @@ class Database:
             raise StoreError(f"the {self._name} is damaged: {'its last page is cut' if count else 'it is empty'}")
 
     def decode(self, data: bytes, kind: type[Kind]) -> Kind:
-        """Decodes the JSON of a row; StoreError if it does not fit the type."""
+        """Decodes the JSON of a row. StoreError if it does not fit the type."""
         try:
             return decode_json(data, kind)
         except UNREADABLE as error:
@@ -247,7 +247,7 @@ class _Transaction:
 
 
 class ReadOnlyDatabase(Database):
-    """A database that is only read. One of an older version is not migrated; tables that it lacks are empty.
+    """A database that is only read. One of an older version is not migrated. Tables that it lacks are empty.
 
     SQLite makes files for readers to share, and would leave them. A database without a write-ahead log is read without
     these files, as long as its stamp stays the same.
@@ -387,7 +387,7 @@ def _migrate(connection: sqlite3.Connection, schema: Schema) -> None:
 
 
 def _read_version(connection: sqlite3.Connection, schema: Schema) -> int:
-    """The number of steps that the file has; DatabaseError if it has more than we know."""
+    """The number of steps that the file has. DatabaseError if it has more than we know."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(schema.steps):
         raise sqlite3.DatabaseError(f"it was written by a newer handrail (step {version})")

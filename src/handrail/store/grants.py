@@ -46,7 +46,7 @@ class SmallFiles(Generic[Kind]):
             raise self._build_error(error) from error
 
     def read(self, name: str) -> Kind | None:
-        """The content of a file; None if it cannot be read."""
+        """The content of a file. None if it cannot be read."""
         try:
             with open(self.path_of(name), "rb") as file:
                 return decode_json(file.read(), self._kind)
@@ -72,7 +72,7 @@ class SmallFiles(Generic[Kind]):
             raise self._build_error(error) from error
 
     def drop(self, name: str) -> bool:
-        """Removes a file; returns whether it was there."""
+        """Removes a file. Returns whether it was there."""
         try:
             os.unlink(self.path_of(name))
         except FileNotFoundError:
@@ -161,7 +161,7 @@ def save_variables(session: str, variables: Mapping[str, str]) -> None:
 
 
 def load_variables(session: str, digest: str) -> dict[str, str] | None:
-    """The variables of a digest; None if they were not saved, or were changed."""
+    """The variables of a digest. None if they were not saved, or were changed."""
     variables = _open_variable_files(session).read(os.path.basename(digest))
     return variables if variables is not None and hash_variables(variables) == digest else None
 
@@ -186,7 +186,7 @@ def give_trust(state: StateFolder, workspace: str, digest: str, servers: str = "
 
 
 def revoke_trust(state: StateFolder, workspace: str) -> bool:
-    """Revokes the trust in a project; returns whether there was any."""
+    """Revokes the trust in a project. Returns whether there was any."""
     with _lock_state(state):
         projects = read_trust(state.path)
         if projects.pop(workspace, None) is None:
@@ -241,12 +241,12 @@ class KnownTools:
         return self._files.path_of(_name_server(server))
 
     def of(self, server: str) -> dict[str, KnownTool]:
-        """The known tools of a server; none if they cannot be read."""
+        """The known tools of a server. Empty if they cannot be read."""
         record = self._files.read(_name_server(server))
         return record.tools if record is not None and record.server == server else {}
 
     def keep(self, server: str, tools: dict[str, KnownTool]) -> bool:
-        """Adds or replaces tools; returns whether they could be written."""
+        """Adds or replaces tools. Returns whether they could be written."""
         try:
             self._files.write(_name_server(server), _KnownServer(server=server, tools={**self.of(server), **tools}))
         except StoreError:

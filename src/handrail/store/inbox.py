@@ -79,7 +79,7 @@ def list_open_answers(database: Database) -> list[tuple[PermissionRequest, Answe
 
 
 def check_requests(database: Database) -> None:
-    """Reads all requests and answers; StoreError if one cannot be read."""
+    """Reads all requests and answers. StoreError if one cannot be read."""
     for data, answer in database.rows("SELECT data, answer FROM request"):
         database.decode(data, PermissionRequest)
         if answer is not None:
@@ -101,13 +101,7 @@ def _read_question(data: bytes) -> Question:
     event = decode_event(data)
     if not isinstance(event, ToolCallQuestionRequired):
         raise AssertionError("the row is not of a question")
-    return Question(
-        tool_call_id=event.tool_call_id,
-        question=event.question,
-        options=event.options,
-        multiple=event.multiple,
-        custom=event.custom,
-    )
+    return msgspec.convert(event, Question, from_attributes=True)
 
 
 # All sessions

@@ -246,7 +246,7 @@ class SessionJournal:
         return events, values
 
     def _retry_after(self, error: StoreError) -> None:
-        """Reads the events of another process that took the numbers; raises if the write failed otherwise."""
+        """Reads the events of another process that took the numbers. Raises if the write failed otherwise."""
         cause = str(error.__cause__)
         if "event.seq" in cause:
             self._known_marks.clear()
@@ -332,7 +332,7 @@ class SessionJournal:
         return event.change if isinstance(event, ChangeEvent) else None
 
     def context(self, seq: int) -> CallContext | None:
-        """The context of the call that starts with an event; None if it cannot be read."""
+        """The context of the call that starts with an event. None if it cannot be read."""
         row = self.database.row("SELECT decided FROM event WHERE seq = ?", (seq,))
         try:
             return decode_json(row[0] if row and row[0] else b"", CallContext)
@@ -357,7 +357,7 @@ class SessionJournal:
             yield _read_start(*row)
 
     def finished(self) -> Iterator[tuple[str, ToolResult[Any] | None]]:
-        """The calls that have a result, in the order of their ends; None for a result that cannot be read."""
+        """The calls that have a result, in the order of their ends. None for a result that cannot be read."""
         for seq, call_id, kind, data in self.database.pages(_FINISHED, 0):
             event = _read_event(seq, kind, data)
             yield call_id, event.result if isinstance(event, ToolCallEnd | ToolCallError) else None
@@ -373,7 +373,7 @@ class SessionJournal:
     # Files that the session has seen
 
     def get_mark(self, path: str) -> bytes | None:
-        """The last mark of a file; None if the conversation has not seen the file."""
+        """The last mark of a file. None if the conversation has not seen the file."""
         if self._conversation is not None and (self._conversation(), path) not in self._seen_by:
             return None
         mark = self._new_marks.get(path)

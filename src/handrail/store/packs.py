@@ -62,7 +62,7 @@ class Packs:
                     start += len(data)
 
     def read(self, digest: str) -> bytes | None:
-        """The content; None if it is not stored. StoreError if it is damaged."""
+        """The content. None if it is not stored. StoreError if it is damaged."""
         row = self._find(digest)
         if row is None:
             return self._files.read(digest)
@@ -148,7 +148,7 @@ def _decompress(data: bytes) -> bytes:
 
 _PACK_NAME = ".pack"
 _END = struct.Struct(">QI")
-"""Where the table starts, and its checksum."""
+"""The start of the table, and its checksum."""
 
 
 class _FileGroup(msgspec.Struct, array_like=True):
@@ -181,7 +181,7 @@ class _PackFiles:
         return position is not None and os.path.exists(position.path)
 
     def read(self, digest: str) -> bytes | None:
-        """The content; None if no pack file has it. StoreError if it is damaged."""
+        """The content. None if no pack file has it. StoreError if it is damaged."""
         position = self._load_index().get(digest)
         if position is None:
             return None

@@ -52,7 +52,7 @@ class StateFolder:
         return self._make_folder(os.path.join(self._workspace(workspace), check_session_id(session_id)))
 
     def changes(self, workspace: str) -> str:
-        """The folder of a workspace's change log; no session can have its name."""
+        """The folder of a workspace's change log. No session can have its name."""
         return self._make_folder(os.path.join(self._workspace(workspace), ".changes"))
 
     def opened(self, workspace: str) -> str:
@@ -115,7 +115,7 @@ def find_state_folder(session_folder: str) -> StateFolder:
 
 
 def check_session_id(session_id: str) -> str:
-    """Returns a valid session id; UsageError if it is not."""
+    """Returns a valid session id. UsageError if it is not."""
     if not _SESSION.fullmatch(session_id):
         rule = "letters, digits, dot, dash and underscore, at most 64, beginning with a letter or digit"
         raise UsageError(f"a session id is made of {rule}: {session_id[:80]!r}")
@@ -241,7 +241,7 @@ def _make_key(path: str) -> None:
 
 
 def lock_folder(folder: str) -> int:
-    """A descriptor that holds the folder's lock; -1 if another process holds it, or the folder is gone."""
+    """A descriptor that holds the folder's lock. -1 if another process holds it, or the folder is gone."""
     descriptor = -1
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -332,7 +332,7 @@ class SpillFolder:
             raise StoreError(f"no folder can be made in {around}: {error.strerror}") from error
 
     def close(self) -> None:
-        """Removes the folder; can be repeated."""
+        """Removes the folder. Can be repeated."""
         self._stack.close()
 
 
@@ -345,7 +345,7 @@ def make_call_id(seq: int) -> str:
 
 
 def parse_call_position(call_id: str) -> int | None:
-    """The number of the event before a call; None if the id was made elsewhere."""
+    """The number of the event before a call. None if the id was made elsewhere."""
     found = _OWN_CALL_ID.fullmatch(call_id)
     return int(found[1], 16) if found else None
 

@@ -80,7 +80,7 @@ class _TodoData(msgspec.Struct):
 
 
 def read_last_todo(database: Database) -> tuple[TodoItem, ...]:
-    """The last todo list that can be read; empty if there is none."""
+    """The last todo list that can be read. Empty if there is none."""
     before = 1 << 62
     while row := database.row(_LAST_TODO, (before, _TODO_CALL)):
         before = row[0]
@@ -99,7 +99,7 @@ class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
 
     name: str
     tools: tuple[str, ...] | None = None
-    """The tools that it allows; None if it restricts nothing."""
+    """The tools that it allows. None if it restricts nothing."""
     patterns: dict[str, tuple[str, ...]] = {}
     """Patterns that it allows some of them for."""
     folders: tuple[str, ...] = ()

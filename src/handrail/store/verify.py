@@ -20,7 +20,7 @@ from handrail.store.state_dir import StateFolder, build_damaged_path
 
 _MAX_NAMED_CALLS = 10
 _Outcome = tuple[object, ...] | None
-"""The facts that journal and audit both have about a result; None if the journal cannot be read."""
+"""The facts that journal and audit both have about a result. None if the journal cannot be read."""
 _Outcomes = dict[tuple[str, str], list[_Outcome]]
 """By session and call. Sessions of several workspaces may share a name, so there may be several."""
 
@@ -127,7 +127,7 @@ def _read_outcome(result: ToolResult[Any] | None) -> _Outcome:
 
 
 def find_damage(state: StateFolder) -> Iterator[Damage]:
-    """Reads every page and row; yields the damaged journals and change logs."""
+    """Reads every page and row. Yields the damaged journals and change logs."""
     for folder in state.sessions():
         if (problem := _check_journal(folder)) is not None:
             yield Damage("journal", folder, problem)

@@ -41,7 +41,7 @@ def replace(
 ) -> WriteResult:
     """Writes a file over `before`, or creates it. CONFLICT if something else is there by now.
 
-    A file with several hard links is written in place. The caller holds handrail's lock on the file; this guards
+    A file with several hard links is written in place. The caller holds handrail's lock on the file. This guards
     against programs that know of no lock.
     """
     if before is not None and before.status.st_nlink > 1:

@@ -49,7 +49,7 @@ def build_command_fact(workspace: Workspace, path: str, access: Access, *, past_
 
 
 def find_spelled_folder(path: str, real: str, folder: str) -> str | None:
-    """The spelling of a folder in an absolute path below it; None if the path does not spell it."""
+    """The spelling of a folder in an absolute path below it. None if the path does not spell it."""
     below = real[len(folder) :].strip("/")
     spelled = path.rstrip("/")
     if not path.startswith("/") or ".." in path.split("/"):
@@ -61,7 +61,7 @@ def find_spelled_folder(path: str, real: str, folder: str) -> str | None:
 
 
 def list_tracked(paths: Iterable[str], roots: Iterable[str]) -> frozenset[str]:
-    """The files that their git repository tracks, and the folders in which it tracks a file; all paths absolute.
+    """The files that their git repository tracks, and the folders in which it tracks a file. All paths absolute.
 
     The index is read without git, since git would run programs that a repository configures.
     """

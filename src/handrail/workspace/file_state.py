@@ -128,7 +128,7 @@ def _read_umask() -> int:
 
 
 def read_file_snapshot(folder: int, name: str, keep: int) -> FileSnapshot | None:
-    """The file as it is now, its bytes kept up to a size; None if it is missing."""
+    """The file as it is now, its bytes kept up to a size. None if it is missing."""
     try:
         descriptor = os.open(name, READ_FILE, dir_fd=folder)
     except FileNotFoundError:
@@ -189,7 +189,7 @@ def read_chunks(descriptor: int, start: int = 0, end: int | None = None, size: i
 
 
 def hash_link(folder: int, name: str) -> str | None:
-    """The hash of a link's target; None if it is no link."""
+    """The hash of a link's target. None if it is no link."""
     try:
         return hashlib.sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
     except OSError:

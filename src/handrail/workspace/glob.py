@@ -43,7 +43,7 @@ _WILDCARDS: dict[_Wildcard, Pieces] = {
 
 
 class GlobError(Exception):
-    """The glob is invalid; the text says why."""
+    """The glob is invalid. The text says why."""
 
 
 class GlobTooLargeError(Exception):
@@ -110,7 +110,7 @@ def parse_glob(glob: str) -> tuple[Pieces, ...]:
 
 
 def find_literal(pieces: Pieces) -> bytes | None:
-    """The only text that pieces match; None if there are several."""
+    """The only text that pieces match. None if there are several."""
     if all(isinstance(piece, frozenset) and len(piece) == 1 for piece in pieces):
         return bytes(byte for piece in pieces for byte in piece if isinstance(byte, int))
     return None
@@ -162,7 +162,7 @@ def _build_row(pieces: Pieces) -> bytes:
 
 @lru_cache(maxsize=512)
 def _build_byte(piece: Piece) -> bytes:
-    """A class of bytes or its complement, whichever is shorter."""
+    """A class of bytes or its complement, the shorter of the two."""
     members = frozenset(byte for byte in piece if isinstance(byte, int))
     if len(members) == 1:
         return re.escape(bytes(members))

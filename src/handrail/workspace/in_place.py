@@ -96,7 +96,7 @@ def _find_old_bytes(
 
 
 def _check_pieces(new: Content) -> Iterable[bytes]:
-    """Reads all pieces once. Few bytes are held; more are read again for the write."""
+    """Reads all pieces once. Few bytes are held. More are read again for the write."""
     if new.size <= _MAX_HELD_BYTES:
         return [b"".join(new.pieces())]
     for _ in new.pieces():
@@ -142,7 +142,7 @@ def _restore(descriptor: int, old: int, size: int, written: int) -> None:
 
 
 def _count_written(now: int, old: int, new: int) -> int | None:
-    """The number of new bytes in front of old ones; None if the file is old, new or something else."""
+    """The number of new bytes in front of old ones. None if the file is old, new or something else."""
     size, before, after = (os.fstat(descriptor).st_size for descriptor in (now, old, new))
     if not min(before, after) <= size <= max(before, after):
         return None
@@ -153,7 +153,7 @@ def _count_written(now: int, old: int, new: int) -> int | None:
 
 
 def _find_difference(one: int, other: int, start: int, end: int, *, padded: bool = False) -> int:
-    """Where two files begin to differ after `start`, or `end`. `padded`: the other file continues with zeros."""
+    """The first difference of two files after `start`, or `end`. `padded`: the other file continues with zeros."""
     at = start
     while at < end:
         length = min(_PIECE_BYTES, end - at)

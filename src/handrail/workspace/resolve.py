@@ -79,7 +79,7 @@ class ResolvedParent:
     def __init__(self, folder: int, name: str, missing: tuple[str, ...]) -> None:
         self.folder = folder
         self.name = name
-        """The last name, never a link; empty if the path is the folder itself."""
+        """The last name, never a link. Empty if the path is the folder itself."""
         self.missing = missing
         """Folders between `folder` and `name` that do not exist yet."""
 
@@ -102,7 +102,7 @@ def resolve_parent(
     """Finds where `parts`, names and `..`, lead below an open root.
 
     Links are followed within the roots, or not at all if `reroot` is None. With `past_files`, a file in the place of a
-    folder counts as a missing folder; otherwise it is an error.
+    folder counts as a missing folder. Otherwise it is an error.
     """
     walk = _PathWalk(root, parts, reroot, spelled, past_files=past_files)
     try:

@@ -46,14 +46,14 @@ class Root:
         """Whether a person opened it when asked. If it is read-only, they may be asked again."""
 
     def find_rest(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """The rest of an absolute path below this root; None if it is elsewhere."""
+        """The rest of an absolute path below this root. None if it is elsewhere."""
         for own in self.spellings:
             if parts[: len(own)] == own:
                 return parts[len(own) :]
         return None
 
     def has_name(self, path: str | None) -> bool:
-        """Whether a path names this root; None always does."""
+        """Whether a path names this root. None always does."""
         return path is None or split_parts(path) in self.spellings
 
     def display_path(self, relative: str) -> str:
@@ -67,7 +67,7 @@ class Root:
 
 
 def open_root(folder: str, *, writable: bool, named: str | None = None) -> Root | None:
-    """The root of a folder that a person opened; None if another folder is there now."""
+    """The root of a folder that a person opened. None if another folder is there now."""
     try:
         root = Root(folder, writable=writable)
     except UsageError:
@@ -102,7 +102,7 @@ class Boundary(msgspec.Struct, frozen=True):
     """Folders of handrail's state and settings."""
 
     def find_closed_reason(self, folder: str) -> str:
-        """Why a folder never becomes a root, in words; empty if it may."""
+        """Why a folder never becomes a root, in words. Empty if it may."""
         if any(is_inside(folder, place) for place in _NO_FILES):
             return "what is there are no files to work with"
         if any(is_inside(folder, place) or is_inside(place, folder) for place in self.own):
@@ -163,7 +163,7 @@ class SpelledPath(msgspec.Struct, frozen=True):
     owner: Root
     """The innermost root that holds the path, if no link is on the way."""
     straight: str | None
-    """The path below that root without `..`, if no link is on the way; None if it leaves the roots."""
+    """The path below that root without `..`, if no link is on the way. None if it leaves the roots."""
     named: str | None
     """The same as results show it."""
 
@@ -269,7 +269,7 @@ def _refuse_impossible(path: str) -> None:
 
 
 def _remove_dots(parts: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Resolves `..` by spelling, which is right if no link is on the way; None if the names leave the root."""
+    """Resolves `..` by spelling, which is right if no link is on the way. None if the names leave the root."""
     if ".." not in parts:
         return parts
     names: list[str] = []

@@ -78,7 +78,7 @@ class SensitivePaths:
             return self._add_aliases(self._masked, roots)
 
     def last_known(self, roots: Sequence[Root]) -> MaskedPaths | None:
-        """The result of the last scan of these roots, however old; None if there was none."""
+        """The result of the last scan of these roots, however old. None if there was none."""
         with self._lock:
             if self._masked is None or self._trees.keys() != {root.path for root in roots}:
                 return None
@@ -116,7 +116,7 @@ class SensitivePaths:
         return names
 
     def foreign(self, roots: Sequence[Root]) -> str | None:
-        """A writable folder of another user or group in these roots, as of the last scan; scans if there was none."""
+        """A writable folder of another user or group in these roots, as of the last scan. Scans if there was none."""
         with self._lock:
             if not all(root.path in self._trees for root in roots):
                 self._refresh(roots)
@@ -244,7 +244,7 @@ _MAX_PATH_BYTES = 3_800
 
 class _CachedFolder(NamedTuple):
     identity: tuple[int, int, int] | None
-    """Change time, inode and device; None if a later change may have the same time."""
+    """Change time, inode and device. None if a later change may have the same time."""
     folders: tuple[str, ...] = ()
     """Names of subfolders to scan too."""
     sensitive: tuple[tuple[str, str], ...] = ()
@@ -292,7 +292,7 @@ class _FolderCache:
             yield path, cached
 
     def _reread_changed(self, root: Root) -> bool | None:
-        """Reads the folders that changed, and returns whether the entries differ; None if folders came or went."""
+        """Reads the folders that changed, and returns whether the entries differ. None if folders came or went."""
         differs = False
         for path in self._list_changed(root.descriptor):
             before = self.folders[path]
@@ -344,7 +344,7 @@ class _FolderCache:
                 pending += [below for below in inner if not is_skipped(below)]
 
     def _read_folder(self, root: Root, path: str, before: _CachedFolder | None) -> _CachedFolder | None:
-        """A folder as it is now; None if it is gone."""
+        """A folder as it is now. None if it is gone."""
         try:
             status = os.stat(path, dir_fd=root.descriptor, follow_symlinks=False)
         except OSError:
@@ -361,7 +361,7 @@ class _FolderCache:
         return self._read_entries(root, path, _CachedFolder(settled, foreign=_is_foreign(status)), status.st_uid)
 
     def _read_entries(self, root: Root, path: str, empty: _CachedFolder, owner: int) -> _CachedFolder | None:
-        """Adds its entries to a folder; None if it is gone or became a link. No file is opened."""
+        """Adds its entries to a folder. None if it is gone or became a link. No file is opened."""
         try:
             descriptor = open_beneath(root.descriptor, path, LIST_FOLDER, kernel=self._kernel)
         except OSError as error:

@@ -33,7 +33,7 @@ _LinesPart = tuple[int, int, list[str]]
 class AppliedHunks(msgspec.Struct, frozen=True):
     replacements: list[Replacement]
     strategies: tuple[str, ...]
-    """How each hunk was found."""
+    """The strategy of each hunk."""
 
 
 def apply_hunks(text: str, hunks: Sequence[Hunk], path: str, readable: str | None = None) -> AppliedHunks:

@@ -66,7 +66,7 @@ def add_guard_options(command: SimpleCommand) -> SimpleCommand:
 
 
 class ProgramMatch(msgspec.Struct, frozen=True):
-    """What is known about the program that a command begins with."""
+    """The built-in knowledge about the program of a command."""
 
     table: ProgramSpec | None
     length: int

@@ -93,7 +93,7 @@ class RuleBook(msgspec.Struct, frozen=True):
         return self.stricter(words) or self._find_allowing(words, inside, at_root=at_root)
 
     def stricter(self, words: tuple[str, ...]) -> Rule | None:
-        """The deny or ask rule for a simple command, whatever path its program has."""
+        """The deny or ask rule for a simple command, by any path of its program."""
         candidates = self.strict_by_program.get(normalize_program_name(words[0]), ()) if words else ()
         return next((candidate.rule for candidate in candidates if is_about(candidate.wanted, words)), None)
 

@@ -47,7 +47,7 @@ class Engine(Protocol):
         ...
 
     def stream(self, descriptor: int, pattern: "Pattern", stop: Stop) -> "FileHits | None":
-        """Return the hits in an open file, from its position on; None if there are none. BINARY_FILE if it is no text.
+        """Return the hits in an open file, from its position on. None if there are none. BINARY_FILE if it is no text.
 
         If there are too many hits to hold, it returns the first ones.
         """
@@ -104,11 +104,11 @@ class HitLine(msgspec.Struct, frozen=True):
     number: int
     """From 1."""
     offset: int
-    """Where `data` begins in the file, in bytes. In a UTF-16 file: in its text as UTF-8, without the mark."""
+    """The start of `data` in the file, in bytes. In a UTF-16 file: in its text as UTF-8, without the mark."""
     data: bytes
     """The line without its end; of a long line the part around its first match."""
     spans: tuple[tuple[int, int], ...] = ()
-    """The matches in `data`, in bytes; none for a neighbour."""
+    """The matches in `data`, in bytes. Empty for a neighbour."""
     cut_before: bool = False
     cut_after: bool = False
 

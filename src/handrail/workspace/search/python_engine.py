@@ -77,7 +77,7 @@ class PythonEngine:
                     yield FileHits(file.path, tuple(collector.lines))
 
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
-        """Return the hits in an open file, from its position on; None if there are none."""
+        """Return the hits in an open file, from its position on. None if there are none."""
         collector = _HitCollector(self._compile(pattern), pattern)
         collector.take(_TextBlocks(descriptor, is_named=True), stop)
         if collector.hits and collector.is_binary:
@@ -104,7 +104,7 @@ class _OpenFolder(msgspec.Struct, frozen=True):
 
     descriptor: int
     below: str
-    """The path from there; empty if the descriptor is the folder's own."""
+    """The path from there. Empty if the descriptor is the folder's own."""
     kernel: bool
 
     def open(self, name: str, flags: int) -> int:

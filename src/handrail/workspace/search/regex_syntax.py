@@ -200,7 +200,7 @@ class _CharacterClass:
         self._any_case = any_case
         self._ascii = set(members)
         self._wide = wide
-        """How `re` writes the members that are not ASCII."""
+        """The syntax of `re` for the members that are not ASCII."""
 
     def add(self, members: frozenset[str], wide: str = "") -> None:
         self._ascii |= members

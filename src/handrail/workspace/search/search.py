@@ -71,12 +71,12 @@ class SearchResult(msgspec.Struct, Generic[Item], frozen=True):
     """Whether `total` counts all results."""
     limits: tuple[Limit, ...]
     protected: int | None
-    """How many names policy withheld; None if there was no time to count them."""
+    """The number of names that policy withheld. None if there was no time to count them."""
     stats: SearchStats
 
 
 class SearchTask(msgspec.Struct, Generic[Item], frozen=True):
-    """How one kind of result is found, weighed and verified."""
+    """Finds, weighs and verifies one kind of result."""
 
     find: Callable[[Engine, SearchScope, Stop], Iterator[Item]]
     weigh: Callable[[Item], tuple[int, int]]
@@ -234,7 +234,7 @@ class _Search(Generic[Item]):
         self._began = time.monotonic()
 
     def run_ordered(self, seconds: float, judge: Judge = _never) -> SearchResult[Item] | None:
-        """Return the first results; None if they take too long, or too few of them hold."""
+        """Return the first results. None if they take too long, or too few of them hold."""
         run = self._run(self._engines.ordered, self._most, seconds, judge)
         if run.end in {"time", "slow"}:
             return None
@@ -242,7 +242,7 @@ class _Search(Generic[Item]):
         return result if result.exact or result.total >= self._most else None
 
     def run_whole(self, judge: Judge) -> SearchResult[Item] | None:
-        """Return all results; None if the judge gives up."""
+        """Return all results. None if the judge gives up."""
         run = self._run_whole(judge)
         return None if run.end == "slow" else self._complete(run)
 
@@ -304,7 +304,7 @@ class _Search(Generic[Item]):
         return SearchResult(items, total, is_complete, (), self._count_protected(last), run.scope.stats)
 
     def _find_last_shown(self, items: list[Item]) -> bytes | None:
-        """Return the path of the last result that is shown. It is the same whichever run found it."""
+        """Return the path of the last result that is shown. Every run ends at the same path."""
         shown = 0
         for item in items:
             shown += self._task.weigh(item)[0]
