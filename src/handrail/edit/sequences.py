@@ -59,7 +59,6 @@ def pair_equal_items(one: Sequence[str], other: Sequence[str], max_steps: int = 
 
 
 def pair_unchanged(old_count: int, new_count: int, changes: Iterable[LineChange]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of items between changes."""
     i = k = 0
     for a, b, c, d in (*changes, LineChange(old_count, old_count, new_count, new_count)):
         yield from zip(range(i, a), range(k, c), strict=True)

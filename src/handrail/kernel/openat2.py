@@ -41,7 +41,6 @@ def openat2(folder: int, path: str, flags: int, mode: int = 0, resolve: int = 0)
 
 
 def has_openat2() -> bool:
-    """Whether openat2 works in this process."""
     if sys.platform != "linux" or os.uname().machine not in COMMON_TABLE_MACHINES:
         return False
     folder = os.open("/", os.O_PATH | os.O_DIRECTORY)

@@ -38,7 +38,6 @@ def find_process(number: int) -> ProcessStat | None:
 
 
 def list_processes() -> list[ProcessStat]:
-    """Every visible process."""
     return [process for name in os.listdir("/proc") if name.isdigit() and (process := find_process(int(name)))]
 
 

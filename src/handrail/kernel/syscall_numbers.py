@@ -29,7 +29,6 @@ AARCH64 = Machine("aarch64", 0xC000_00B7, 471, 1)
 
 
 def detect_machine() -> Machine:
-    """The machine that this process runs on."""
     name = os.uname().machine
     for machine in (X86_64, AARCH64):
         if machine.name == name:

@@ -307,7 +307,6 @@ class GitMaintenance(NamedTuple):
         return deleted is not None and deleted[1] in self.packed
 
     def is_in_new(self, path: str) -> bool:
-        """Whether a path is in a new repository."""
         return any(is_in_folder(path, folder) for folder in self.new_repositories)
 
 

@@ -109,7 +109,6 @@ def judge_command(fact: CommandFact, facts: Facts, rules: PolicyConfig) -> list[
 
 
 def build_context(fact: CommandFact, facts: Facts, rules: PolicyConfig, book: RuleBook) -> PolicyContext:
-    """Index the facts of a call."""
     path_facts: dict[tuple[str, Access], PathFact] = {(path.path, path.access): path for path in facts.paths}
     undo = fact.has_overlay or (fact.snapshot and not fact.background)
     return PolicyContext(fact, rules, path_facts, book, undo)
@@ -197,7 +196,6 @@ def _confirm_outside_path(use: PathUse, context: PolicyContext) -> PathUse:
 
 
 def _judge_effect(classification: Classification, text: str, context: PolicyContext) -> PartVerdict:
-    """The mode's verdict on the effect of a command."""
     effect, rule, reason = classification.effect, classification.rule, classification.reason
     verdict = judge_by_mode(text, rule, effect, context.rules.mode, undo=context.undo, why=reason)
     return verdict.with_remark(context.network) if effect == "network" else verdict

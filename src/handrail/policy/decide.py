@@ -196,7 +196,6 @@ def _apply_grant(name: str, verdict: PartVerdict, rules: PolicyConfig) -> PartVe
 
 
 def is_read_only_tool(fact: ForeignFact, servers: tuple[TrustedServer, ...]) -> bool:
-    """Whether the settings call an MCP tool read-only."""
     return any(_vouches(server, fact) for server in servers if server.server == fact.server)
 
 

@@ -147,12 +147,10 @@ def normalize_name(name: str) -> str:
 
 
 def remove_invisible(text: str) -> str:
-    """The text without characters that have no visible form."""
     return text if text.isascii() else _compile_invisible().sub("", text)
 
 
 def has_invisible(text: str) -> bool:
-    """Whether a text has characters without a visible form."""
     return not text.isascii() and _compile_invisible().search(text) is not None
 
 

@@ -153,7 +153,6 @@ class ParsedCommand(msgspec.Struct, frozen=True):
         return self.unparsed is not None or any(step.has_unparsed_text for step in self.steps)
 
     def cd_targets(self) -> tuple[str, ...]:
-        """The folders that a `cd` may lead to."""
         steps = [step for step in self.steps if step.classification.rule == CD_RULE]
         return tuple(dict.fromkeys(use.path for step in steps for use in step.uses))
 
@@ -205,7 +204,6 @@ def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()
 
 
 def parse_fact(fact: CommandFact) -> ParsedCommand:
-    """Parse the command of a call from its recorded fact."""
     return parse_command(fact.text, fact.cwd, fact.there)
 
 
@@ -296,7 +294,6 @@ def _build_step(command: SimpleCommand, folders: tuple[str, ...]) -> CommandStep
 
 
 def _list_target_uses(words: tuple[str, ...], globs: frozenset[str] = frozenset()) -> Iterator[PathUse]:
-    """The paths that a command seems to change."""
     for target in list_targets(words):
         is_content = target.act == "delete" and not target.whole  # the folder itself may stay
         path = f"{target.path.rstrip('/')}/*" if is_content else target.path

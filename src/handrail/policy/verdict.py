@@ -161,7 +161,6 @@ def judge_by_mode(subject: str, rule: str, kind: Subject, mode: Mode, *, undo: b
 
 
 def apply_mode(subject: Subject, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
-    """The verdict of a mode, with the reason."""
     cell = TABLE[subject][mode]
     if cell == "undoable":
         return ("allow", f"{mode} mode allows what undo covers") if undo else ("confirm", _NOT_COVERED)
@@ -181,7 +180,6 @@ def describe_bulk(changed: int, deleted: int, rules: PolicyConfig) -> str:
 
 
 def judge_by_rule(subject: str, rule: Rule) -> PartVerdict:
-    """A part that a rule decides."""
     reason = rule.because or f"a rule says so ({rule.source or rule.layer})"
     part = DecisionPart(subject=subject, decision=rule.verdict, rule=rule.id, reason=reason)
     return PartVerdict(part, "POLICY_DENIED" if rule.verdict == "deny" else None, final=True)

@@ -172,7 +172,6 @@ def _list_argv(words: Words) -> Iterator[Words]:
 
 
 def _list_texts(words: Words) -> Iterator[str]:
-    """The commands in strings."""
     name = to_base_name(words[0]) if words else ""
     if name == "eval":
         yield " ".join(words[1:])

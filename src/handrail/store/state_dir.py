@@ -362,7 +362,6 @@ def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
 
 
 def shorten_id(name: str, others: Iterable[str]) -> str:
-    """The same for one id among many others."""
     return _shorten(_own_part(name), [_own_part(other) for other in others if other != name])
 
 

@@ -105,7 +105,6 @@ def read_state(parent: ResolvedParent, keep: int = 0) -> PathState:
 
 
 def find_kind(mode: int) -> FileKind:
-    """The kind of a file by its mode bits."""
     if stat.S_ISREG(mode):
         return "file"
     return "directory" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "other"

@@ -138,7 +138,6 @@ class IgnoreStack(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, path=path, levels=levels)
 
     def matches(self, name: bytes | str, *, folder: bool) -> bool:
-        """Whether a name in this folder is ignored."""
         name = os.fsencode(name)
         if (folder and name in _ALWAYS) or name.startswith(_TEMPORARY):
             return True

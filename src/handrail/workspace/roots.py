@@ -131,7 +131,6 @@ class SessionRoots:
         return self._own.roots or self._shared
 
     def replace(self, source: _RootSource, roots: Sequence[Root]) -> None:
-        """Replaces all roots of a source."""
         # A running call may use a root that goes. Its descriptor stays open, or its number could become another file's.
         self._retired += [root for root in self.sources[source] if root not in roots]
         self.sources[source] = tuple(roots)

@@ -205,7 +205,6 @@ def _rewrite(text: IndexedText, candidate: Candidate) -> tuple[Rewrite, MatchPla
 
 
 def _find_inexact(text: IndexedText, readings: list[EditReading]) -> FuzzyMatch | None:
-    """Try the strategies that forgive words."""
     for reading in readings:
         found = _match_elided(text, reading)
         if found is not None:

@@ -132,7 +132,6 @@ class ProgramRegistry:
 
 @cache
 def build_registry() -> ProgramRegistry:
-    """The registry of all programs."""
     return _build_classes().extend(table for module in _MODULES for table in _load_tables(module))
 
 

@@ -55,7 +55,6 @@ class _PathMatcher(msgspec.Struct, frozen=True):
     expression: re.Pattern[str]
 
     def find(self, path: str) -> Rule | None:
-        """The first rule that matches a path."""
         match = self.expression.fullmatch(path)
         return None if match is None or match.lastindex is None else self.rules[match.lastindex - 1]
 

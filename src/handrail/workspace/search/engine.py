@@ -173,5 +173,4 @@ def transcode(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def build_binary_error() -> ToolError:
-    """Return the refusal of a named file that is no text."""
     return ToolError("BINARY_FILE", "The file is not text. Use a program that knows its format.")

@@ -27,7 +27,6 @@ class GlobFilter:
         return self.includes(path) and self.enters(path, is_folder=False)
 
     def includes(self, path: bytes) -> bool:
-        """Whether the include glob matches."""
         return self._include is None or self._include(path)
 
     def enters(self, path: bytes, *, is_folder: bool = True) -> bool:

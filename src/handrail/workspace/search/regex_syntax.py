@@ -291,7 +291,6 @@ class PatternParser:
         """Whether the literals of the tree stand for all cases."""
 
     def parse(self) -> Node:
-        """Return the tree of the expression."""
         node = self._parse_alternatives(0)
         if self._at < len(self._text):
             self._fail("a ) has no ( before it")

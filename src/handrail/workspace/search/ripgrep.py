@@ -43,7 +43,6 @@ class Ripgrep:
         self._program = program
 
     def files(self, scope: SearchScope, stop: Stop) -> Iterator[bytes]:
-        """Yield the files below a folder, by their paths below it."""
         paths = PathFilter(scope)
         options = ("--files", "--null", *self._list_order_options(), *_list_globs(scope), "--", "./")
         with _RipgrepProcess(self._program, options, scope.folder) as process:
@@ -53,7 +52,6 @@ class Ripgrep:
                 raise process.build_error()
 
     def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
-        """Yield the files with matching lines."""
         paths, assembler = PathFilter(scope), HitAssembler()
         order = (*self._list_order_options(), *(("--line-buffered",) if self.ordered else ()))
         options = (*order, *_list_globs(scope), *_list_secret_globs(), *_list_pattern_options(pattern), "--", "./")

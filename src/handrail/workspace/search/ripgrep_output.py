@@ -137,7 +137,6 @@ class RipgrepStderr:
         self._rest = b""
 
     def add(self, piece: bytes) -> None:
-        """Take in some output."""
         *lines, rest = (self._rest + piece).split(b"\n")
         self._rest = rest[:_MAX_STDERR_LINE_BYTES]
         for line in lines:

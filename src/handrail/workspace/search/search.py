@@ -141,7 +141,6 @@ def find_hits(
 
 
 def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelled: Stop) -> SearchResult[FileHits]:
-    """Find the lines of one open file that match."""
     end = time.monotonic() + STREAM_SECONDS
     is_late = False
 
@@ -189,7 +188,6 @@ class _Run(Generic[Item]):
         self._began = time.monotonic()
 
     def take(self, engine: Engine) -> None:
-        """Take the candidates of an engine."""
         with closing(self._find(engine)) as candidates:
             for item in candidates:
                 self._add(item)
