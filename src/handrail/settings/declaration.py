@@ -31,7 +31,7 @@ def pick_first(*strictest_first: object) -> _MergeRule:
 
 def pick_smaller(below: int | None, above: int | None) -> int | None:
     """The smaller number. None is unlimited."""
-    return min((line for line in (below, above) if line is not None), default=None)
+    return min((limit for limit in (below, above) if limit is not None), default=None)
 
 
 def unite(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:

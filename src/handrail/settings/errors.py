@@ -9,6 +9,7 @@ from handrail.protocol.errors import HandrailError
 from handrail.protocol.text import truncate
 from handrail.settings.model import REFERENCE
 
+ADVICE = "Nothing was run. Correct them, then try again."
 MAX_SHOWN_CHARACTERS = 80
 
 _MAX_PROBLEMS = 20  # a generated file can hold thousands of problems; a person reads the first few

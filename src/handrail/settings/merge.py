@@ -89,8 +89,8 @@ class Merge:
 
     def put_managed(self, layer: Layer) -> None:
         """Add the managed layer. Values of other layers count only if they are stricter."""
-        for key, given in layer.values.items():
-            value, chosen, source = _to_tuple(given), self.values[key], self.sources[key]
+        for key, raw in layer.values.items():
+            value, chosen, source = _to_tuple(raw), self.values[key], self.sources[key]
             held = value if source == "default" else REFERENCE[key].merge(value, chosen)
             if source != "default" and not _is_same(held, chosen):
                 self._override(
@@ -115,8 +115,8 @@ class Merge:
         self.ignored.append(IgnoredSetting(kind="managed", value=written, line=None, note=note))
 
     def _put_values(self, layer: Layer) -> Iterator[IgnoredSetting]:
-        for key, given in layer.values.items():
-            value, below, source = _to_tuple(given), self.values[key], self.sources[key]
+        for key, raw in layer.values.items():
+            value, below, source = _to_tuple(raw), self.values[key], self.sources[key]
             loosens = layer.trusted and may_loosen(layer.kind, key, value)
             held = value if loosens else REFERENCE[key].merge(below, value)
             if not _is_same(held, value):

@@ -174,9 +174,9 @@ def _parse(file: SettingsFile, text: str) -> dict[str, Any]:
 
 def _locate(message: str, text: str) -> str:
     """The parser's message after line and column, also of the end of the document."""
-    found = _LOCATION.match(message)
-    if not found:
+    location = _LOCATION.match(message)
+    if not location:
         return f"not TOML: {truncate(message, MAX_SHOWN_CHARACTERS)}"
-    line = found[2] or text.count("\n") + 1
-    column = found[3] or len(text) - text.rfind("\n")
-    return f"line {line}, column {column}: not TOML: {truncate(found[1], MAX_SHOWN_CHARACTERS)}"
+    line = location[2] or text.count("\n") + 1
+    column = location[3] or len(text) - text.rfind("\n")
+    return f"line {line}, column {column}: not TOML: {truncate(location[1], MAX_SHOWN_CHARACTERS)}"
