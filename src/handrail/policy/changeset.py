@@ -20,8 +20,8 @@ from handrail.policy.names import (
 from handrail.policy.rules.rulebook import build_rulebook
 from handrail.policy.verdict import (
     LOCKED,
+    PartKind,
     PartVerdict,
-    Subject,
     allow,
     combine,
     deny_credential,
@@ -99,7 +99,7 @@ def _allow_as_called(verdict: PartVerdict) -> PartVerdict:
 
 def _list_harms(
     changes: tuple[Change, ...], maintenance: "GitMaintenance", rules: PolicyConfig, steering: frozenset[str]
-) -> tuple[tuple[Subject, str, str, list[str]], ...]:
+) -> tuple[tuple[PartKind, str, str, list[str]], ...]:
     """Kinds of harm, the worst first: the subject, the built-in rule, the reason, the paths."""
     notable = [change for change in changes if not maintenance.covers(change)]
     steered = [(path, names) for path, names in maintenance.steered.items() if not maintenance.is_in_new(path)]

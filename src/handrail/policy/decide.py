@@ -10,8 +10,8 @@ from handrail.policy.config import PolicyConfig, TrustedServer, find_grant
 from handrail.policy.names import normalize_name
 from handrail.policy.verdict import (
     GRANTED,
+    PartKind,
     PartVerdict,
-    Subject,
     allow,
     ask,
     combine,
@@ -26,7 +26,7 @@ from handrail.protocol.decisions import CommandFact, Decision, Facts, ForeignFac
 from handrail.protocol.permissions import PERMISSIONS, Permission
 from handrail.protocol.tool_spec import ToolSpec
 
-_SUBJECTS: dict[Permission, Subject] = {
+_PART_KINDS: dict[Permission, PartKind] = {
     "fs.read": "proven",
     "fs.write": "write",
     "fs.delete": "delete",
@@ -88,7 +88,7 @@ def _is_judged_by_facts(permission: Permission, facts: Facts) -> bool:
 
 
 def _judge_permission(permission: Permission, spec: ToolSpec, rules: PolicyConfig) -> PartVerdict:
-    kind = _SUBJECTS[permission]
+    kind = _PART_KINDS[permission]
     if rules.restriction is not None and kind != "proven":
         return deny(permission, "restricted.tool", "the restricted profile uses files and listed commands only")
     return judge_by_mode(permission, f"tool.{permission}", kind, rules.mode, undo=spec.category == "builtin")

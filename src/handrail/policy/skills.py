@@ -51,15 +51,15 @@ def _deny_steps(fact: CommandFact, narrowed: Narrowing) -> list[PartVerdict]:
 class _SkillCommand(msgspec.Struct, frozen=True):
     """Commands that a skill names: exactly one (`git status`), or all with a prefix (`git:*`)."""
 
-    wanted: Prefix
+    prefix: Prefix
     exact: bool
 
     def covers(self, words: tuple[str, ...]) -> bool:
         """Compares whole words: `git statusx` and `./git status` are other commands."""
         if self.exact:
-            return words == self.wanted.words
+            return words == self.prefix.words
         # Global options of git can make it run anything, so a pattern must name them.
-        return words[: len(self.wanted.words)] == self.wanted.words and not has_git_global_options(self.wanted, words)
+        return words[: len(self.prefix.words)] == self.prefix.words and not has_git_global_options(self.prefix, words)
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,7 @@ from handrail.policy.names import find_protection, is_git_lock, is_in_folder
 from handrail.protocol.decisions import Access, Decision, DecisionPart, Mode, PathFact, Verdict
 from handrail.protocol.errors import ErrorCode
 
-Subject = Literal[
+PartKind = Literal[
     "proven", "unproven", "write", "delete", "bulk", "protected", "outside", "network", "process", "foreign"
 ]
 """The effect of a part of a call. `proven`: only reads. `unproven`: may do anything to the workspace. `outside`: uses a
@@ -18,7 +18,7 @@ path outside every root. `process`: outlives the call. `foreign`: calls an MCP s
 Cell = Literal["allow", "confirm", "deny", "undoable"]
 """`undoable`: allowed if it can be undone, otherwise confirmed."""
 
-TABLE: dict[Subject, dict[Mode, Cell]] = {
+TABLE: dict[PartKind, dict[Mode, Cell]] = {
     "proven": {"plan": "allow", "ask": "allow", "auto": "allow", "full": "allow"},
     "unproven": {"plan": "deny", "ask": "confirm", "auto": "undoable", "full": "allow"},
     "write": {"plan": "deny", "ask": "confirm", "auto": "undoable", "full": "allow"},
@@ -32,7 +32,7 @@ TABLE: dict[Subject, dict[Mode, Cell]] = {
 }
 """The verdict of each mode if no rule decides."""
 
-REASONS: dict[tuple[Subject, Verdict], str] = {
+REASONS: dict[tuple[PartKind, Verdict], str] = {
     ("unproven", "deny"): "plan mode runs nothing that is not proven harmless",
     ("unproven", "confirm"): "what it does is not proven harmless",
     ("write", "deny"): "plan mode changes nothing",
@@ -57,7 +57,7 @@ SKILL = "skill."
 GRANTED = "grant."
 """Starts the rule name of a part that a grant allows. The id of the grant follows."""
 LOCKED = "a lock that stays there blocks git until somebody deletes it"
-ACCESSES: dict[Access, Subject] = {"read": "proven", "write": "write", "delete": "delete"}
+ACCESSES: dict[Access, PartKind] = {"read": "proven", "write": "write", "delete": "delete"}
 
 
 class PartVerdict(msgspec.Struct, frozen=True):
@@ -148,7 +148,7 @@ def _list_grants(verdicts: list[PartVerdict]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(grants)) if all(grants) else ()
 
 
-def judge_by_mode(subject: str, rule: str, kind: Subject, mode: Mode, *, undo: bool, why: str = "") -> PartVerdict:
+def judge_by_mode(subject: str, rule: str, kind: PartKind, mode: Mode, *, undo: bool, why: str = "") -> PartVerdict:
     """A part that the mode decides. `undo`: whether it can be undone. `why`: what the part does."""
     verdict, explanation = apply_mode(kind, mode, undo=undo)
     reason = f"{why}; {explanation}" if why and _needs_explanation(kind, verdict, explanation) else why or explanation
@@ -160,14 +160,14 @@ def judge_by_mode(subject: str, rule: str, kind: Subject, mode: Mode, *, undo: b
     return PartVerdict(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=reason), final=final)
 
 
-def apply_mode(subject: Subject, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
-    cell = TABLE[subject][mode]
+def apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
+    cell = TABLE[kind][mode]
     if cell == "undoable":
         return ("allow", f"{mode} mode allows what undo covers") if undo else ("confirm", _NOT_COVERED)
-    return cell, REASONS.get((subject, cell)) or ("it only reads" if subject == "proven" else f"{mode} mode allows it")
+    return cell, REASONS.get((kind, cell)) or ("it only reads" if kind == "proven" else f"{mode} mode allows it")
 
 
-def _needs_explanation(kind: Subject, verdict: Verdict, explanation: str) -> bool:
+def _needs_explanation(kind: PartKind, verdict: Verdict, explanation: str) -> bool:
     """Whether the reason needs the mode's explanation as well as what the part does."""
     return verdict == "deny" or explanation == _NOT_COVERED or (verdict == "allow" and kind != "proven")
 

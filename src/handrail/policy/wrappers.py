@@ -87,17 +87,17 @@ def has_program_option(words: Words) -> bool:
     return options is not None and any(_is_program_option(word, options) for word in words[1:])
 
 
-def has_git_global_options(wanted: Prefix, words: Words) -> bool:
+def has_git_global_options(prefix: Prefix, words: Words) -> bool:
     """Whether a command begins with global options of git that change what runs, and that the rule does not name."""
-    if wanted.names or words[0].rpartition("/")[2] != "git":
+    if prefix.names or words[0].rpartition("/")[2] != "git":
         return False
-    options, _ = split_git_options(words[len(wanted.words) - 1 :])
+    options, _ = split_git_options(words[len(prefix.words) - 1 :])
     return any(word.startswith(_STEERING_OPTIONS) for word in options)
 
 
-def list_starters(wanted: Prefix) -> tuple[Prefix, ...]:
+def list_starters(prefix: Prefix) -> tuple[Prefix, ...]:
     """The wrappers that begin as a pattern does, such as `uv run` for a rule that allows `uv`."""
-    program, names = wanted.words[0].rpartition("/")[2], wanted.names
+    program, names = prefix.words[0].rpartition("/")[2], prefix.names
     return tuple(
         starter
         for starter in _STARTERS

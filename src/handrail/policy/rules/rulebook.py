@@ -31,7 +31,7 @@ class CommandRule(msgspec.Struct, frozen=True):
     """A rule about commands, with the words of its pattern."""
 
     rule: Rule
-    wanted: Prefix
+    prefix: Prefix
     verbatim: bool
     """The command runs other code, so an allow rule covers exactly the command it names."""
     starters: tuple[Prefix, ...] = ()
@@ -40,12 +40,12 @@ class CommandRule(msgspec.Struct, frozen=True):
     def allows(self, words: tuple[str, ...], inside: Inside) -> bool:
         """Whether an allow rule covers a command."""
         if self.verbatim:
-            return words == self.wanted.words
-        if has_git_global_options(self.wanted, words) or any(is_about(starter, words) for starter in self.starters):
+            return words == self.prefix.words
+        if has_git_global_options(self.prefix, words) or any(is_about(starter, words) for starter in self.starters):
             return False
         if self.rule.any_args:
-            return words[: len(self.wanted.words)] == self.wanted.words
-        return is_continuation(self.wanted, words, inside)
+            return words[: len(self.prefix.words)] == self.prefix.words
+        return is_continuation(self.prefix, words, inside)
 
 
 class _PathMatcher(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ class RuleBook(msgspec.Struct, frozen=True):
     def stricter(self, words: tuple[str, ...]) -> Rule | None:
         """The deny or ask rule for a simple command, by any path of its program."""
         candidates = self.strict_by_program.get(normalize_program_name(words[0]), ()) if words else ()
-        return next((candidate.rule for candidate in candidates if is_about(candidate.wanted, words)), None)
+        return next((candidate.rule for candidate in candidates if is_about(candidate.prefix, words)), None)
 
     def path(self, tool: str, paths: tuple[str, ...]) -> Rule | None:
         """The rule for a tool's access to a file, by all names of the file.
@@ -129,8 +129,8 @@ def build_rulebook(rules: tuple[Rule, ...]) -> RuleBook:
     allow = [command for command in commands if command.rule.verdict == "allow"]
     has_mcp_rules = any(rule.tool.startswith(MCP_PREFIX) for rule in ordered)
     return RuleBook(
-        _group_by_program((normalize_program_name(command.wanted.words[0]), command) for command in strict),
-        _group_by_program((command.wanted.words[0], command) for command in allow),
+        _group_by_program((normalize_program_name(command.prefix.words[0]), command) for command in strict),
+        _group_by_program((command.prefix.words[0], command) for command in allow),
         group_by_tool([rule for rule in ordered if rule.tool != "exec"]),
         tuple(rule for rule in ordered if rule.tool.startswith((MCP_PREFIX, EVERY_TOOL))) if has_mcp_rules else (),
     )
@@ -140,8 +140,8 @@ def build_rulebook(rules: tuple[Rule, ...]) -> RuleBook:
 def build_command_rule(rule: Rule) -> CommandRule:
     """Compile a rule about commands. Raises PatternError."""
     words = parse_command_pattern(rule.pattern)
-    wanted = build_prefix(words)
-    return CommandRule(rule, wanted, can_run_code(words), list_starters(wanted))
+    prefix = build_prefix(words)
+    return CommandRule(rule, prefix, can_run_code(words), list_starters(prefix))
 
 
 def normalize_program_name(program: str) -> str:
