@@ -101,7 +101,13 @@ def _read_question(data: bytes) -> Question:
     event = decode_event(data)
     if not isinstance(event, ToolCallQuestionRequired):
         raise AssertionError("the row is not of a question")
-    return msgspec.convert(event, Question, from_attributes=True)
+    return Question(
+        tool_call_id=event.tool_call_id,
+        question=event.question,
+        options=event.options,
+        multiple=event.multiple,
+        custom=event.custom,
+    )
 
 
 # All sessions
