@@ -7,8 +7,8 @@ import pytest
 from handrail.policy.config import Rule
 from handrail.policy.verdict import (
     REASONS,
+    PartKind,
     PartVerdict,
-    Subject,
     allow,
     apply_mode,
     ask,
@@ -28,7 +28,7 @@ def test_what_is_built_in_or_said_by_a_rule_is_firm_and_what_the_mode_says_is_no
 
 
 @pytest.mark.parametrize("kind", ["unproven", "write", "delete", "network", "process", "bulk", "protected"])
-def test_a_question_about_steering_or_very_many_files_is_firm(kind: Subject) -> None:
+def test_a_question_about_steering_or_very_many_files_is_firm(kind: PartKind) -> None:
     asked = judge_by_mode("s", "r", kind, "ask", undo=True)
     assert (asked.part.decision, asked.final) == ("confirm", kind in {"bulk", "protected"})
     assert not judge_by_mode("s", "r", kind, "full", undo=True).final
@@ -47,7 +47,7 @@ def test_what_a_mode_refuses_has_its_code_and_both_reasons() -> None:
 
 
 def test_the_mode_says_why_it_allows_or_asks_where_what_is_done_does_not() -> None:
-    def reason(kind: Subject, mode: Mode) -> str:
+    def reason(kind: PartKind, mode: Mode) -> str:
         return judge_by_mode("s", "r", kind, mode, undo=False, why="it does").part.reason
 
     assert reason("write", "auto") == "it does; undo would not cover it, so it asks"
@@ -57,7 +57,7 @@ def test_the_mode_says_why_it_allows_or_asks_where_what_is_done_does_not() -> No
 
 
 @pytest.mark.parametrize(("subject", "verdict"), sorted(REASONS))
-def test_a_mode_gives_the_reason_of_its_cell(subject: Subject, verdict: str) -> None:
+def test_a_mode_gives_the_reason_of_its_cell(subject: PartKind, verdict: str) -> None:
     mode: Mode = "ask" if verdict == "confirm" else "plan"
     assert apply_mode(subject, mode, undo=False) == (verdict, REASONS[subject, verdict])  # type: ignore[index]
 

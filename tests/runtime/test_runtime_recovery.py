@@ -398,7 +398,7 @@ def is_done(log: Path) -> bool:
 def test_several_who_look_at_a_dead_runner_at_once_all_find_it_dead(tmp_path: Path) -> None:
     runner = Runner(str(tmp_path))
     assert not is_dead(str(tmp_path), runner.id)
-    runner.abandon()
+    runner.release()
     with (tmp_path / f"{runner.id}.runner").open("rb") as another:
         fcntl.flock(another, fcntl.LOCK_SH)  # another process looks at this moment
         assert is_dead(str(tmp_path), runner.id)

@@ -15,7 +15,7 @@ def test_a_runner_is_alive_until_it_ends(tmp_path: Path) -> None:
     assert list_dead_runners(str(tmp_path)) == []
     one.close()
     assert list_dead_runners(str(tmp_path)) == []
-    other.abandon()
+    other.release()
     assert list_dead_runners(str(tmp_path)) == [other.id]
     remove_runner(str(tmp_path), other.id)
     remove_runner(str(tmp_path), other.id)
@@ -45,7 +45,7 @@ def test_two_that_look_at_a_dead_runner_at_the_same_moment_both_find_it_dead(
     import fcntl
 
     runner = Runner(str(tmp_path))
-    runner.abandon()
+    runner.release()
     real, seen = fcntl.flock, []
 
     def look_meanwhile(descriptor: int, operation: int) -> None:

@@ -1,1 +1,1 @@
-"""Text matching, diffs and patches. Pure: text in, text out."""
+"""Edits of text: matching, diffs, patches. Pure: text in, text out."""

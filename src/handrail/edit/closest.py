@@ -55,7 +55,7 @@ class Region(msgspec.Struct, frozen=True):
     first: int
     """Number of the first line, from 1."""
     lines: list[str]
-    """As much of them as is compared."""
+    """The compared part of the lines."""
     wanted: list[str]
     pairs: list[Pair]
     """Numbers of the wanted lines and of the lines beside them."""
@@ -120,7 +120,7 @@ def find_similar_piece(line: str, wanted: str) -> str:
         return line[:MAX_COMPARED_CHARS]
     word = min(counts, key=counts.__getitem__)
     most = min(_MAX_COMPARED_PIECES, 1 + len(line) // _PIECE_ROOM_CHARS)
-    starts = (max(0, found.start() - wanted.find(word)) for found in re.finditer(re.escape(word), line))
+    starts = (max(0, match.start() - wanted.find(word)) for match in re.finditer(re.escape(word), line))
     length = min(len(wanted), MAX_COMPARED_CHARS)
     pieces = (line[start : start + length] for start in itertools.islice(starts, most))
     return max(pieces, key=lambda piece: _measure_overlap(wanted, piece))

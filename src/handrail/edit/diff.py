@@ -295,7 +295,7 @@ def _unescape(found: re.Match[bytes]) -> bytes:
 
 
 def _parse_sides(lines: deque[str], old_count: int, new_count: int) -> tuple[list[str], list[str], int]:
-    """Take as many lines as the header counts, whatever they look like. Return the number before the first change."""
+    """Take as many lines as the header counts, without parsing them. Return the number before the first change."""
     old: list[str] = []
     new: list[str] = []
     unchanged: int | None = None
@@ -313,7 +313,7 @@ def _parse_sides(lines: deque[str], old_count: int, new_count: int) -> tuple[lis
 
 
 def _apply_hunks(hunks: Sequence[DiffHunk], before: str) -> str | None:
-    """Apply hunks where they say. None if the text does not have their old lines there."""
+    """Apply hunks at their stated lines. None if the text does not have their old lines there."""
     lines = split_keeping_newlines(before)
     result: list[str] = []
     at = 0

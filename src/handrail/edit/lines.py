@@ -79,7 +79,6 @@ def count_common_start(one: AnyStr, other: AnyStr) -> int:
 
 
 def count_common_end(one: str, other: str) -> int:
-    """Count the characters that two texts end with alike."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

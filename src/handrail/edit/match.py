@@ -18,7 +18,7 @@ _MAX_COMPARED_CHARS = 20_000_000
 
 
 class EditMatch(msgspec.Struct, frozen=True):
-    """The places of an edit with what it changes there, both in the order of the text."""
+    """The places of an edit with the changes there, both in the order of the text."""
 
     strategy: str
     spans: tuple[Span, ...]

@@ -24,7 +24,7 @@ _PROSE = frozenset(("md", "mdx", "markdown", "rst", "txt", "adoc", "asciidoc", "
 _PROSE_OR_NOT = frozenset(("txt", ""))
 """Here `#` may start a heading or a comment."""
 _SETTINGS = re.compile(r".*file|cmakelists\.txt|.*(?:requirements|constraints).*\.txt")
-"""Lower-case names that are no prose, whatever their suffix: `Dockerfile`, `requirements.txt`."""
+"""Lower-case names that are no prose, with any suffix: `Dockerfile`, `requirements.txt`."""
 _CODE = frozenset(
     re.findall(
         r"\w+",
@@ -159,24 +159,24 @@ def _is_placeholder_here(mark: OmissionMark, number: int, after: Sequence[str], 
         is_prose = mark.plain or kind not in _PROSE_OR_NOT if mark.bulleted else mark.plain and mark.bare
         return mark.certain and not is_prose
     if mark.words:
-        return not (mark.plain and mark.words.count(" ") < _MAX_FRAGMENT_WORDS and _explains(number, after))
+        return not (mark.plain and mark.words.count(" ") < _MAX_FRAGMENT_WORDS and _is_explanation(number, after))
     if not mark.bare:
         sign = after[number].lstrip()[:1]
-        around = _above(number, after).lstrip(), _below(number, after).lstrip()
+        around = _get_line_above(number, after).lstrip(), _get_line_below(number, after).lstrip()
         return not all(_is_comment(line) and line.startswith(sign) for line in around)
     return _are_dots_placeholder(number, after, kind)
 
 
 def _is_explicit(mark: OmissionMark, path: str) -> bool:
-    """Whether a mark is a placeholder whatever comes with it. A sentence may describe the program instead."""
+    """Whether a mark is a placeholder in any context. A sentence may describe the program instead."""
     is_about_code = not mark.bare and "code" in mark.words.split()
     return mark.certain and (is_about_code or not mark.plain) and _find_kind(path) not in _PROSE
 
 
 def _may_be_text(number: int, after: Sequence[str]) -> bool:
     """Whether a line is all that an element holds, `<p>` above and `</p>` below: it may be content."""
-    above = _above(number, after).rstrip()
-    return above.endswith(">") and not above.endswith("=>") and _below(number, after).lstrip().startswith("</")
+    above = _get_line_above(number, after).rstrip()
+    return above.endswith(">") and not above.endswith("=>") and _get_line_below(number, after).lstrip().startswith("</")
 
 
 def _find_kind(path: str) -> str:
@@ -192,7 +192,7 @@ def _are_dots_placeholder(number: int, after: Sequence[str], kind: str) -> bool:
     sign = after[number].strip()[0]
     if sign not in {".", "…"}:
         return kind in _CODE or (sign == "[" and kind in {"yaml", "yml"})
-    above = _above(number, after).rstrip()
+    above = _get_line_above(number, after).rstrip()
     if kind in {"html", "htm"}:  # behind an element, and not behind the text of one, such as an example in <pre>
         return above.endswith(">") if above else _find_next(number, after).lstrip().startswith("<")
     return kind in _CODE and not (kind in _VARIADIC and above.endswith((",", "(")))
@@ -200,15 +200,15 @@ def _are_dots_placeholder(number: int, after: Sequence[str], kind: str) -> bool:
 
 def _is_among_statements(number: int, after: Sequence[str]) -> bool:
     """Whether dots in Python have a statement in the same block: as a body they would be alone."""
-    above = _above(number, after).rstrip()
+    above = _get_line_above(number, after).rstrip()
     if above.endswith((",", "(", "[", "\\")) or _is_in_doctest(number, after):
         return False
     is_beside = bool(above) and extract_indent(above) == extract_indent(after[number])
-    return _does_block_go_on(number, after) or (is_beside and not above.endswith((":", '"""', "'''")))
+    return _has_block_below(number, after) or (is_beside and not above.endswith((":", '"""', "'''")))
 
 
-def _does_block_go_on(number: int, after: Sequence[str]) -> bool:
-    """Whether the block goes on below. The first line may be the end of a line, so its indentation is unknown."""
+def _has_block_below(number: int, after: Sequence[str]) -> bool:
+    """Whether the block continues below. The first line may be the end of a line, so its indentation is unknown."""
     line, below = after[number], _find_next(number, after)
     if not below or below.lstrip().startswith((")", "]", "}", '"""', "'''")):
         return False
@@ -226,9 +226,9 @@ def _is_in_doctest(number: int, after: Sequence[str]) -> bool:
     return False
 
 
-def _explains(number: int, after: Sequence[str]) -> bool:
+def _is_explanation(number: int, after: Sequence[str]) -> bool:
     """Whether a short sentence belongs to a comment above, or to the branch that it starts."""
-    above, below = _above(number, after), _below(number, after)
+    above, below = _get_line_above(number, after), _get_line_below(number, after)
     if _is_comment(above):
         return True
     is_beside = extract_indent(below) == extract_indent(after[number])
@@ -239,11 +239,11 @@ def _is_comment(line: str) -> bool:
     return line.lstrip().startswith(("#", "//", "*", "--", ";", "%"))
 
 
-def _above(number: int, after: Sequence[str]) -> str:
+def _get_line_above(number: int, after: Sequence[str]) -> str:
     return after[number - 1] if number else ""
 
 
-def _below(number: int, after: Sequence[str]) -> str:
+def _get_line_below(number: int, after: Sequence[str]) -> str:
     return after[number + 1] if number + 1 < len(after) else ""
 
 

@@ -195,7 +195,7 @@ def _compile(grammar: str) -> re.Pattern[str]:
 
 
 def _peel(text: str) -> _PeeledLine:
-    """Strip comment signs, dots and brackets, in whatever order they come."""
+    """Strip comment signs, dots and brackets, in any order."""
     bare, bracketed, before, after = True, False, False, False
     for _ in range(6):
         previous = text

@@ -305,4 +305,4 @@ def _find_start(line: str, wanted: str, first: re.Match[str], offset: int) -> in
 
 def _find_word(line: str, word: str) -> list[int]:
     escaped = re.escape(word)
-    return [found.start() for found in re.finditer(rf"(?<!\w){escaped}(?!\w)|{escaped}(?<!\w)", line)]
+    return [match.start() for match in re.finditer(rf"(?<!\w){escaped}(?!\w)|{escaped}(?<!\w)", line)]

@@ -59,7 +59,6 @@ def pair_equal_items(one: Sequence[str], other: Sequence[str], max_steps: int = 
 
 
 def pair_unchanged(old_count: int, new_count: int, changes: Iterable[LineChange]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of items between changes."""
     i = k = 0
     for a, b, c, d in (*changes, LineChange(old_count, old_count, new_count, new_count)):
         yield from zip(range(i, a), range(k, c), strict=True)
@@ -83,7 +82,7 @@ def split_keeping_newlines(text: str) -> list[str]:
 
 def split_at_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
     """Yield the parts between lines that each list has once, in the same order."""
-    pairs = _longest_increasing(list(_pair_unique_lines(old, new)))
+    pairs = _select_longest_increasing(list(_pair_unique_lines(old, new)))
     for (a, c), (b, d) in pairwise(((-1, -1), *pairs, (len(old), len(new)))):
         if (a + 1, c + 1) != (b, d):
             yield LineChange(a + 1, b, c + 1, d)
@@ -133,7 +132,7 @@ def _pair_unique_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple
     return ((number, places[line]) for number, line in enumerate(old) if counts[line] == 1 and line in places)
 
 
-def _longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _select_longest_increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return the longest selection of pairs, ordered by their first number, whose second number increases too."""
     ends: list[int] = []
     last: list[int] = []

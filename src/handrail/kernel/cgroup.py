@@ -1,4 +1,4 @@
-"""Control groups (version 2): the kernel limits memory and processes of a whole command.
+"""Control groups (version 2), which limit the resources of a whole command.
 
 Few machines let a user create them, so usage is also watched from outside.
 """

@@ -1,4 +1,4 @@
-"""landlock(7): a process gives up rights to files, ports and signals, for itself and everything it starts."""
+"""landlock(7): a process drops access rights that its descendants cannot regain."""
 
 import ctypes
 import os
@@ -48,7 +48,7 @@ def read_abi_version() -> int:
 
 
 def describe_missing_rights(version: int) -> tuple[str, ...]:
-    """What a newer kernel would refuse and this one allows, a clause each."""
+    """The accesses that only a newer kernel can refuse, a clause each."""
     return tuple(clause for since, clause in _LACKING if version < since)
 
 

@@ -65,13 +65,13 @@ def keep_capabilities(kept: tuple[int, ...]) -> None:
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable of the first 32, then of the others
     check(LIBC.capget(header, sets), "capget")
-    mask = sum(1 << one for one in kept)
-    left = (ctypes.c_uint32 * 6)(sets[0] & mask, sets[1] & mask)
-    check(LIBC.capset(header, left), "capset")
+    mask = sum(1 << capability for capability in kept)
+    reduced = (ctypes.c_uint32 * 6)(sets[0] & mask, sets[1] & mask)
+    check(LIBC.capset(header, reduced), "capset")
 
 
 def _prctl(option: int, *arguments: object) -> None:
-    padded = [ctypes.c_ulong(one) if isinstance(one, int) else one for one in (*arguments, 0, 0, 0, 0)]
+    padded = [ctypes.c_ulong(value) if isinstance(value, int) else value for value in (*arguments, 0, 0, 0, 0)]
     check(LIBC.prctl(option, *padded[:4]), f"prctl {option}")
 
 

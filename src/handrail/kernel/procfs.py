@@ -38,8 +38,7 @@ def find_process(number: int) -> ProcessStat | None:
 
 
 def list_processes() -> list[ProcessStat]:
-    """Every visible process."""
-    return [found for name in os.listdir("/proc") if name.isdigit() and (found := find_process(int(name)))]
+    return [process for name in os.listdir("/proc") if name.isdigit() and (process := find_process(int(name)))]
 
 
 def list_descendants(ancestor: int) -> list[ProcessStat]:

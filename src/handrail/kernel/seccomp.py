@@ -1,4 +1,4 @@
-"""Compiles seccomp filters: what happens to which system call.
+"""Compiles seccomp filters.
 
 A filter first checks the architecture, because a number means another call on another one. A call of a foreign
 architecture (32-bit code on a 64-bit kernel) kills the process. Numbers newer than the table, x32 calls among them,

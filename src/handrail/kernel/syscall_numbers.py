@@ -10,7 +10,7 @@ class UnknownMachineError(Exception):
 
 
 class Machine(NamedTuple):
-    """How an architecture numbers its calls. Both known ones are little-endian."""
+    """The system call numbers of an architecture. Both known ones are little-endian."""
 
     name: str
     architecture: int
@@ -29,7 +29,6 @@ AARCH64 = Machine("aarch64", 0xC000_00B7, 471, 1)
 
 
 def detect_machine() -> Machine:
-    """The machine that this process runs on."""
     name = os.uname().machine
     for machine in (X86_64, AARCH64):
         if machine.name == name:

@@ -1,4 +1,4 @@
-"""Commands that never run, whatever the mode, the rules and the grants."""
+"""Commands that never run, in any mode, under any rule or grant."""
 
 import posixpath
 import re
@@ -63,7 +63,7 @@ def find_builtin_deny(
 
 
 def list_targets(words: tuple[str, ...]) -> tuple[CommandTarget, ...]:
-    """What a command deletes, overwrites or changes the rights of, read leniently: an unknown option hides nothing."""
+    """The targets that a command deletes, overwrites or changes the rights of. An unknown option hides none."""
     name, rest = _split_program(words) if words else ("", ())
     return tuple(_list_program_targets(name, rest)) if name in _ACTING else ()
 
@@ -132,7 +132,7 @@ def _stops_machine(name: str, operands: list[str]) -> bool:
     if name in {"init", "telinit"}:
         return first in {"0", "6"}
     if name in {"systemctl", "loginctl"}:
-        units = {f"{one}.target" if first == "isolate" and "." not in one else one for one in operands}
+        units = {f"{unit}.target" if first == "isolate" and "." not in unit else unit for unit in operands}
         return first in _SYSTEMD_VERBS or (first in {"start", "isolate"} and not _SYSTEMD_UNITS.isdisjoint(units))
     return name in _SHUTDOWNS
 
@@ -206,7 +206,7 @@ def _list_program_targets(name: str, rest: tuple[str, ...]) -> Iterator[CommandT
 
 
 def _list_copy_targets(name: str, arguments: list[LooseArgument], operands: list[str]) -> Iterator[CommandTarget]:
-    folders = [one.value for one in arguments if one.option in _TARGET_OPTIONS and one.value]
+    folders = [argument.value for argument in arguments if argument.option in _TARGET_OPTIONS and argument.value]
     sources = operands if folders or len(operands) == 1 else operands[:-1]
     destinations = folders or operands[len(sources) :]
     yield from (CommandTarget(folder, "write") for folder in destinations)

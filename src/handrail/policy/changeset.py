@@ -20,8 +20,8 @@ from handrail.policy.names import (
 from handrail.policy.rules.rulebook import build_rulebook
 from handrail.policy.verdict import (
     LOCKED,
+    PartKind,
     PartVerdict,
-    Subject,
     allow,
     combine,
     deny_credential,
@@ -33,7 +33,7 @@ from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Decision
 
 _SYSTEM = re.compile(r"/(?:usr|bin|sbin|lib|lib32|lib64|nix/store)/.*|/dev/null", re.DOTALL)
-"""Where programs and libraries are. Links of virtual environments lead there."""
+"""Folders of programs and libraries. Links of virtual environments lead there."""
 _INTERPRETER = re.compile(r"/(?:.*/)?bin/python[0-9.]*", re.DOTALL)
 _MEGABYTE = 1 << 20
 _SHARED = "changes files that have other names (hard links), maybe outside the workspace:"
@@ -74,7 +74,7 @@ def _deny_credentials(changes: tuple[Change, ...]) -> list[PartVerdict]:
 
 
 def _is_credential(change: Change) -> bool:
-    """By its name. The test keys that an installed package brings are nobody's secret."""
+    """By its name. The test keys of an installed package are not secret."""
     if all(find_protection(path) != "credential" for path in _list_names(change)):
         return False
     return change.action != "created" or not is_packaged(change.path)
@@ -99,8 +99,8 @@ def _allow_as_called(verdict: PartVerdict) -> PartVerdict:
 
 def _list_harms(
     changes: tuple[Change, ...], maintenance: "GitMaintenance", rules: PolicyConfig, steering: frozenset[str]
-) -> tuple[tuple[Subject, str, str, list[str]], ...]:
-    """Kinds of harm, the worst first: what the mode is asked, the built-in rule, the reason, the paths."""
+) -> tuple[tuple[PartKind, str, str, list[str]], ...]:
+    """Kinds of harm, the worst first: the subject, the built-in rule, the reason, the paths."""
     notable = [change for change in changes if not maintenance.covers(change)]
     steered = [(path, names) for path, names in maintenance.steered.items() if not maintenance.is_in_new(path)]
     protected = _list_protected(changes, notable, maintenance, steering)
@@ -129,7 +129,8 @@ def _list_protected(
 ) -> list[str]:
     names = (posixpath.split(change.path) for change in changes)
     new_heads = {folder for folder, name in names if normalize_name(name) == "head"}
-    protected = [one.path for one in notable if one.path not in maintenance.steered and _is_protected(one, new_heads)]
+    unsteered = (change for change in notable if change.path not in maintenance.steered)
+    protected = [change.path for change in unsteered if _is_protected(change, new_heads)]
     protected += [change.path for change in notable if change.path in steering and not is_packaged(change.path)]
     protected += [change.path for change in changes if has_setid_bit(change)]
     return [*dict.fromkeys(protected)]
@@ -160,9 +161,9 @@ def _describe_bulk(
     changes: tuple[Change, ...], maintenance: "GitMaintenance", rules: PolicyConfig, moved: frozenset[str]
 ) -> str:
     """Why this is a bulk change, or "". Git's objects count as bytes only, a moved file only as a file."""
-    files = [one for one in changes if one.kind != "folder" and one.path not in moved and maintenance.counts(one)]
+    files = [file for file in changes if file.kind != "folder" and file.path not in moved and maintenance.counts(file)]
     bulk = describe_bulk(len(files), sum(map(is_deletion, files)), rules)
-    size = sum(one.size or 0 for one in changes if one.action in {"created", "modified"})
+    size = sum(change.size or 0 for change in changes if change.action in {"created", "modified"})
     if not bulk and size > rules.bulk_bytes:
         return f"writes {size / _MEGABYTE:,.1f} MB at once, more than {rules.bulk_bytes / _MEGABYTE:,.1f} MB"
     return bulk
@@ -211,7 +212,7 @@ def has_setid_bit(change: Change) -> bool:
 
 
 def is_generated(path: str) -> bool:
-    """Whether programs make and remove the file and nobody reads it: installed packages, caches, compiled files."""
+    """Whether programs alone use the file: installed packages, caches, compiled files."""
     *folders, name = path.lower().split("/")
     if name in GENERATED_FILES or name.endswith(GENERATED_ENDINGS):
         return True
@@ -306,14 +307,13 @@ class GitMaintenance(NamedTuple):
         return deleted is not None and deleted[1] in self.packed
 
     def is_in_new(self, path: str) -> bool:
-        """Whether a path is in a new repository."""
         return any(is_in_folder(path, folder) for folder in self.new_repositories)
 
 
 def find_git_maintenance(changes: tuple[Change, ...], configs: Mapping[str, str]) -> GitMaintenance:
     """`configs`: new texts of changed `.git/config` files by path, and their old texts by hash."""
-    packs = (one.path for one in changes if one.action == "created" and one.path.endswith(".pack"))
-    changed = (one.path for one in changes if one.action in {"created", "modified"})
+    packs = (change.path for change in changes if change.action == "created" and change.path.endswith(".pack"))
+    changed = (change.path for change in changes if change.action in {"created", "modified"})
     compared = [(change.path, _compare_config(change, configs)) for change in changes]
     return GitMaintenance(
         list_new_repositories(changes, configs),

@@ -105,11 +105,10 @@ def judge_command(fact: CommandFact, facts: Facts, rules: PolicyConfig) -> list[
     elif fact.background:
         verdicts.append(judge_by_mode("background", "exec.background", "process", rules.mode, undo=False))
     verdicts = _add_network_remark(verdicts, context) if fact.hosts or fact.unopened else verdicts
-    return verdicts if fact.tier > 0 else [_ask_without_sandbox(one) for one in verdicts]
+    return verdicts if fact.tier > 0 else [_ask_without_sandbox(verdict) for verdict in verdicts]
 
 
 def build_context(fact: CommandFact, facts: Facts, rules: PolicyConfig, book: RuleBook) -> PolicyContext:
-    """Index the facts of a call."""
     path_facts: dict[tuple[str, Access], PathFact] = {(path.path, path.access): path for path in facts.paths}
     undo = fact.has_overlay or (fact.snapshot and not fact.background)
     return PolicyContext(fact, rules, path_facts, book, undo)
@@ -128,10 +127,10 @@ def _judge_together(steps: tuple[CommandStep, ...], context: PolicyContext) -> l
 def _add_network_remark(verdicts: list[PartVerdict], context: PolicyContext) -> list[PartVerdict]:
     """Name the hosts, also if an inner command reaches them: `timeout 9 curl …`."""
     remark = context.network
-    has_remark = any(one.part.reason.endswith(remark) for one in verdicts)
+    has_remark = any(verdict.part.reason.endswith(remark) for verdict in verdicts)
     if has_remark and verdicts[0].part.rule != _SYNTAX_RULE:
         return verdicts
-    place = next((place for place, one in enumerate(verdicts) if one.part.decision == "confirm"), 0)
+    place = next((place for place, verdict in enumerate(verdicts) if verdict.part.decision == "confirm"), 0)
     return [*verdicts[:place], verdicts[place].with_remark(remark), *verdicts[place + 1 :]]
 
 
@@ -166,12 +165,11 @@ def _judge_step(step: CommandStep, context: PolicyContext) -> PartVerdict:
     default = _offer_grant(pick_strictest(_list_default_verdicts(step, context)), _find_grant_class(step))
     verdicts = [default if default.code is not None else _judge_by_rules(step, context, default)]
     # A rule about a program does not cover its redirections and inner commands.
-    verdicts += (one for use in step.redirections if (one := _judge_use(use, "", step.text, context)))
-    verdicts += (
-        one for inner in step.inner if (one := _judge_inner(inner, step.folders, step.text, context, literal=True))
-    )
+    others = [_judge_use(use, "", step.text, context) for use in step.redirections]
+    others += [_judge_inner(inner, step.folders, step.text, context, literal=True) for inner in step.inner]
+    verdicts += filter(None, others)
     strictest = pick_strictest(verdicts)
-    if sum(one.part.decision == "confirm" for one in verdicts) > 1:  # a grant would answer only one question
+    if sum(verdict.part.decision == "confirm" for verdict in verdicts) > 1:  # a grant would answer only one question
         strictest = drop_grant(strictest)
     return _restrict_step(strictest, step, context)
 
@@ -182,8 +180,8 @@ def _list_default_verdicts(step: CommandStep, context: PolicyContext) -> list[Pa
         return [deny(step.text, denied.rule, denied.reason)]
     effect = step.classification.effect
     uses = step.uses if effect != "proven" else [_confirm_outside_path(use, context) for use in step.uses]
-    found = [_judge_use(use, step.words[0], step.text, context) for use in uses if not context.is_plain_read(use)]
-    verdicts = [one for one in found if one is not None]
+    judged = [_judge_use(use, step.words[0], step.text, context) for use in uses if not context.is_plain_read(use)]
+    verdicts = [verdict for verdict in judged if verdict is not None]
     # The paths decide about a command that changes only the files it names. `ln -s a` names none that it changes.
     names_changes = any(use.is_certainly_path and use.access != "read" for use in step.uses)
     if not names_changes or effect not in {"write", "delete"}:
@@ -198,7 +196,6 @@ def _confirm_outside_path(use: PathUse, context: PolicyContext) -> PathUse:
 
 
 def _judge_effect(classification: Classification, text: str, context: PolicyContext) -> PartVerdict:
-    """What the mode says to the effect of a command."""
     effect, rule, reason = classification.effect, classification.rule, classification.reason
     verdict = judge_by_mode(text, rule, effect, context.rules.mode, undo=context.undo, why=reason)
     return verdict.with_remark(context.network) if effect == "network" else verdict
@@ -234,7 +231,7 @@ def _is_deletion(step: CommandStep) -> bool:
     if step.classification.effect == "delete" or any(use.access == "delete" for use in step.uses):
         return True
     words = ("git", *step.words[1:])
-    return to_base_name(step.words[0]) == "git" and any(is_about(one, words) for one in _GIT_DELETES)
+    return to_base_name(step.words[0]) == "git" and any(is_about(prefix, words) for prefix in _GIT_DELETES)
 
 
 def _restrict_step(verdict: PartVerdict, step: CommandStep, context: PolicyContext) -> PartVerdict:
@@ -331,7 +328,7 @@ def _judge_inner(
 ) -> PartVerdict | None:
     """The strict verdict on an inner command. None if there is none.
 
-    It may run in any of the `folders`; None stands for an unknown one. With `literal` nothing in its words is left to
+    It may run in any of the `folders`. None stands for an unknown one. With `literal` nothing in its words is left to
     expand.
     """
     if displayed.forks_itself:
@@ -357,13 +354,13 @@ def _deny_inner_path(
     program = displayed.words[0] if displayed.words else ""
     uses = (use for folder in folders for use in list_displayed_uses(displayed, folder))
     verdicts = (_judge_use(use, program, text, context) for use in uses)
-    return next((one for one in verdicts if one is not None and one.part.decision == "deny"), None)
+    return next((verdict for verdict in verdicts if verdict is not None and verdict.part.decision == "deny"), None)
 
 
 def _judge_inner_paths_by_rule(
     paths: tuple[str, ...], folders: _Folders, text: str, context: PolicyContext
 ) -> PartVerdict | None:
-    """A rule for all tools, by the spelling of the paths. Nobody looked where links lead."""
+    """A rule for all tools, by the spelling of the paths. Links are not resolved."""
     if not context.book.tools:
         return None
     placed = (to_workspace_path(path, folder or ".") for path in paths if path for folder in folders)
@@ -394,7 +391,7 @@ def _judge_unparsed(unparsed: Unparsed, context: PolicyContext) -> list[PartVerd
     why = f"it {unparsed.reason}, so nothing proves what it does"
     command = judge_by_mode(fact.text, _SYNTAX_RULE, "unproven", rules.mode, undo=context.undo, why=why)
     folder = find_start_folder(fact.seen, fact.cwd)
-    parts = [_judge_displayed(one, folder, context) for one in fact.seen]
+    parts = [_judge_displayed(command, folder, context) for command in fact.seen]
     later = [part for part in parts[_MAX_SHOWN_PARTS:] if part.final]
     return [command, *parts[:_MAX_SHOWN_PARTS], *later[:_MAX_SHOWN_PARTS]]
 
@@ -406,16 +403,16 @@ def _judge_displayed_commands(context: PolicyContext) -> list[PartVerdict]:
         return [deny(context.fact.text, "exec.limit", "it starts a command that cannot be looked into")]
     folders = (find_start_folder(displayed, context.fact.cwd),)
     verdicts = [
-        _judge_inner(one, folders, _render_displayed(one), context, literal=False)
-        for one in expand_inner_commands(displayed)
+        _judge_inner(inner, folders, _render_displayed(inner), context, literal=False)
+        for inner in expand_inner_commands(displayed)
     ]
-    return [one for one in verdicts if one is not None][:_MAX_SHOWN_PARTS]
+    return [verdict for verdict in verdicts if verdict is not None][:_MAX_SHOWN_PARTS]
 
 
 def _judge_displayed(displayed: DisplayedCommand, folder: str | None, context: PolicyContext) -> PartVerdict:
     text = _render_displayed(displayed)
-    for one in expand_inner_commands((displayed,)):
-        verdict = _judge_inner(one, (folder,), text, context, literal=False)
+    for inner in expand_inner_commands((displayed,)):
+        verdict = _judge_inner(inner, (folder,), text, context, literal=False)
         if verdict is not None:
             return verdict
     classification = classify_words(displayed.words) if displayed.words else _REDIRECTION

@@ -1,4 +1,4 @@
-"""What people decided before a call: mode, rules, grants, limits."""
+"""The policy configuration of a session: mode, rules, grants, limits."""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -81,7 +81,7 @@ class PolicyConfig(msgspec.Struct, frozen=True):
     restriction: RestrictedProfile | None = None
     servers: tuple[TrustedServer, ...] = ()
     denied: tuple[Permission, ...] = ()
-    """Permissions that no call gets, whatever other settings say."""
+    """Permissions that no call gets, despite all other settings."""
 
 
 def rank_rule(rule: Rule) -> tuple[int, int]:
@@ -102,7 +102,7 @@ def find_grant(grants: tuple[Grant, ...], command: str) -> Grant | None:
 def is_mcp_name_match(pattern: str, tool: str) -> bool:
     """Matches `mcp__github__create_issue`, `mcp__github__get_*`, or all tools of a server: `mcp__github`."""
     patterns = (pattern, f"{pattern.rstrip('_')}__*") if pattern.count("__") == 1 else (pattern,)
-    return any(fnmatchcase(tool, one) for one in patterns)
+    return any(fnmatchcase(tool, glob) for glob in patterns)
 
 
 def is_mcp_tool_excluded(patterns: Iterable[str], tool: str) -> bool:

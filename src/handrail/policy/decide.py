@@ -10,8 +10,8 @@ from handrail.policy.config import PolicyConfig, TrustedServer, find_grant
 from handrail.policy.names import normalize_name
 from handrail.policy.verdict import (
     GRANTED,
+    PartKind,
     PartVerdict,
-    Subject,
     allow,
     ask,
     combine,
@@ -26,7 +26,7 @@ from handrail.protocol.decisions import CommandFact, Decision, Facts, ForeignFac
 from handrail.protocol.permissions import PERMISSIONS, Permission
 from handrail.protocol.tool_spec import ToolSpec
 
-_SUBJECTS: dict[Permission, Subject] = {
+_PART_KINDS: dict[Permission, PartKind] = {
     "fs.read": "proven",
     "fs.write": "write",
     "fs.delete": "delete",
@@ -59,7 +59,7 @@ def decide(spec: ToolSpec, requested: tuple[Permission, ...] | None, facts: Fact
 
 
 def _judge_tool(spec: ToolSpec, facts: Facts, rules: PolicyConfig) -> list[PartVerdict]:
-    """What the tool needs beyond its paths or its command. A tool without paths is about the whole workspace."""
+    """The verdict on a tool apart from its paths or command. A tool without paths is about the whole workspace."""
     verdicts = [
         _judge_permission(permission, spec, rules)
         for permission in spec.permissions
@@ -77,7 +77,7 @@ def _judge_tool(spec: ToolSpec, facts: Facts, rules: PolicyConfig) -> list[PartV
     by_rule = _apply_path_rule(spec.name, spec.name, (".",), rules)
     if by_rule is None:
         return verdicts
-    return [*(one for one in verdicts if one.final or by_rule.part.decision != "allow"), by_rule]
+    return [*(verdict for verdict in verdicts if verdict.final or by_rule.part.decision != "allow"), by_rule]
 
 
 def _is_judged_by_facts(permission: Permission, facts: Facts) -> bool:
@@ -88,7 +88,7 @@ def _is_judged_by_facts(permission: Permission, facts: Facts) -> bool:
 
 
 def _judge_permission(permission: Permission, spec: ToolSpec, rules: PolicyConfig) -> PartVerdict:
-    kind = _SUBJECTS[permission]
+    kind = _PART_KINDS[permission]
     if rules.restriction is not None and kind != "proven":
         return deny(permission, "restricted.tool", "the restricted profile uses files and listed commands only")
     return judge_by_mode(permission, f"tool.{permission}", kind, rules.mode, undo=spec.category == "builtin")
@@ -140,7 +140,7 @@ def _judge_bulk(paths: tuple[PathFact, ...], rules: PolicyConfig) -> list[PartVe
 def _judge_process(fact: ProcessFact, rules: PolicyConfig) -> PartVerdict:
     """Reading from a process and ending it are always allowed. Input to a program is like running a command.
 
-    Nobody can say beforehand what will be sent, so no rule and no grant covers it.
+    The later input is unknown, so no rule and no grant covers it.
     """
     if fact.action in {"list", "poll", "log"}:
         return allow(fact.action, "process.look", "looking at what runs changes nothing")
@@ -196,7 +196,6 @@ def _apply_grant(name: str, verdict: PartVerdict, rules: PolicyConfig) -> PartVe
 
 
 def is_read_only_tool(fact: ForeignFact, servers: tuple[TrustedServer, ...]) -> bool:
-    """Whether the settings call an MCP tool read-only."""
     return any(_vouches(server, fact) for server in servers if server.server == fact.server)
 
 
@@ -206,7 +205,7 @@ def _vouches(server: TrustedServer, fact: ForeignFact) -> bool:
 
 
 _UNPROVEN: tuple[Permission, ...] = ("fs.write", "fs.delete", "git.write")
-"""What an unproven command may do. The sandbox keeps the network closed."""
+"""The permissions of an unproven command. The sandbox keeps the network closed."""
 
 
 def list_permissions(spec: ToolSpec, facts: Facts) -> tuple[Permission, ...]:
@@ -218,7 +217,7 @@ def list_permissions(spec: ToolSpec, facts: Facts) -> tuple[Permission, ...]:
         needed.update(_list_command_permissions(facts.command))
     if any(map(_is_in_repository, changed)):
         needed.add("git.write")
-    return (*spec.permissions, *(one for one in PERMISSIONS if one in needed.difference(spec.permissions)))
+    return (*spec.permissions, *(name for name in PERMISSIONS if name in needed.difference(spec.permissions)))
 
 
 def list_possible_permissions(spec: ToolSpec, facts: Facts) -> tuple[Permission, ...]:
@@ -226,11 +225,11 @@ def list_possible_permissions(spec: ToolSpec, facts: Facts) -> tuple[Permission,
     if spec.foreign is not None:
         return spec.foreign.reach
     needed = list_permissions(spec, facts)
-    return (*needed, *(one for one in _list_unproven_permissions(facts) if one not in needed))
+    return (*needed, *(permission for permission in _list_unproven_permissions(facts) if permission not in needed))
 
 
 def is_network_closed(requested: tuple[Permission, ...] | None, rules: PolicyConfig) -> bool:
-    """Whether the network stays closed, whatever the settings list and the user approves."""
+    """Whether the network stays closed, despite listed hosts and approvals."""
     return "net.connect" in rules.denied or (requested is not None and "net.connect" not in requested)
 
 
@@ -241,10 +240,10 @@ def _deny_missing_permissions(
     possible = list_possible_permissions(spec, facts)
     unproven = set[str](possible).difference(list_permissions(spec, facts))
     verdicts: list[PartVerdict] = []
-    if denied := [one for one in possible if one in rules.denied]:
+    if denied := [permission for permission in possible if permission in rules.denied]:
         why = f"{' and '.join(denied)} {'are' if len(denied) > 1 else 'is'} denied here"
         verdicts.append(deny(_find_subject(spec, facts), "call.denied", why + _explain_unproven(unproven, denied)))
-    if requested is not None and (missing := [one for one in possible if one not in requested]):
+    if requested is not None and (missing := [permission for permission in possible if permission not in requested]):
         why = f"the call's requested_permissions leave out {', '.join(missing)}"
         verdicts.append(deny("call", "call.narrowed", why + _explain_unproven(unproven, missing)))
     elif requested is not None:
@@ -269,9 +268,9 @@ def _list_command_permissions(fact: CommandFact) -> Iterator[Permission]:
     from handrail.policy.programs.registry import classify_words  # noqa: PLC0415  as above
 
     steps = parse_fact(fact).steps
-    inner = [*expand_inner_commands(fact.seen or ()), *(one for step in steps for one in step.inner)]
+    inner = [*expand_inner_commands(fact.seen or ()), *(command for step in steps for command in step.inner)]
     readings = [step.classification for step in steps]
-    readings += [classify_words(one.words) for one in inner if one.words]
+    readings += [classify_words(command.words) for command in inner if command.words]
     effects = {reading.effect for reading in readings}
     if fact.hosts or fact.unopened or "network" in effects:
         yield "net.connect"
@@ -284,7 +283,7 @@ def _list_command_permissions(fact: CommandFact) -> Iterator[Permission]:
 
 
 def _list_unproven_permissions(facts: Facts) -> tuple[Permission, ...]:
-    """What an unproven command may do besides, or a running program with its input."""
+    """Further permissions of an unproven command, or of input to a running program."""
     command, process = facts.command, facts.process
     if process is not None:
         is_unproven, is_connected = process.action == "write" and not process.looks, process.connected

@@ -116,7 +116,9 @@ def find_unsafe_git_settings(text: str, *, clone: bool = False) -> tuple[GitSett
     """
     config = parse_git_config(text)
     harmless = _HARMLESS_IN_CLONE if clone else _HARMLESS
-    return tuple(one for one in config.settings if not _is_harmless(one, harmless)) if config.is_understood else None
+    if not config.is_understood:
+        return None
+    return tuple(setting for setting in config.settings if not _is_harmless(setting, harmless))
 
 
 def _is_harmless(setting: GitSetting, harmless: dict[str, str]) -> bool:
@@ -135,7 +137,7 @@ def compare_git_settings(old: str, new: str) -> tuple[str, ...] | None:
     if before == after:
         return ()
     changed = set(before) ^ set(after)
-    return tuple(dict.fromkeys(one.name for one in (*after, *before) if one in changed or not changed))
+    return tuple(dict.fromkeys(setting.name for setting in (*after, *before) if setting in changed or not changed))
 
 
 def is_new_config(text: str) -> bool:
@@ -160,7 +162,7 @@ _DISABLED = {"filter": {"clean": "", "smudge": "", "process": "", "required": "f
 def disable_drivers(text: str) -> tuple[tuple[str, str], ...]:
     """Settings, name and value, that disable every filter and text converter that a configuration may define.
 
-    Whatever looks like the header of such a section counts, even in a comment: git may read the text in another way.
+    Any text like the header of such a section counts, even in a comment: git may read the text in another way.
     """
     values: dict[str, str] = {}
     disabled = _DISABLED if "textconv" in text.lower() else {**_DISABLED, "diff": {}}

@@ -1,7 +1,7 @@
 """Tables of protected names, normalized.
 
 Credentials: keys, tokens, passwords, and the folders that hold them. Protected: files that run code, or redirect it,
-when somebody only opens, enters, fetches or commits. Examples are hooks, settings of editors and agents, CI, and
+when a user only opens, enters, fetches or commits. Examples are hooks, settings of editors and agents, CI, and
 start-up files of shells and package managers. Files that a build or a test runs (Makefile, package.json, conftest.py)
 are not protected, because agents write them. Instructions for agents are not protected either.
 """
@@ -103,14 +103,14 @@ REPOSITORY_PARTS = frozenset({"head", "refs", "gitdir"}) | GIT_INTERNALS
 """Names that make a folder a repository, or steer it."""
 
 PACKAGE_FOLDERS = frozenset({"node_modules", "bower_components", "site-packages", ".venv", "venv", ".tox", ".nox"})
-"""Where programs install packages. Their `.github` and `.vscode` steer nothing there, and their keys are for tests."""
+"""Folders of installed packages. Their `.github` and `.vscode` steer nothing there, and their keys are for tests."""
 GENERATED_FOLDERS = PACKAGE_FOLDERS | frozenset(
     {
         "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".gradle", ".next", ".nuxt", ".turbo",
         ".parcel-cache", ".svelte-kit", ".terraform", ".eggs", "htmlcov", ".git",
     }
 )  # fmt: skip
-"""Folders that programs fill and nobody reads. People do read `build`, `dist`, `target` and `vendor`."""
+"""Folders that programs fill for themselves. People do read `build`, `dist`, `target` and `vendor`."""
 GENERATED_FILES = frozenset(
     {
         "package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb", "uv.lock",

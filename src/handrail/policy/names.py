@@ -1,4 +1,4 @@
-"""Protected names of files and folders, however they are spelled."""
+"""Protected names in paths, in any spelling."""
 
 import re
 import unicodedata
@@ -40,9 +40,9 @@ _LAST_NAMES = frozenset(place.rpartition("/")[2] for place in CREDENTIAL_PLACES 
 def find_protection(path: str) -> Protection | None:
     """The strictest protection of the names on a path."""
     parts = [_normalize_part(part) for part in path.split("/") if part not in {"", "."}]
-    if any(_is_credential_part(part) for part in parts) or _passes(parts, CREDENTIAL_PLACES):
+    if any(_is_credential_part(part) for part in parts) or _contains_place(parts, CREDENTIAL_PLACES):
         return "credential"
-    return "protected" if _has_protected_part(parts) or _passes(parts, PROTECTED_PLACES) else None
+    return "protected" if _has_protected_part(parts) or _contains_place(parts, PROTECTED_PLACES) else None
 
 
 def is_credential(path: str) -> bool:
@@ -69,7 +69,7 @@ def is_packaged(path: str) -> bool:
 def list_possible_repositories(path: str) -> tuple[tuple[str, str], ...]:
     """Folders on a path that may be git repositories of another name than `.git`, each with the name that follows.
 
-    That name is one that repositories have. The caller has to look whether the folder is a repository.
+    Repositories have that name. The caller must check whether the folder is a repository.
     """
     names = [part for part in path.split("/") if part != "."]
     possible = [n for n, name in enumerate(names) if _normalize_part(name) in REPOSITORY_PARTS]
@@ -93,7 +93,7 @@ def is_in_folder(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-def _passes(parts: list[str], places: frozenset[str]) -> bool:
+def _contains_place(parts: list[str], places: frozenset[str]) -> bool:
     if _LAST_NAMES.isdisjoint(parts):
         return False
     path = f"/{'/'.join(parts)}/"
@@ -128,7 +128,7 @@ _INVISIBLE = (
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\ufff8\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""What Unicode calls default ignorable, the blank of Braille, and the placeholder of an embedded object."""
+"""The default ignorable characters of Unicode, the blank of Braille, and the placeholder of an embedded object."""
 _SHORT_NAME = re.compile(r"(.{1,6})~[0-9]{1,6}(?:\.(.{0,3}))?")
 
 
@@ -147,12 +147,10 @@ def normalize_name(name: str) -> str:
 
 
 def remove_invisible(text: str) -> str:
-    """The text without characters that have no visible form."""
     return text if text.isascii() else _compile_invisible().sub("", text)
 
 
 def has_invisible(text: str) -> bool:
-    """Whether a text has characters without a visible form."""
     return not text.isascii() and _compile_invisible().search(text) is not None
 
 
@@ -211,7 +209,7 @@ _TOKEN = re.compile(r"\[([!^]?+.[^\]]*)\]|.", re.DOTALL)
 _NAMES = tuple(sorted(CREDENTIAL_FILES | CREDENTIAL_FOLDERS))
 
 _Token = str
-"""A fixed character, several of which one is fixed, `_ANY` for any character, or `_MANY` for any text."""
+"""A fixed character, several alternatives, `_ANY` for any character, or `_MANY` for any text."""
 
 
 @lru_cache(maxsize=1024)
@@ -260,6 +258,8 @@ def _count_fixed(tokens: Sequence[_Token], name: str, *, hidden: bool = False) -
 
     An ordinary ending (`.json`) does not count, unless a dot matched the leading dot.
     """
+    if tokens[-1] not in {_ANY, _MANY} and name[-1] not in tokens[-1]:
+        return -1  # most globs end in the ending of an ordinary kind
     ending = name.rfind(".", 1) if hidden or not name.startswith(".") else -1
     counted = len(name) if ending < 0 else ending
     best = [0, *[-1] * len(name)]

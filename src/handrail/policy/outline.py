@@ -25,7 +25,7 @@ def outline_command(text: str, displayed: tuple[DisplayedCommand, ...] | None = 
     parts: list[str] = []
     for command, join in zip(script.commands, (*script.joins, ""), strict=True):
         parts.append(_outline_with_inner(command.argv, displayed))
-        parts += [f"{one.operator} {UNNAMED if one.target else ''}".rstrip() for one in command.redirections]
+        parts += [f"{into.operator} {UNNAMED if into.target else ''}".rstrip() for into in command.redirections]
         parts.append(join)
     outline = " ".join(parts).rstrip()
     return outline if len(outline) <= _MAX_OUTLINE_CHARS else outline[: _MAX_OUTLINE_CHARS - 1] + UNNAMED
@@ -33,24 +33,24 @@ def outline_command(text: str, displayed: tuple[DisplayedCommand, ...] | None = 
 
 def _outline_unparsed(displayed: tuple[DisplayedCommand, ...] | None) -> str:
     outlines = (
-        _outline(one.words[:1], is_certain=False) for one in expand_inner_commands(displayed or ()) if one.words
+        _outline(inner.words[:1], is_certain=False) for inner in expand_inner_commands(displayed or ()) if inner.words
     )
     programs = [name for name in dict.fromkeys(outlines) if name != UNNAMED]
     return "command not parsed" + (f": {', '.join(programs)}" if programs else "")
 
 
 def _outline_with_inner(words: tuple[str, ...], displayed: tuple[DisplayedCommand, ...] | None) -> str:
-    found = unwrap(words)
-    inner = [_outline(_cut_inner(one, found.commands), is_certain=False) for one in found.commands]
-    if any(isinstance(lex(text), Unparsed) for text in found.texts):
+    unwrapped = unwrap(words)
+    inner = [_outline(_cut_inner(inner, unwrapped.commands), is_certain=False) for inner in unwrapped.commands]
+    if any(isinstance(lex(text), Unparsed) for text in unwrapped.texts):
         inner.append(_outline_unparsed(displayed))
-    outer = _outline(_cut_inner(words, found.commands), is_certain=True)
+    outer = _outline(_cut_inner(words, unwrapped.commands), is_certain=True)
     return f"{outer} ({'; '.join(inner)})" if inner else outer
 
 
 def _cut_inner(words: tuple[str, ...], commands: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
     """The words of a wrapper without those of the command that it starts."""
-    lengths = [len(one) for one in commands if len(one) < len(words) and words[-len(one) :] == one]
+    lengths = [len(inner) for inner in commands if len(inner) < len(words) and words[-len(inner) :] == inner]
     return words[: len(words) - max(lengths, default=0)]
 
 

@@ -1,4 +1,4 @@
-"""Parses a shell command into steps with their effects and paths."""
+"""Parses a shell command into steps with their effects."""
 
 import posixpath
 import re
@@ -26,7 +26,7 @@ from handrail.policy.shell.syntax import (
 from handrail.policy.wrappers import list_inner_commands, unwrap
 from handrail.protocol.decisions import Access, CommandFact, DisplayedCommand
 
-GitUse = Literal["none", "alone", "among others"]
+_GitUse = Literal["none", "alone", "among others"]
 """`alone` if nothing else in the command may print files or run programs."""
 CD_RULE = "exec.cd"
 UNNAMED = "…"
@@ -52,7 +52,7 @@ class CommandStep(msgspec.Struct, frozen=True):
     text: str
     classification: Classification
     folders: tuple[str, ...]
-    """Where it may run, depending on which `cd` before it succeeds."""
+    """The folders in which it may run, depending on which `cd` before it succeeds."""
     uses: tuple[PathUse, ...]
     """The paths it uses, relative to the workspace or absolute, for each of the folders."""
     redirections: tuple[PathUse, ...] = ()
@@ -122,7 +122,7 @@ class ParsedCommand(msgspec.Struct, frozen=True):
 
     @property
     def _inner_programs(self) -> tuple[str, ...]:
-        return tuple(name_program(one.words) for step in self.steps for one in step.inner if one.words)
+        return tuple(name_program(inner.words) for step in self.steps for inner in step.inner if inner.words)
 
     @property
     def last_program(self) -> str | None:
@@ -139,7 +139,7 @@ class ParsedCommand(msgspec.Struct, frozen=True):
         return compares and all(step.compares_or_filters for step in self.steps)
 
     @property
-    def git_use(self) -> GitUse:
+    def git_use(self) -> _GitUse:
         if self.unparsed is not None:
             return "among others" if _GIT_WORD.search(self.text) else "none"
         if not any(program.partition(" ")[0] == "git" for program in self.programs):
@@ -153,7 +153,6 @@ class ParsedCommand(msgspec.Struct, frozen=True):
         return self.unparsed is not None or any(step.has_unparsed_text for step in self.steps)
 
     def cd_targets(self) -> tuple[str, ...]:
-        """The folders that a `cd` may lead to."""
         steps = [step for step in self.steps if step.classification.rule == CD_RULE]
         return tuple(dict.fromkeys(use.path for step in steps for use in step.uses))
 
@@ -162,19 +161,19 @@ class ParsedCommand(msgspec.Struct, frozen=True):
         uses: list[PathUse] = []
         for step in self.steps:
             uses += (*step.uses, *step.redirections)
-            uses += (use for one in step.inner for folder in step.folders for use in list_displayed_uses(one, folder))
+            uses += (use for inner in step.inner for at in step.folders for use in list_displayed_uses(inner, at))
         if displayed:
             folder = find_start_folder(displayed, self.cwd)
-            uses += (use for one in expand_inner_commands(displayed) for use in list_displayed_uses(one, folder))
+            uses += (use for inner in expand_inner_commands(displayed) for use in list_displayed_uses(inner, folder))
         return tuple(dict.fromkeys(map(to_fact_use, uses)))
 
     def word_paths(self, displayed: tuple[DisplayedCommand, ...] | None = None) -> tuple[str, ...]:
         """Every word as the path that it may be, with the words of inner commands. Programs are among them."""
         if self.unparsed is not None:
-            placed = [(one.words, (self.cwd,)) for one in expand_inner_commands(displayed or ())]
+            placed = [(command.words, (self.cwd,)) for command in expand_inner_commands(displayed or ())]
         else:
             placed = [(step.words, step.folders) for step in self.steps]
-            placed += [(one.words, step.folders) for step in self.steps for one in step.inner]
+            placed += [(inner.words, step.folders) for step in self.steps for inner in step.inner]
         values = [(word.partition("=")[2] or word, folders) for words, folders in placed for word in words]
         paths = [
             to_workspace_path(value, folder) for value, folders in values for folder in folders if value[:1] not in "~-"
@@ -194,7 +193,8 @@ def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()
     steps: list[CommandStep] = []
     for command, join in zip(script.commands, (*script.joins, ";"), strict=True):
         target = _find_cd_target(command)
-        step = _build_step(command, tracker.here) if target is None else _build_cd_step(command, target, tracker.here)
+        at = tracker.folders
+        step = _build_step(command, at) if target is None else _build_cd_step(command, target, at)
         steps.append(_mark_piped_shell(step) if tracker.is_piped else step)
         tracker.advance(target, join)
         if tracker.is_lost:
@@ -204,7 +204,6 @@ def parse_command(text: str, cwd: str = ".", existing_dirs: tuple[str, ...] = ()
 
 
 def parse_fact(fact: CommandFact) -> ParsedCommand:
-    """Parse the command of a call from its recorded fact."""
     return parse_command(fact.text, fact.cwd, fact.there)
 
 
@@ -241,14 +240,14 @@ _MAY_CHANGE_FOLDER = frozenset({"cd", "pushd", "popd", "chdir", "eval", "source"
 
 def find_start_folder(displayed: tuple[DisplayedCommand, ...], cwd: str) -> str | None:
     """The folder that all displayed commands run in. None if one of them may change it."""
-    return None if any(one.words and one.words[0] in _MAY_CHANGE_FOLDER for one in displayed) else cwd
+    return None if any(command.words and command.words[0] in _MAY_CHANGE_FOLDER for command in displayed) else cwd
 
 
 def expand_inner_commands(displayed: tuple[DisplayedCommand, ...]) -> Iterator[DisplayedCommand]:
     """The displayed commands, each followed by those that it would start."""
-    for one in displayed:
-        yield one
-        yield from (DisplayedCommand(words=words) for words in list_inner_commands(one.words))
+    for command in displayed:
+        yield command
+        yield from (DisplayedCommand(words=words) for words in list_inner_commands(command.words))
 
 
 def list_displayed_uses(displayed: DisplayedCommand, folder: str | None) -> tuple[PathUse, ...]:
@@ -295,7 +294,6 @@ def _build_step(command: SimpleCommand, folders: tuple[str, ...]) -> CommandStep
 
 
 def _list_target_uses(words: tuple[str, ...], globs: frozenset[str] = frozenset()) -> Iterator[PathUse]:
-    """The paths that a command seems to change."""
     for target in list_targets(words):
         is_content = target.act == "delete" and not target.whole  # the folder itself may stay
         path = f"{target.path.rstrip('/')}/*" if is_content else target.path
@@ -332,7 +330,7 @@ def _add_inner(step: CommandStep) -> CommandStep:
 
 def _mark_piped_shell(step: CommandStep) -> CommandStep:
     """A shell at the end of a pipe runs a text that the lexer does not see."""
-    programs = [words[0].rpartition("/")[2] for words in (step.words, *(one.words for one in step.inner)) if words]
+    programs = [words[0].rpartition("/")[2] for words in (step.words, *(inner.words for inner in step.inner)) if words]
     return step if _STDIN_SHELLS.isdisjoint(programs) else msgspec.structs.replace(step, has_unparsed_text=True)
 
 
@@ -350,7 +348,7 @@ def _find_cd_target(command: SimpleCommand) -> str | None:
     words = command.words
     if words[0].text != "cd" or len(words) != 2 or words[1].globs:
         return None
-    if any(one.target is not None and not _is_stream(one) for one in command.redirections):
+    if any(redirection.target is not None and not _is_stream(redirection) for redirection in command.redirections):
         return None
     return None if words[1].text.startswith("-") or not words[1].text else words[1].text
 
@@ -382,7 +380,7 @@ class _DirectoryTracker:
     """The folders that the shell may be in, step by step."""
 
     def __init__(self, cwd: str, existing_dirs: tuple[str, ...]) -> None:
-        self.here: tuple[str, ...] = (cwd,)
+        self.folders: tuple[str, ...] = (cwd,)
         """The folders in which the next command may run."""
         self.is_piped = False
         """Whether the next command reads the output of the one before."""
@@ -401,18 +399,18 @@ class _DirectoryTracker:
         """Go to the command after a join. The command before it changes to the target, if there is one."""
         arrived = False
         if target is not None and not self.is_piped and join != "|":  # in a pipeline, `cd` moves only a subshell
-            arrived = self._move(_resolve_cd(self.here, target))
+            arrived = self._move(_resolve_cd(self.folders, target))
         self.is_piped, self._is_alternative = join == "|", join == "||"
         self._is_reached = join == ";" or (arrived and join == "&&")
         if join in {";", "||"}:  # any earlier command may have failed
-            self.here = tuple(self._visited)
+            self.folders = tuple(self._visited)
 
     def _move(self, places: tuple[str, ...]) -> bool:
         """Move to one of the places. True if the shell certainly arrives."""
         if self._is_reached and all(place in self._existing_dirs for place in places):
-            self.here, self._visited = places, dict.fromkeys(places)
+            self.folders, self._visited = places, dict.fromkeys(places)
             return True
-        stayed = self.here if self._is_alternative else ()
-        self.here = tuple(dict.fromkeys([*stayed, *places]))
-        self._visited.update(dict.fromkeys(self.here))
+        stayed = self.folders if self._is_alternative else ()
+        self.folders = tuple(dict.fromkeys([*stayed, *places]))
+        self._visited.update(dict.fromkeys(self.folders))
         return False

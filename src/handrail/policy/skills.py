@@ -44,43 +44,43 @@ def _deny_steps(fact: CommandFact, narrowed: Narrowing) -> list[PartVerdict]:
     if command.unparsed is not None:
         why = f"this command {command.unparsed.reason}, so nobody can tell what it runs; write plain words"
         return [_deny(fact.text, narrowed, why)]
-    commands = [one for pattern in narrowed.patterns if (one := parse_skill_command(pattern)) is not None]
+    commands = list(filter(None, map(parse_skill_command, narrowed.patterns)))
     return [_deny(step.text, narrowed) for step in command.steps if not _covers_step(commands, step)]
 
 
-class SkillCommand(msgspec.Struct, frozen=True):
+class _SkillCommand(msgspec.Struct, frozen=True):
     """Commands that a skill names: exactly one (`git status`), or all with a prefix (`git:*`)."""
 
-    wanted: Prefix
+    prefix: Prefix
     exact: bool
 
     def covers(self, words: tuple[str, ...]) -> bool:
         """Compares whole words: `git statusx` and `./git status` are other commands."""
         if self.exact:
-            return words == self.wanted.words
+            return words == self.prefix.words
         # Global options of git can make it run anything, so a pattern must name them.
-        return words[: len(self.wanted.words)] == self.wanted.words and not has_git_global_options(self.wanted, words)
+        return words[: len(self.prefix.words)] == self.prefix.words and not has_git_global_options(self.prefix, words)
 
 
 @lru_cache(maxsize=1024)
-def parse_skill_command(pattern: str) -> SkillCommand | None:
+def parse_skill_command(pattern: str) -> _SkillCommand | None:
     """None if the pattern cannot be parsed. It then covers nothing."""
     is_prefix = pattern.endswith((":*", " *"))
     try:
         words = parse_command_pattern(pattern[:-2] if is_prefix else pattern)
     except PatternError:
         return None
-    return SkillCommand(build_prefix(words), exact=not is_prefix)
+    return _SkillCommand(build_prefix(words), exact=not is_prefix)
 
 
-def _covers_step(commands: list[SkillCommand], step: CommandStep) -> bool:
+def _covers_step(commands: list[_SkillCommand], step: CommandStep) -> bool:
     """A pattern covers a command and the commands it starts. It does not cover redirections into files."""
     if step.has_unparsed_text or step.is_too_deep or step.writes:
         return False
     if step.classification.rule == CD_RULE:  # `cd` only sets the folder of the next step
         return True
     command_words = (step.words, *(inner.words for inner in step.inner))
-    return all(any(one.covers(words) for one in commands) for words in command_words)
+    return all(any(command.covers(words) for command in commands) for words in command_words)
 
 
 def _covers_path(narrowed: Narrowing, fact: PathFact) -> bool:
@@ -96,4 +96,4 @@ def _covers_path(narrowed: Narrowing, fact: PathFact) -> bool:
 
 @lru_cache(maxsize=256)
 def _compile_globs(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{build_exact_regex(split_pattern(one))})" for one in patterns), re.DOTALL)
+    return re.compile("|".join(f"(?:{build_exact_regex(split_pattern(pattern))})" for pattern in patterns), re.DOTALL)

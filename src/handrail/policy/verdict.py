@@ -10,15 +10,15 @@ from handrail.policy.names import find_protection, is_git_lock, is_in_folder
 from handrail.protocol.decisions import Access, Decision, DecisionPart, Mode, PathFact, Verdict
 from handrail.protocol.errors import ErrorCode
 
-Subject = Literal[
+PartKind = Literal[
     "proven", "unproven", "write", "delete", "bulk", "protected", "outside", "network", "process", "foreign"
 ]
-"""What a part of a call does. `proven`: only reads. `unproven`: may do anything to the workspace. `outside`: uses a
+"""The effect of a part of a call. `proven`: only reads. `unproven`: may do anything to the workspace. `outside`: uses a
 path outside every root. `process`: outlives the call. `foreign`: calls an MCP server."""
 Cell = Literal["allow", "confirm", "deny", "undoable"]
 """`undoable`: allowed if it can be undone, otherwise confirmed."""
 
-TABLE: dict[Subject, dict[Mode, Cell]] = {
+TABLE: dict[PartKind, dict[Mode, Cell]] = {
     "proven": {"plan": "allow", "ask": "allow", "auto": "allow", "full": "allow"},
     "unproven": {"plan": "deny", "ask": "confirm", "auto": "undoable", "full": "allow"},
     "write": {"plan": "deny", "ask": "confirm", "auto": "undoable", "full": "allow"},
@@ -30,9 +30,9 @@ TABLE: dict[Subject, dict[Mode, Cell]] = {
     "process": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
     "foreign": {"plan": "deny", "ask": "confirm", "auto": "confirm", "full": "allow"},
 }
-"""What each mode says if no rule does."""
+"""The verdict of each mode if no rule decides."""
 
-REASONS: dict[tuple[Subject, Verdict], str] = {
+REASONS: dict[tuple[PartKind, Verdict], str] = {
     ("unproven", "deny"): "plan mode runs nothing that is not proven harmless",
     ("unproven", "confirm"): "what it does is not proven harmless",
     ("write", "deny"): "plan mode changes nothing",
@@ -57,7 +57,7 @@ SKILL = "skill."
 GRANTED = "grant."
 """Starts the rule name of a part that a grant allows. The id of the grant follows."""
 LOCKED = "a lock that stays there blocks git until somebody deletes it"
-ACCESSES: dict[Access, Subject] = {"read": "proven", "write": "write", "delete": "delete"}
+ACCESSES: dict[Access, PartKind] = {"read": "proven", "write": "write", "delete": "delete"}
 
 
 class PartVerdict(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ def deny_credential(subject: str, path: str = "") -> PartVerdict:
 
 
 def ask(subject: str, rule: str, reason: str) -> PartVerdict:
-    """A part that asks, whatever rules and grants allow."""
+    """A part that asks, despite rules and grants."""
     return PartVerdict(DecisionPart(subject=subject, decision="confirm", rule=rule, reason=reason), final=True)
 
 
@@ -107,7 +107,7 @@ def allow(subject: str, rule: str, reason: str) -> PartVerdict:
 
 def pick_strictest(verdicts: list[PartVerdict]) -> PartVerdict:
     """The first of the strictest parts. Among equals a final one goes first."""
-    return min(verdicts, key=lambda one: (STRICTEST_FIRST.index(one.part.decision), not one.final))
+    return min(verdicts, key=lambda verdict: (STRICTEST_FIRST.index(verdict.part.decision), not verdict.final))
 
 
 def drop_grant(verdict: PartVerdict) -> PartVerdict:
@@ -116,7 +116,7 @@ def drop_grant(verdict: PartVerdict) -> PartVerdict:
 
 
 def combine(verdicts: list[PartVerdict], rules: PolicyConfig) -> Decision:
-    """The decision over all parts, at least one. If nobody can be asked, a question becomes a denial."""
+    """The decision over all parts, at least one. In an unattended session a question becomes a denial."""
     deciding = verdicts[0] if len(verdicts) == 1 else _pick_deciding(verdicts)
     part, code = deciding.part, deciding.code
     if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
@@ -129,7 +129,7 @@ def combine(verdicts: list[PartVerdict], rules: PolicyConfig) -> Decision:
         reason=part.reason,
         subject=part.subject,
         code=code,
-        parts=tuple(one.part for one in verdicts) if len(verdicts) > 1 else (),
+        parts=tuple(verdict.part for verdict in verdicts) if len(verdicts) > 1 else (),
         grants=_list_grants(verdicts) if part.decision == "confirm" else (),
     )
 
@@ -139,16 +139,16 @@ def _pick_deciding(verdicts: list[PartVerdict]) -> PartVerdict:
     strictest = pick_strictest(verdicts)
     if strictest.part.decision != "allow":
         return strictest
-    return next((one for one in verdicts if one.part.rule.startswith(GRANTED)), strictest)
+    return next((verdict for verdict in verdicts if verdict.part.rule.startswith(GRANTED)), strictest)
 
 
 def _list_grants(verdicts: list[PartVerdict]) -> tuple[str, ...]:
     """The grants with which the call would not ask. Empty if grants cannot achieve that."""
-    grants = [one.part.grant for one in verdicts if one.part.decision == "confirm"]
+    grants = [verdict.part.grant for verdict in verdicts if verdict.part.decision == "confirm"]
     return tuple(dict.fromkeys(grants)) if all(grants) else ()
 
 
-def judge_by_mode(subject: str, rule: str, kind: Subject, mode: Mode, *, undo: bool, why: str = "") -> PartVerdict:
+def judge_by_mode(subject: str, rule: str, kind: PartKind, mode: Mode, *, undo: bool, why: str = "") -> PartVerdict:
     """A part that the mode decides. `undo`: whether it can be undone. `why`: what the part does."""
     verdict, explanation = apply_mode(kind, mode, undo=undo)
     reason = f"{why}; {explanation}" if why and _needs_explanation(kind, verdict, explanation) else why or explanation
@@ -160,15 +160,14 @@ def judge_by_mode(subject: str, rule: str, kind: Subject, mode: Mode, *, undo: b
     return PartVerdict(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=reason), final=final)
 
 
-def apply_mode(subject: Subject, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
-    """The verdict of a mode, with the reason."""
-    cell = TABLE[subject][mode]
+def apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
+    cell = TABLE[kind][mode]
     if cell == "undoable":
         return ("allow", f"{mode} mode allows what undo covers") if undo else ("confirm", _NOT_COVERED)
-    return cell, REASONS.get((subject, cell)) or ("it only reads" if subject == "proven" else f"{mode} mode allows it")
+    return cell, REASONS.get((kind, cell)) or ("it only reads" if kind == "proven" else f"{mode} mode allows it")
 
 
-def _needs_explanation(kind: Subject, verdict: Verdict, explanation: str) -> bool:
+def _needs_explanation(kind: PartKind, verdict: Verdict, explanation: str) -> bool:
     """Whether the reason needs the mode's explanation as well as what the part does."""
     return verdict == "deny" or explanation == _NOT_COVERED or (verdict == "allow" and kind != "proven")
 
@@ -181,7 +180,6 @@ def describe_bulk(changed: int, deleted: int, rules: PolicyConfig) -> str:
 
 
 def judge_by_rule(subject: str, rule: Rule) -> PartVerdict:
-    """A part that a rule decides."""
     reason = rule.because or f"a rule says so ({rule.source or rule.layer})"
     part = DecisionPart(subject=subject, decision=rule.verdict, rule=rule.id, reason=reason)
     return PartVerdict(part, "POLICY_DENIED" if rule.verdict == "deny" else None, final=True)
@@ -222,12 +220,18 @@ def _judge_outside(fact: PathFact, rules: PolicyConfig, subject: str) -> PartVer
     """Asks only if the facts name a folder that may be opened."""
     if fact.outside is not None and find_protection(fact.outside) == "credential":
         return deny_credential(subject)
-    if rules.outside == "deny" or fact.folder is None or (fact.access != "read" and rules.mode == "plan"):
+    if not may_open_outside(fact, rules):
         return judge_by_mode(subject, "fs.outside", "outside", rules.mode, undo=False)
     leads_out = REASONS["outside", "deny"]
     if fact.closed_reason:
         return deny(subject, "fs.outside", f"{leads_out}; {fact.closed_reason}", "OUTSIDE_WORKSPACE")
     return ask(subject, "fs.outside", f"{leads_out}, to {fact.folder}")
+
+
+def may_open_outside(fact: PathFact, rules: PolicyConfig) -> bool:
+    """Whether the settings let a person open the folder of a path outside. `closed_reason` may still forbid it."""
+    is_write_in_plan = fact.access != "read" and rules.mode == "plan"
+    return rules.outside != "deny" and fact.folder is not None and not is_write_in_plan
 
 
 _SAFE_GIT_ARGUMENT = re.compile(
@@ -264,7 +268,7 @@ def restrict_command(
         return verdict
     for command in restriction.commands:
         prefix = tuple(command.split())
-        if words == prefix or (proven and verdict.part.decision == "allow" and _continues(words, prefix)):
+        if words == prefix or (proven and verdict.part.decision == "allow" and _is_safe_continuation(words, prefix)):
             return allow(subject, "restricted.command", "the restricted profile runs this command")
     return deny(subject, "restricted.command", "the restricted profile runs only the commands it lists")
 
@@ -273,7 +277,7 @@ def _is_in_profile(path: str, restriction: RestrictedProfile) -> bool:
     return any(is_in_folder(path, folder.strip("/")) for folder in restriction.folders)
 
 
-def _continues(words: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
+def _is_safe_continuation(words: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
     arguments = words[len(prefix) :]
     if words[: len(prefix)] != prefix:
         return False

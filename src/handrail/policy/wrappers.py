@@ -1,4 +1,4 @@
-"""Commands inside the words of a command that starts others.
+"""Inner commands: those that a wrapper such as sudo or xargs starts.
 
 Policy uses them only to be stricter, never to allow a command.
 """
@@ -50,8 +50,8 @@ def unwrap(words: Words) -> InnerCommands:
     for outer in queue:
         strings = {text: lex(text) for text in _list_texts(outer)}
         scripts |= strings
-        inner = [*_list_argv(outer), *(one for script in strings.values() for one in _list_script_commands(script))]
-        new = {one: None for one in inner if one and one not in commands}
+        inner = [*_list_argv(outer), *(new for script in strings.values() for new in _list_script_commands(script))]
+        new = {command: None for command in inner if command and command not in commands}
         commands |= new
         queue += new
         if len(commands) > MAX_INNER_COMMANDS:
@@ -68,7 +68,7 @@ def list_inner_commands(words: Words) -> tuple[Words, ...]:
 
 
 def can_run_code(words: Words) -> bool:
-    """Whether commands that begin with these words run whatever comes next, by any path and in any version."""
+    """Whether commands that begin with these words run any words after them, by any path and in any version."""
     program = words[0].rpartition("/")[2]
     name = program.casefold()
     if name in _RUNNERS or name.rstrip(_VERSION_SIGNS) in _RUNNERS:
@@ -87,17 +87,17 @@ def has_program_option(words: Words) -> bool:
     return options is not None and any(_is_program_option(word, options) for word in words[1:])
 
 
-def has_git_global_options(wanted: Prefix, words: Words) -> bool:
+def has_git_global_options(prefix: Prefix, words: Words) -> bool:
     """Whether a command begins with global options of git that change what runs, and that the rule does not name."""
-    if wanted.names or words[0].rpartition("/")[2] != "git":
+    if prefix.names or words[0].rpartition("/")[2] != "git":
         return False
-    options, _ = split_git_options(words[len(wanted.words) - 1 :])
+    options, _ = split_git_options(words[len(prefix.words) - 1 :])
     return any(word.startswith(_STEERING_OPTIONS) for word in options)
 
 
-def list_starters(wanted: Prefix) -> tuple[Prefix, ...]:
+def list_starters(prefix: Prefix) -> tuple[Prefix, ...]:
     """The wrappers that begin as a pattern does, such as `uv run` for a rule that allows `uv`."""
-    program, names = wanted.words[0].rpartition("/")[2], wanted.names
+    program, names = prefix.words[0].rpartition("/")[2], prefix.names
     return tuple(
         starter
         for starter in _STARTERS
@@ -128,7 +128,7 @@ def _is_program_option(word: str, options: ProgramOptions) -> bool:
         return options.assigned and "=" in word
     name = word.lstrip("-").partition("=")[0]
     if word.startswith("--"):  # many programs accept an abbreviation
-        return bool(name) and any(one.startswith(name) for one in options.names)
+        return bool(name) and any(option.startswith(name) for option in options.names)
     return name in options.names or bool(set(name) & set(options.letters))
 
 
@@ -167,12 +167,11 @@ def _list_argv(words: Words) -> Iterator[Words]:
         reads_input = "-" in words[: len(words) - len(rest)]
         if rest and not has_text and not reads_input:  # bash run.sh, as if the script was called by its path
             yield (rest[0] if "/" in rest[0] else f"./{rest[0]}", *rest[1:])
-    elif found := _find_wrapper(name, words):
-        yield _skip_options(found[1], found[0])
+    elif match := _find_wrapper(name, words):
+        yield _skip_options(match[1], match[0])
 
 
 def _list_texts(words: Words) -> Iterator[str]:
-    """The commands in strings."""
     name = to_base_name(words[0]) if words else ""
     if name == "eval":
         yield " ".join(words[1:])
@@ -185,8 +184,8 @@ def _list_texts(words: Words) -> Iterator[str]:
     elif name in SHELLS:
         has_text, rest = _skip_shell_options(words[1:])
         yield from rest[:1] if has_text else ()
-    elif found := _find_wrapper(name, words):
-        wrapper, rest = found
+    elif match := _find_wrapper(name, words):
+        wrapper, rest = match
         if wrapper.quotes:
             yield from (word for word in rest if " " in word)
         elif wrapper.joins:

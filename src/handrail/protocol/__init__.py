@@ -1,1 +1,1 @@
-"""The wire contract: what crosses the border between an agent and the runtime. Data only."""
+"""The wire contract of the runtime: data only."""

@@ -1,4 +1,4 @@
-"""Checks the arguments of a call and words every problem at once, so that the model can correct them."""
+"""Checks the arguments of a call. One message names every problem, so that the model can correct all of them."""
 
 import re
 from collections.abc import Iterator

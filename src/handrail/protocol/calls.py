@@ -1,4 +1,4 @@
-"""The tool call and the outcome of a batch of calls."""
+"""A batch of tool calls: its calls, its outcome."""
 
 from typing import Any
 

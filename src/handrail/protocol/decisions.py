@@ -1,4 +1,4 @@
-"""The decision of the policy and the facts that it depends on."""
+"""A policy decision with the facts that it depends on."""
 
 from typing import Literal
 

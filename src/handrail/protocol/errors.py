@@ -156,7 +156,7 @@ class StoreError(HandrailError):
         if text.endswith(".") or "Next: " in text:
             return text
         if isinstance(cause, OSError) and cause.errno in EXHAUSTED:
-            return f"{text}. {EXHAUSTED[cause.errno][1]}.{_next_command(cause)}"
+            return f"{text}. {EXHAUSTED[cause.errno][1]}.{_suggest_command(cause)}"
         return f"{text}. Next: handrail doctor"
 
 
@@ -170,7 +170,7 @@ EXHAUSTED: dict[int, tuple[ErrorCode, str]] = {
 """Errors of a machine that has run out of something. They are no defects of handrail."""
 
 
-def _next_command(cause: OSError) -> str:
+def _suggest_command(cause: OSError) -> str:
     if cause.errno == errno.EMFILE:
         return " Next: ulimit -n 65536"
     if cause.errno not in {errno.ENOSPC, errno.EDQUOT}:

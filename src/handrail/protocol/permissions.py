@@ -1,4 +1,4 @@
-"""Permission requests, questions and their answers."""
+"""Requests to a person: permission requests, questions, their answers."""
 
 from collections.abc import Iterable
 from typing import Literal

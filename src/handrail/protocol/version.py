@@ -1,4 +1,4 @@
-"""The version of the package and of the wire contract."""
+"""Version numbers of handrail."""
 
 VERSION = "0.1.0"
 PROTOCOL_VERSION = "1.0.0"

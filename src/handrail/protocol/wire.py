@@ -1,4 +1,4 @@
-"""Encoding and decoding of wire types.
+"""The codec of wire types.
 
 Every room imports this module, so it must stay light.
 """
@@ -29,7 +29,7 @@ encode = msgspec.json.Encoder().encode
 
 Kind = TypeVar("Kind")
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, TypeError, RecursionError)
-"""The exceptions of decoding, whatever bytes a damaged file holds."""
+"""The exceptions of decoding, also for a damaged file."""
 
 # msgspec inspects a type when it first decodes it. If two threads do so at once, the process dies with a segmentation
 # fault (seen with 0.22). So every decoder is created here, behind a lock. A test checks that no other module does it.

@@ -64,7 +64,7 @@ def settle_others(session: Session) -> None:
 
 def end_work(session: Session, runner: Runner) -> None:
     """To be called when a session is closed. What cannot be settled now is left to whoever opens it next."""
-    end = runner.abandon
+    end = runner.release
     try:
         with session.closing:
             flush_audit(session)

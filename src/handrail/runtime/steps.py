@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from handrail.policy.config import MCP_PREFIX, PolicyConfig
 from handrail.policy.decide import decide, is_network_closed
-from handrail.policy.verdict import SKILL
+from handrail.policy.verdict import SKILL, may_open_outside
 from handrail.protocol import events
 from handrail.protocol.arguments import build_argument_error, validate
 from handrail.protocol.changes import Change
@@ -167,7 +167,7 @@ def decide_call(session: Session, pending: PendingCall) -> None:
 def _refused(pending: PendingCall, decision: Decision) -> ToolError:
     code = decision.code or "POLICY_DENIED"
     warn(pending, code, f"{pending.name} was refused by {decision.rule}: {decision.reason}.")
-    message = _refusal(decision, code, _doing(pending, decision.subject))
+    message = _refusal(pending, decision, code)
     return ToolError(code, message, details={"rule": decision.rule, "reason": decision.reason})
 
 
@@ -192,17 +192,23 @@ def _doing(pending: PendingCall, subject: str) -> str:
     return _GERUNDS[access] if access else pending.name
 
 
-def _refusal(decision: Decision, code: ErrorCode, doing: str) -> str:
-    subject = clip_path(decision.subject)
+def _refusal(pending: PendingCall, decision: Decision, code: ErrorCode) -> str:
+    subject, doing = clip_path(decision.subject), _doing(pending, decision.subject)
     if code == "OUTSIDE_WORKSPACE":
-        why = decision.reason.partition(";")[2]
-        return f"{subject} is outside the workspace{why and ';'}{why}. Paths are relative to it. {_ASK_A_PERSON}"
+        why = _find_closed_reason(pending, decision.subject)
+        return f"{subject} is outside the workspace{why and '; '}{why}. Paths are relative to it. {_ASK_A_PERSON}"
     if code == "PERMISSION_DENIED":
         return f"{doing} {subject} needs a person's yes: {decision.reason}. Nothing ran. Do not repeat this call."
     forbidden = f"Rule {decision.rule} forbids {doing} {subject}: {decision.reason}."
     if decision.rule.startswith(SKILL):
         return f"{forbidden} Nothing ran. Do it with what is named, or deactivate the skill when its task is done."
     return f"{forbidden} Do not try another way; say what you need it for."
+
+
+def _find_closed_reason(pending: PendingCall, path: str) -> str:
+    rules = pending.rules
+    facts = (fact for fact in pending.facts.paths if rules is not None and may_open_outside(fact, rules))
+    return next((fact.closed_reason for fact in facts if fact.path == path), "")
 
 
 # Running

@@ -1,4 +1,4 @@
-"""How a setting is declared: help, allowed values, range and merge rule."""
+"""The declaration of a setting: help, allowed values, range, merge rule."""
 
 from collections.abc import Callable
 from functools import cache
@@ -9,7 +9,7 @@ import msgspec
 from handrail.settings.units import AmountRange
 
 LayerKind = Literal["managed", "user", "project", "session", "environment", "flag", "default"]
-MergeRule = Callable[[Any, Any], Any]
+_MergeRule = Callable[[Any, Any], Any]
 """The loosest value that is as strict as the value below and the value above it."""
 
 TRUSTED_SOURCES: tuple[LayerKind, ...] = ("managed", "user", "project", "session", "flag")
@@ -24,14 +24,14 @@ def _keep_below(below: object, above: object) -> object:  # noqa: ARG001  a merg
     return below
 
 
-def pick_first(*strictest_first: object) -> MergeRule:
+def pick_first(*strictest_first: object) -> _MergeRule:
     """The rule that picks the stricter of two words."""
     return lambda below, above: min(below, above, key=strictest_first.index)
 
 
 def pick_smaller(below: int | None, above: int | None) -> int | None:
     """The smaller number. None is unlimited."""
-    return min((one for one in (below, above) if one is not None), default=None)
+    return min((limit for limit in (below, above) if limit is not None), default=None)
 
 
 def unite(below: tuple[str, ...], above: tuple[str, ...]) -> tuple[str, ...]:
@@ -61,7 +61,7 @@ class Field(msgspec.Struct, frozen=True):
     """The declaration of a key. An annotation may hold several, which complete each other."""
 
     help: str = ""
-    merge: MergeRule = _keep_below
+    merge: _MergeRule = _keep_below
     allowed: str = ""
     """The allowed values in words. If no part names them, they follow from the type."""
     loosened_by: tuple[LayerKind, ...] = TRUSTED_SOURCES
@@ -100,14 +100,14 @@ def list_fields(section: type[Section]) -> dict[str, Field]:
 
 
 def _read_annotation(kind: Any) -> Field:
-    given: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for part in kind.__metadata__:
         if isinstance(part, Field):
             values = msgspec.structs.asdict(part)
-            given |= {name: value for name, value in values.items() if value != getattr(_DEFAULT_FIELD, name)}
-    if "allowed" not in given:
-        given["allowed"] = _describe_allowed(kind)
-    return Field(**given)
+            merged |= {name: value for name, value in values.items() if value != getattr(_DEFAULT_FIELD, name)}
+    if "allowed" not in merged:
+        merged["allowed"] = _describe_allowed(kind)
+    return Field(**merged)
 
 
 def _describe_allowed(kind: Any) -> str:
@@ -119,7 +119,7 @@ def _describe_allowed(kind: Any) -> str:
         return f"{', '.join(choices[:-1])} or {choices[-1]}"
     if choices:  # a type or None
         return _describe_allowed(choices[0])
-    bounds = next(one for one in kind.__metadata__ if isinstance(one, msgspec.Meta))
+    bounds = next(meta for meta in kind.__metadata__ if isinstance(meta, msgspec.Meta))
     return f"{'a whole number' if plain is int else 'a number'} from {bounds.ge} to {bounds.le}"
 
 

@@ -9,6 +9,7 @@ from handrail.protocol.errors import HandrailError
 from handrail.protocol.text import truncate
 from handrail.settings.model import REFERENCE
 
+ADVICE = "Nothing was run. Correct them, then try again."
 MAX_SHOWN_CHARACTERS = 80
 
 _MAX_PROBLEMS = 20  # a generated file can hold thousands of problems; a person reads the first few
@@ -22,7 +23,7 @@ _ASSIGNMENT = re.compile(rf"[ \t]*+{_NAME}[ \t]*+=")
 
 
 class SettingsError(HandrailError):
-    """Settings that cannot be used; `problems` holds one line for each thing to correct."""
+    """Settings that cannot be used. `problems` holds one line for each."""
 
     def __init__(self, headline: str, problems: Sequence[str], advice: str) -> None:
         self.problems = tuple(problems)
@@ -34,8 +35,8 @@ def describe_refused(refused: Mapping[str, object], text: str = "") -> list[str]
     if not refused:
         return []
     lines = find_key_lines(text)
-    shown = islice(refused.items(), _MAX_PROBLEMS)
-    problems = [format_line(lines.get(key)) + _describe_value(key, value) for key, value in shown]
+    first = islice(refused.items(), _MAX_PROBLEMS)
+    problems = [format_line(lines.get(key)) + _describe_value(key, value) for key, value in first]
     left_out = len(refused) - len(problems)
     return [*problems, f"and {left_out:,} more"] if left_out else problems
 
@@ -158,7 +159,7 @@ def _list_neighbours(key: str) -> list[str]:
 
 
 def _describe_hint(key: str, value: object) -> str:
-    """Which part of a refused value is wrong, or what was meant. Empty: the message needs no more."""
+    """The wrong part of a refused value, or a suggestion. Empty if the message needs neither."""
     if key == "sandbox.environment":
         return _describe_variables(_list_items(value))
     if key == "network.allow":
@@ -166,8 +167,8 @@ def _describe_hint(key: str, value: object) -> str:
     if key == "tools.deny":
         return _describe_permissions(value)
     amount = REFERENCE[key].amount
-    meant = amount.suggest(value) if amount else None
-    return f'; did you mean "{meant}"?' if meant else ""
+    suggestion = amount.suggest(value) if amount else None
+    return f'; did you mean "{suggestion}"?' if suggestion else ""
 
 
 def _list_items(value: object) -> list[object]:

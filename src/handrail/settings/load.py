@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from handrail.protocol.wire import convert
-from handrail.settings.errors import SettingsError, describe_refused, quote_path, truncate_repr
+from handrail.settings.errors import ADVICE, SettingsError, describe_refused, quote_path, truncate_repr
 from handrail.settings.merge import Layer, LoadedSettings, Merge
 from handrail.settings.model import DEFAULTS, REFERENCE, Settings, find_invalid_values, nest
 from handrail.settings.paths import (
@@ -33,7 +33,7 @@ _WIDE_FOLDERS = frozenset(
 )
 
 ToolchainObjection = Literal["home", "state", "shared", "credentials", "machine", "in state"]
-"""What a path would show to commands: a folder that it holds or lies in, or credentials."""
+"""Why commands must not see a path: a folder that it holds or lies in, or credentials."""
 _REFUSED_TOOLCHAINS: dict[ToolchainObjection, str] = {
     "home": "which the home folder lies in",
     "state": "which handrail keeps its own files in",
@@ -131,27 +131,25 @@ def _read_project_layer(
     return msgspec.structs.replace(layer, trusted=trusted), project
 
 
-def _build_session_layer(given: Mapping[str, object]) -> Layer:
+def _build_session_layer(settings: Mapping[str, object]) -> Layer:
     """Settings of this session alone: values by dotted key, and rule tables as in a file under `rule`."""
-    values = {key: value for key, value in given.items() if key != "rule"}
+    values = {key: value for key, value in settings.items() if key != "rule"}
     rules: tuple[Rule, ...] = ()
     problems = describe_refused(find_invalid_values(values))
-    if "rule" in given:
+    if "rule" in settings:
         from handrail.settings.rules import parse_rules  # noqa: PLC0415  few have rules
 
-        rules, wrong = parse_rules(given["rule"], "session", "")
+        rules, wrong = parse_rules(settings["rule"], "session", "")
         problems += wrong
     if problems:
-        raise SettingsError(
-            "The session's settings cannot be used", problems, "Nothing was run. Correct them, then try again."
-        )
+        raise SettingsError("The session's settings cannot be used", problems, ADVICE)
     return Layer(kind="session", source="session", values=values, rules=rules)
 
 
 def _build_environment_layers(environ: Mapping[str, str]) -> list[Layer]:
     """HANDRAIL_MODE, which can only be stricter than the layers below, and HANDRAIL_MODEL."""
-    given = {key: (name, environ[name]) for key, name in _VARIABLES.items() if environ.get(name)}
-    for key, (name, value) in given.items():
+    variables = {key: (name, environ[name]) for key, name in _VARIABLES.items() if environ.get(name)}
+    for key, (name, value) in variables.items():
         if find_invalid_values({key: value}):
             raise SettingsError(
                 "The environment cannot be used",
@@ -160,7 +158,7 @@ def _build_environment_layers(environ: Mapping[str, str]) -> list[Layer]:
             )
     return [
         Layer(kind="environment", source=f"environment {name}", values={key: value})
-        for key, (name, value) in given.items()
+        for key, (name, value) in variables.items()
     ]
 
 
@@ -168,9 +166,7 @@ def _build_flag_layer(flags: Mapping[str, object]) -> Layer:
     """Options of the command line. None: the option was not given."""
     values = {key: value for key, value in flags.items() if value is not None}
     if invalid := find_invalid_values(values):
-        raise SettingsError(
-            "The flags cannot be used", describe_refused(invalid), "Nothing was run. Correct them, then try again."
-        )
+        raise SettingsError("The flags cannot be used", describe_refused(invalid), ADVICE)
     return Layer(kind="flag", source="flag", values=values)
 
 
@@ -182,7 +178,7 @@ def _expand_home(values: Mapping[str, Any], environ: Mapping[str, str]) -> dict[
 
 
 def _refuse_writable_settings(writable: tuple[str, ...], files: tuple[str, ...]) -> None:
-    """The agent must not be able to write its own policy, nor create the file where it is looked for."""
+    """The agent must not be able to write its own policy, nor create a missing settings file."""
     for path in files if writable else ():
         if around := [folder for folder in writable if is_located_in(path, folder)]:
             raise SettingsError(

@@ -1,4 +1,4 @@
-"""The MCP servers of a session: those of the settings and those of `.mcp.json`, which other agents read too."""
+"""The MCP servers of a session, from the settings or from `.mcp.json`, which other agents read too."""
 
 import os
 import re
@@ -122,7 +122,9 @@ def _is_handrail(entry: object) -> bool:
     table = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
     args: Any = table.get("args")
     words = [table.get("command"), *(cast("list[Any]", args) if isinstance(args, list) else ())]
-    return any(isinstance(one, str) and _OWN_PROGRAM.fullmatch(one) and then == "mcp" for one, then in pairwise(words))
+    return any(
+        after == "mcp" and isinstance(word, str) and _OWN_PROGRAM.fullmatch(word) for word, after in pairwise(words)
+    )
 
 
 def _find_problem(name: str, entry: object) -> str | None:
@@ -244,10 +246,10 @@ def _expand_server(name: str, table: ServerTable, environ: Mapping[str, str]) ->
         name=name,
         table=table,
         words=(expand(table.command), *map(expand, table.args)) if table.command is not None else (),
-        variables=tuple((one, expand(text)) for one, text in table.env.items()),
+        variables=tuple((key, expand(text)) for key, text in table.env.items()),
         cwd=_check_cwd(expand(table.cwd)) if table.cwd is not None else ".",
         url=url,
-        headers=tuple((one, _check_header(one, expand(text))) for one, text in table.headers.items()),
+        headers=tuple((key, _check_header(key, expand(text))) for key, text in table.headers.items()),
         network=table.network,
         writable=table.writable,
         seconds=parse_seconds(table.timeout),

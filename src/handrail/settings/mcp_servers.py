@@ -35,8 +35,8 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=8_192, pattern=r"\A[^\0]*\Z")]
 Value = Annotated[str, msgspec.Meta(max_length=65_536, pattern=r"\A[^\0]*\Z")]
-Header = Annotated[str, msgspec.Meta(pattern=r"\A[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}\Z")]
-HeaderValue = Annotated[str, msgspec.Meta(max_length=8_192, pattern=r"\A[^\0\r\n]*\Z")]
+_Header = Annotated[str, msgspec.Meta(pattern=r"\A[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}\Z")]
+_HeaderValue = Annotated[str, msgspec.Meta(max_length=8_192, pattern=r"\A[^\0\r\n]*\Z")]
 
 
 class ServerTable(Section, frozen=True, kw_only=True):
@@ -62,7 +62,7 @@ class ServerTable(Section, frozen=True, kw_only=True):
         Field("Where a server is that runs elsewhere.", allowed="an address, https, or http of this machine"),
     ] = None
     headers: Annotated[
-        Mapping[Header, HeaderValue],
+        Mapping[_Header, _HeaderValue],
         Field("What every request to it carries.", allowed="a table of names of headers and texts of one line"),
     ] = {}
     network: Annotated[
@@ -128,7 +128,7 @@ def parse_servers(tables: object, lines: Mapping[str, int]) -> tuple[dict[str, S
 
 
 def list_server_problems(name: str, table: object) -> Iterator[str]:
-    """Sentences about what is wrong with a server. They show no value that may be a secret."""
+    """Sentences about the faults of a server. They show no value that may be a secret."""
     if problem := find_name_problem(name):
         yield problem
     elif not isinstance(table, dict):

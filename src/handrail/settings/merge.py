@@ -1,4 +1,4 @@
-"""Merges layers of settings: the nearest decides, unless it would loosen what it may not."""
+"""Merges layers of settings: the nearest layer that may set a value decides."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -85,12 +85,12 @@ class Merge:
     def put(self, layer: Layer) -> None:
         """Add a layer that is nearer than those before."""
         ignored = [*self._put_values(layer), *self._put_rules(layer), *self._put_servers(layer)]
-        self.ignored += sorted(ignored, key=lambda one: one.line or 0)  # in the order of the file
+        self.ignored += sorted(ignored, key=lambda setting: setting.line or 0)  # in the order of the file
 
     def put_managed(self, layer: Layer) -> None:
-        """Add the managed layer. What other layers chose counts only if it is stricter."""
-        for key, given in layer.values.items():
-            value, chosen, source = _to_tuple(given), self.values[key], self.sources[key]
+        """Add the managed layer. Values of other layers count only if they are stricter."""
+        for key, raw in layer.values.items():
+            value, chosen, source = _to_tuple(raw), self.values[key], self.sources[key]
             held = value if source == "default" else REFERENCE[key].merge(value, chosen)
             if source != "default" and not _is_same(held, chosen):
                 self._override(
@@ -115,8 +115,8 @@ class Merge:
         self.ignored.append(IgnoredSetting(kind="managed", value=written, line=None, note=note))
 
     def _put_values(self, layer: Layer) -> Iterator[IgnoredSetting]:
-        for key, given in layer.values.items():
-            value, below, source = _to_tuple(given), self.values[key], self.sources[key]
+        for key, raw in layer.values.items():
+            value, below, source = _to_tuple(raw), self.values[key], self.sources[key]
             loosens = layer.trusted and may_loosen(layer.kind, key, value)
             held = value if loosens else REFERENCE[key].merge(below, value)
             if not _is_same(held, value):
@@ -156,7 +156,7 @@ def _is_same(one: object, other: object) -> bool:
 def _build_ignored_value(
     layer: Layer, key: str, value: object, held: object, below: object, source: str
 ) -> IgnoredSetting:
-    """A value of which only `held` counts. `below` is the value of the layers before, `source` its source."""
+    """A value that counts only as `held`. `below` is the value of the layers before, `source` its source."""
     written, line = f"{key} = {_render_value(value)}", layer.lines.get(key)
     curable = layer.kind == "project" and not layer.trusted and may_loosen("project", key, value)
     if layer.kind == "environment":
@@ -189,7 +189,7 @@ def _render_value(value: object) -> str:
 
 
 def _describe_location(layer: Layer, line: int | None) -> str:
-    """The beginning of a sentence: where the value is written."""
+    """The beginning of a sentence: the file and line of the value."""
     if layer.kind in {"flag", "session"}:
         return f"{layer.source} "
     name = "handrail.toml" if layer.kind == "project" else layer.source

@@ -29,8 +29,8 @@ from handrail.settings.units import SIZE, TIME
 
 ClientRoots = Literal["ignore", "read-only", "writable"]
 SearchEngine = Literal["auto", "ripgrep", "python"]
-Switch = Annotated[bool, Field(merge=min)]
-ToolNames = Annotated[tuple[str, ...], Field(allowed="a list of tool names")]
+_Switch = Annotated[bool, Field(merge=min)]
+_ToolNames = Annotated[tuple[str, ...], Field(allowed="a list of tool names")]
 Characters = Annotated[int, Meta(ge=1_000, le=100_000_000), Field(merge=min)]
 Count = Annotated[int, Meta(ge=0, le=1_000_000), Field(merge=min)]
 Folder = Annotated[str, Meta(pattern=r"\A(?:/|~/|~\Z)[^\0]*\Z")]
@@ -39,25 +39,25 @@ Folders = Annotated[
     tuple[Folder, ...],
     Field(merge=intersect, allowed="a list of folders, each absolute or starting with ~/", has_home=True),
 ]
-WorkspaceFolder = Annotated[str, Meta(pattern=r"\A(?![/~])(?!(?:[^\0]*/)?\.\.(?:/|\Z))[^\0]+\Z")]
+_WorkspaceFolder = Annotated[str, Meta(pattern=r"\A(?![/~])(?!(?:[^\0]*/)?\.\.(?:/|\Z))[^\0]+\Z")]
 """Relative and without `..`, so that it stays in the workspace."""
 Toolchain = Annotated[str, Meta(pattern=r"\A(?:/|~/)(?!/*\Z)[^\0]*\Z")]
 """A folder or file like `Folder`, but neither `/` nor the home folder."""
 Variable = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]{0,127}\Z")]
 Time = Annotated[str, Meta(pattern=TIME)] | Annotated[int, Meta(ge=1)]
 Size = Annotated[str, Meta(pattern=SIZE)] | Annotated[int, Meta(ge=1)]
-Days = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,4}d\Z"), Field(allowed='a number of days such as "90d"')]
+_Days = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,4}d\Z"), Field(allowed='a number of days such as "90d"')]
 Tier = Annotated[int, Meta(ge=0, le=3), Field(merge=max, allowed="0, 1, 2 or 3", loosened_by=USER_SOURCES)]
-ModelName = Annotated[str, Meta(pattern=r"\A[!-~]{1,200}\Z")]
+_ModelName = Annotated[str, Meta(pattern=r"\A[!-~]{1,200}\Z")]
 """A provider and its name for a model: `anthropic:claude-…`. Only the provider knows whether it exists."""
 
 
 class Tools(Section, frozen=True, kw_only=True):
     """Which tools a session offers."""
 
-    enable: Annotated[ToolNames, Field("Tools offered besides those that are on by default.", intersect)] = ()
+    enable: Annotated[_ToolNames, Field("Tools offered besides those that are on by default.", intersect)] = ()
     disable: Annotated[
-        ToolNames, Field("Tools not offered; base tools too, and of other servers by mcp__NAME or a glob.", unite)
+        _ToolNames, Field("Tools not offered; base tools too, and of other servers by mcp__NAME or a glob.", unite)
     ] = ()
     deny: Annotated[
         tuple[Permission, ...],
@@ -66,13 +66,13 @@ class Tools(Section, frozen=True, kw_only=True):
     ] = ()
     # These files run in this process, and trust in a project does not pin their content.
     folders: Annotated[Folders, Field("Folders with custom tool files.", loosened_by=USER_SOURCES)] = ()
-    installed: Annotated[Switch, Field("Whether tools of installed packages (entry points) are registered.")] = False
+    installed: Annotated[_Switch, Field("Whether tools of installed packages (entry points) are registered.")] = False
 
 
 class Skills(Section, frozen=True, kw_only=True):
     """Which skills are found."""
 
-    enabled: Annotated[Switch, Field("Whether skills (folders with a SKILL.md) are looked for.")] = True
+    enabled: Annotated[_Switch, Field("Whether skills (folders with a SKILL.md) are looked for.")] = True
     # The model takes these skills for the user's own.
     folders: Annotated[
         Folders, Field("Folders with skills, besides the usual ones and before them.", loosened_by=USER_SOURCES)
@@ -84,7 +84,7 @@ class Read(Section, frozen=True, kw_only=True):
     """What `read` returns."""
 
     # An image costs tokens and can carry a prompt injection.
-    images: Annotated[Switch, Field("Whether read returns images as attachments.")] = True
+    images: Annotated[_Switch, Field("Whether read returns images as attachments.")] = True
 
 
 class Results(Section, frozen=True, kw_only=True):
@@ -107,7 +107,7 @@ class Store(Section, frozen=True, kw_only=True):
     """How long the state folder keeps sessions."""
 
     # The state folder is the user's, so no project decides this.
-    keep: Annotated[Days, Field("How long a session is kept after its last use.", loosened_by=USER_SOURCES)] = "365d"
+    keep: Annotated[_Days, Field("How long a session is kept after its last use.", loosened_by=USER_SOURCES)] = "365d"
 
 
 class Events(Section, frozen=True, kw_only=True):
@@ -115,7 +115,7 @@ class Events(Section, frozen=True, kw_only=True):
 
     # It writes everything that was said into the workspace, without asking.
     jsonl: Annotated[
-        WorkspaceFolder | None,
+        _WorkspaceFolder | None,
         Field("Folder in the workspace that live event lines are appended to.", loosened_by=FILE_SOURCES),
         Field(allowed="a folder relative to the workspace, without .."),
     ] = None
@@ -156,7 +156,7 @@ class Restricted(Section, frozen=True, kw_only=True):
         Field("Commands, by their first words, that the restricted profile runs.", intersect, "a list of commands"),
     ] = ("ls", "cat", "git status", "git log --oneline", "node -v", "pnpm -v")
     folders: Annotated[
-        tuple[WorkspaceFolder, ...],
+        tuple[_WorkspaceFolder, ...],
         Field("Folders of the workspace that the restricted profile reads and writes.", intersect),
         Field(allowed="a list of folders relative to the workspace, without .."),
     ] = (".minds", ".tasklogs")
@@ -319,11 +319,11 @@ class Settings(Section, frozen=True, kw_only=True):
         Field(reserved=("full",)),
     ] = "ask"
     model: Annotated[
-        ModelName | None,
+        _ModelName | None,
         Field("Which model handrail run talks to; its provider sees what the model reads.", loosened_by=ALL_SOURCES),
         Field(allowed='a provider and its name for a model, such as "anthropic:claude-sonnet-4-5" or "ollama:qwen3"'),
     ] = None
-    # A preview runs before anybody approved the command, even if only in a copy.
+    # A preview runs before the approval of its command, even if only in a copy.
     preview: Annotated[
         Literal["when-asked", "never"],
         Field("Whether a command that asks is tried in a copy first, to show what it would change."),

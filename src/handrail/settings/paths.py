@@ -1,4 +1,4 @@
-"""Paths of the settings files and the state folder."""
+"""Paths of handrail's own files: settings files, the state folder."""
 
 import os
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ def exists(path: str) -> bool:
 
 
 def is_located_in(path: str, folder: str) -> bool:
-    """Whether somebody who can write in the folder can change the target of a path, by any link on the way."""
+    """Whether write access to the folder suffices to change the target of a path, by any link on the way."""
     root = os.path.realpath(folder)
     places = _list_places(os.path.abspath(path))
     return places[-1] == root or any(place != root and os.path.commonpath((root, place)) == root for place in places)

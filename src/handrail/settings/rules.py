@@ -1,4 +1,4 @@
-"""The rules of settings files, and the policy configuration that they are part of."""
+"""The policy configuration that settings files declare."""
 
 from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
@@ -21,6 +21,7 @@ from handrail.protocol.text import escape_unprintable
 from handrail.protocol.wire import convert
 from handrail.settings.declaration import Field, Section, list_fields
 from handrail.settings.errors import (
+    ADVICE,
     SettingsError,
     find_similar,
     find_table_lines,
@@ -36,7 +37,6 @@ from handrail.settings.units import parse_size
 _MAX_RULES = 200  # each is compared with every other one at load
 _VERDICTS: dict[str, Verdict] = {"allow": "allow", "ask": "confirm", "deny": "deny"}
 _ALWAYS_KNOWN_TOOLS = ("exec", "process", "*")
-_ADVICE = "Nothing was run. Correct them, then try again."
 _LocatedTables = list[tuple[dict[str, Any], dict[str, int]]]
 """Each table with the lines of its keys."""
 
@@ -74,7 +74,7 @@ RULE = list_fields(RuleTable)
 
 
 def parse_rules(tables: object, layer: RuleLayer, text: str) -> tuple[tuple[Rule, ...], list[str]]:
-    """The rules, or everything that is wrong with them in words. `text` is the file, for line numbers."""
+    """The rules, or all their problems in words. `text` is the file, for line numbers."""
     if not _are_tables(tables):
         return (), [f"rule is {truncate_repr(tables)}; allowed: tables, each written [[rule]]"]
     written = cast("list[dict[str, Any]]", tables)
@@ -88,11 +88,11 @@ def parse_rules(tables: object, layer: RuleLayer, text: str) -> tuple[tuple[Rule
 
 def review_rules(rules: tuple[Rule, ...], sources: list[str]) -> tuple[str, ...]:
     """Notes about the rules of all layers together. SettingsError: they cannot be used."""
-    from handrail.policy.rules.lint import review  # noqa: PLC0415  it loads the tables of commands
+    from handrail.policy.rules.lint import review  # noqa: PLC0415  few have rules
 
     faults = review(rules)
     if problems := list_first_problems(escape_unprintable(fault.problem) for fault in faults if fault.is_error):
-        raise SettingsError(f"The rules cannot be used ({' and '.join(sources)})", problems, _ADVICE)
+        raise SettingsError(f"The rules cannot be used ({' and '.join(sources)})", problems, ADVICE)
     return tuple(escape_unprintable(fault.problem) for fault in faults)
 
 
@@ -136,7 +136,7 @@ def pick_stricter_mode(one: Mode, other: Mode) -> Mode:
 def check_tools(loaded: LoadedSettings, names: Collection[str]) -> None:
     """SettingsError: a rule names an unknown tool. Tools of other servers may appear later."""
     if problems := list_unknown_tools(loaded, names):
-        raise SettingsError("The rules cannot be used", problems, _ADVICE)
+        raise SettingsError("The rules cannot be used", problems, ADVICE)
 
 
 def list_unknown_tools(loaded: LoadedSettings, names: Collection[str]) -> list[str]:

@@ -37,17 +37,17 @@ _ADVICE = {
     "project": "Correct the file, or remove it, then try again.",
     "managed": "Whoever manages this machine has to correct the file.",
 }
-FileLayerKind = Literal["managed", "user", "project"]
+_FileLayerKind = Literal["managed", "user", "project"]
 
 
 class SettingsFile(msgspec.Struct, frozen=True):
     """A settings file and the layer that it belongs to."""
 
     path: str
-    kind: FileLayerKind
+    kind: _FileLayerKind
 
 
-def read_layer(path: str, kind: FileLayerKind) -> tuple[Layer, str]:
+def read_layer(path: str, kind: _FileLayerKind) -> tuple[Layer, str]:
     """The layer and the SHA-256 of the file. SettingsError: everything that is wrong with it."""
     from hashlib import sha256  # noqa: PLC0415  many have no file
 
@@ -72,7 +72,7 @@ def read_layer(path: str, kind: FileLayerKind) -> tuple[Layer, str]:
     return layer, sha256(content).hexdigest()
 
 
-def _take_rules(tables: dict[str, Any], kind: FileLayerKind, text: str) -> "tuple[tuple[Rule, ...], list[str]]":
+def _take_rules(tables: dict[str, Any], kind: _FileLayerKind, text: str) -> "tuple[tuple[Rule, ...], list[str]]":
     if "rule" not in tables:
         return (), []
     from handrail.settings.rules import parse_rules  # noqa: PLC0415  few files have rules
@@ -174,9 +174,9 @@ def _parse(file: SettingsFile, text: str) -> dict[str, Any]:
 
 def _locate(message: str, text: str) -> str:
     """The parser's message after line and column, also of the end of the document."""
-    found = _LOCATION.match(message)
-    if not found:
+    location = _LOCATION.match(message)
+    if not location:
         return f"not TOML: {truncate(message, MAX_SHOWN_CHARACTERS)}"
-    line = found[2] or text.count("\n") + 1
-    column = found[3] or len(text) - text.rfind("\n")
-    return f"line {line}, column {column}: not TOML: {truncate(found[1], MAX_SHOWN_CHARACTERS)}"
+    line = location[2] or text.count("\n") + 1
+    column = location[3] or len(text) - text.rfind("\n")
+    return f"line {line}, column {column}: not TOML: {truncate(location[1], MAX_SHOWN_CHARACTERS)}"

@@ -1,4 +1,4 @@
-"""Which projects the user trusts, as recorded in the state folder."""
+"""The projects that the user trusts, as recorded in the state folder."""
 
 import os
 import stat

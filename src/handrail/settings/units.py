@@ -1,4 +1,4 @@
-"""Times and sizes as people write them: "120s", "2 min", "4 MB". A plain number is seconds or bytes."""
+"""Amounts as people write them: "120s", "2 min", "4 MB". A plain number is seconds or bytes."""
 
 import re
 
@@ -44,7 +44,7 @@ def suggest_size(written: str) -> str | None:
 
 
 class AmountRange(msgspec.Struct, frozen=True):
-    """How small and how large a time or a size may be."""
+    """The range of a time or a size."""
 
     noun: str
     """`time` or `size`."""

@@ -1,1 +1,1 @@
-"""What is remembered: the journal of each session, the audit chain, blobs. All of it in the state folder, mode 0600."""
+"""Persistent state: journals, approvals, the audit, blobs. All files are private to the user (mode 0600)."""

@@ -1,4 +1,4 @@
-"""Parked calls: from the permission request to the answer and the runner that resumes them.
+"""Parked calls, from the permission request until a runner resumes them.
 
 A batch is parked as a whole. With its last answer a runner claims it. Claims of dead runners become ready, so another
 runner can claim the batch.
@@ -41,7 +41,7 @@ class NewCall(msgspec.Struct, frozen=True):
 class StoredRequest(NamedTuple):
     request: PermissionRequest
     data: bytes
-    """Differs if somebody replaced the request."""
+    """Differs if the request was replaced."""
     answered: bool
 
 
@@ -140,7 +140,7 @@ def replace_request(journal: SessionJournal, stored: StoredRequest, new: Permiss
 def save_answer(
     journal: SessionJournal, stored: StoredRequest, answer: Answer, event: PendingEvent
 ) -> list[str] | None:
-    """Stores the answer to a request; None if it was answered or replaced before.
+    """Stores the answer to a request. None if it was answered or replaced before.
 
     With the last answer of a batch this runner claims the batch in the same transaction. Then its calls are returned.
     """
@@ -248,17 +248,17 @@ class DeferredCalls:
             del self._journal.digests[call_id]
 
     def claim(self, digest: str) -> str | None:
-        """Claims a call of this digest that nobody has claimed. A finished call comes before one that waits."""
+        """Claims an unclaimed call of this digest, finished calls first."""
         rows = self._database.rows(_SAME, (digest,))
         return next((row[0] for row in rows if self._claim(row)), None)
 
     def claim_one(self, call_id: str, digest: str) -> bool:
-        """Claims one call; False if it is claimed, delivered, or another call."""
+        """Claims one call. False if it is claimed, delivered, or another call."""
         row = self._database.row(_ONE, (call_id, digest))
         return row is not None and self._claim(row)
 
     def release(self, call_id: str) -> None:
-        """Gives up a claim. Whoever makes the call again may claim it."""
+        """Gives up a claim, so that a repeated call can claim it."""
         self._database.run(_LET_GO, (call_id, self._runner))
 
     def forget(self, call_id: str) -> None:
@@ -278,12 +278,12 @@ class DeferredCalls:
         requests = list_pending_requests(self._database, row[0])
         questions = list_pending_questions(self._database, row[0])
         return (
-            tuple(one for one in requests if one.tool_call_id == call_id),
-            tuple(one for one in questions if one.tool_call_id == call_id),
+            tuple(request for request in requests if request.tool_call_id == call_id),
+            tuple(question for question in questions if question.tool_call_id == call_id),
         )
 
     def ended_at(self, call_id: str) -> datetime | None:
-        """The time of a call's result; None if it has none."""
+        """The time of a call's result. None if it has none."""
         entry = self._journal.entry(call_id)
         if entry is None or entry.end_seq is None:
             return None

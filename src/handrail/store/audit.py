@@ -202,7 +202,7 @@ def seal_record(record: AuditRecord, seq: int, prev: str) -> tuple[bytes, str]:
 
 
 def decode_record(line: bytes) -> tuple[ChainedRecord, str] | None:
-    """The record of a line and its hash; None if the line was changed."""
+    """The record of a line and its hash. None if the line was changed."""
     body, seal, rest = line.rpartition(_SEAL)
     sealed = body + b"}"
     digest = hashlib.sha256(sealed).hexdigest()
@@ -215,7 +215,7 @@ def decode_record(line: bytes) -> tuple[ChainedRecord, str] | None:
 
 
 def read_last_records(path: str, limit: int) -> list[AuditRecord | None]:
-    """The last records of an audit, oldest first; None for a changed line."""
+    """The last records of an audit, oldest first. None for a changed line."""
     lines = [line for line in deque(read_audit_lines(path), maxlen=limit) if line.endswith(b"\n")]
     return [found[0] if (found := decode_record(line)) else None for line in lines]
 
@@ -241,7 +241,7 @@ def forget_runner(journal: SessionJournal, runner: str) -> None:
 def redact_arguments(arguments: Json, plain: tuple[str, ...]) -> Json:
     """Keeps numbers and the plain arguments of a tool. Every other text becomes its length."""
     if not isinstance(arguments, dict):
-        return _hide(arguments)
+        return _mask(arguments)
     items: dict[Any, Any] = arguments  # pyright: ignore[reportUnknownVariableType]
     return {
         name if name in plain else _redact_name(name): _redact_value(name, value, plain)
@@ -261,17 +261,17 @@ def redact_commands(commands: tuple[str, ...]) -> tuple[str, ...]:
 def _redact_name(name: object) -> str:
     """Hides a name that is no identifier: it may be any text."""
     text = str(name)
-    return text if text.isidentifier() and len(text) <= _MAX_NAME_CHARS else _hide(text)
+    return text if text.isidentifier() and len(text) <= _MAX_NAME_CHARS else _mask(text)
 
 
 def _redact_value(name: object, value: Json, plain: tuple[str, ...]) -> Json:
     if value is None or isinstance(value, _NUMBERS):
         return value
     is_plain = name in plain and isinstance(value, str) and len(value) <= _MAX_PLAIN_CHARS
-    return value if is_plain else _hide(value)
+    return value if is_plain else _mask(value)
 
 
-def _hide(value: Json) -> str:
+def _mask(value: Json) -> str:
     if isinstance(value, str):
         return f"<{len(value)} characters>"
     return f"<{type(value).__name__}>"

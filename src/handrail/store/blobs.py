@@ -94,7 +94,7 @@ class Blobs:
         return name
 
     def keep_file(self, digest: str, descriptor: int) -> None:
-        """Stores the content of an open file; StoreError if its hash is another."""
+        """Stores the content of an open file. StoreError if its hash is another."""
         if not self._has_file(digest, os.fstat(descriptor).st_size):
             self._store(self._path(digest), _check(_read_chunks(descriptor), digest))
             self._unpacked.append(digest)
@@ -104,7 +104,7 @@ class Blobs:
         self._lenders.update(dict.fromkeys(digests, lender))
 
     def give_back(self, lender: "Blobs") -> None:
-        self._lenders = {digest: one for digest, one in self._lenders.items() if one.folder != lender.folder}
+        self._lenders = {digest: holder for digest, holder in self._lenders.items() if holder.folder != lender.folder}
 
     def keep_borrowed(self, digest: str) -> None:
         """Stores a content here that may be borrowed."""
@@ -113,14 +113,14 @@ class Blobs:
             self._unpacked.append(digest)
 
     def open(self, digest: str) -> int:
-        """A descriptor for reading a blob; FileNotFoundError if it is gone."""
+        """A descriptor for reading a blob. FileNotFoundError if it is gone."""
         try:
             return os.open(self._path(digest), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return self._open_copy(digest)
 
     def chunks(self, digest: str) -> Iterator[bytes]:
-        """The bytes of a blob, piece by piece; StoreError at the end if they are damaged."""
+        """The bytes of a blob, piece by piece. StoreError at the end if they are damaged."""
         lender = self._lenders.get(digest)
         if lender is not None and lender.has(digest):
             return lender.chunks(digest)
@@ -151,14 +151,14 @@ class Blobs:
                 yield name.partition(".")[0], os.path.join(self.folder, name)
 
     def sweep(self, used: set[str], seconds: float) -> None:
-        """Removes blobs that are not used, unless somebody stored them lately."""
+        """Removes unused blobs that were not stored within `seconds`."""
         for digest, path in self.files():
             if digest not in used:
                 self.remove_old(path, seconds)
         self._packs.sweep(used, seconds)
 
     def remove_old(self, path: str, seconds: float) -> None:
-        """Removes a file that nobody stored lately. It is renamed first: who stores it now makes a new one."""
+        """Removes a file that was not stored within `seconds`. Renamed first: a concurrent store makes a new one."""
         aside = f"{path.removesuffix(_ASIDE)}{_ASIDE}"
         with contextlib.suppress(FileNotFoundError):
             os.rename(path, aside)
@@ -274,7 +274,7 @@ def _read_chunks(descriptor: int) -> Iterator[bytes]:
 
 
 def _check(pieces: Iterator[bytes], digest: str) -> Iterator[bytes]:
-    """Passes pieces on; StoreError at the end if their hash is another."""
+    """Passes pieces on. StoreError at the end if their hash is another."""
     actual = hashlib.sha256()
     for piece in pieces:
         actual.update(piece)
@@ -291,7 +291,7 @@ def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _decompress(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Decompresses into pieces of limited size, whatever the compressed bytes claim."""
+    """Decompresses into pieces of limited size, even if the compressed bytes claim more."""
     decompressor = zlib.decompressobj()
     try:
         for packed in pieces:

@@ -54,7 +54,7 @@ class ChangeSetRecord(msgspec.Struct, frozen=True):
     undoable: bool = True
     """Whether all contents to undo it are kept."""
     certain: bool = True
-    """False if nobody knows whether it was made, after a crash and a later change by others."""
+    """False if a crash and a later change by others leave open whether it was made."""
     not_covered: tuple[str, ...] = ()
     """Effects of the call that undo does not cover, in words."""
     unlinked_paths: tuple[bytes, ...] = msgspec.field(default=(), name="apart")
@@ -125,7 +125,7 @@ class ChangeLog:
                 self._mark_undone(undone, number)
 
     def drop(self, number: int) -> None:
-        """Removes a begun set of which nothing was done."""
+        """Removes a begun set before its first change."""
         with self._database.lock, self._database.transaction:
             delete = "DELETE FROM change_set WHERE number = ? AND state = 'begun'"
             if self._database.execute(delete, (number,)).rowcount:
@@ -173,7 +173,7 @@ class ChangeLog:
         return [row[0] for row in self._database.rows(query, (path, after))]
 
     def diffs(self, number: int) -> tuple[str, ...] | None:
-        """The diffs of a set, one for each step; None if they are no longer kept."""
+        """The diffs of a set, one for each step. None if they are no longer kept."""
         row = self._database.row("SELECT diff FROM change_set WHERE number = ?", (number,))
         try:
             return _unpack_diffs(row[0]) if row and row[0] is not None else None
@@ -186,7 +186,7 @@ class ChangeLog:
         return {state.hash for state in states if state is not None}
 
     def check(self) -> None:
-        """Reads all sets; StoreError if one or its diffs cannot be read."""
+        """Reads all sets. StoreError if one or its diffs cannot be read."""
         self._database.check()
         for entry in self.latest():
             row = self._database.row("SELECT diff FROM change_set WHERE number = ?", (entry.number,))

@@ -1,4 +1,4 @@
-"""SQLite databases with their schemas and migrations."""
+"""SQLite databases: connections, schemas, migrations."""
 
 import contextlib
 import errno
@@ -15,7 +15,7 @@ from handrail.protocol.wire import UNREADABLE, decode_json
 from handrail.store.state_dir import make_temporary_folder
 
 Durability = Literal["none", "crash", "power"]
-"""The failure that committed data survives. "none" is for files that nobody relies on yet."""
+"""The failure that committed data survives. "none" is for files that are not in use yet."""
 Row = tuple[Any, ...]
 Stamp = tuple[tuple[int, int], ...]
 Kind = TypeVar("Kind")
@@ -114,11 +114,11 @@ class Database:
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             self._fail(self._verb, error)
         self.execute = self._connection.cursor().execute
-        self.transaction = Transaction(self)
+        self.transaction = _Transaction(self)
         """All or nothing. No other process writes from its first statement on."""
 
     def _connect(self, durability: Durability) -> sqlite3.Connection:
-        is_new = _touch(self.path)
+        is_new = _create_private_file(self.path)
         connection = sqlite3.connect(self.path, _BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
             if is_new and durability != "power":
@@ -147,7 +147,7 @@ class Database:
             self.fail(error)
 
     def drop_unfinished(self) -> None:
-        """Rolls back an open transaction. An interrupt can leave one open; SQLite often rolls back itself."""
+        """Rolls back an open transaction. An interrupt can leave one open. SQLite often rolls back itself."""
         if self._connection.in_transaction:
             self.execute("ROLLBACK")
 
@@ -174,7 +174,7 @@ class Database:
             key = rows[-1][0]
 
     def check(self) -> None:
-        """Reads every page; StoreError if one is damaged."""
+        """Reads every page. StoreError if one is damaged."""
         found = self.rows("PRAGMA integrity_check(1)")
         if found != [("ok",)]:
             raise StoreError(
@@ -185,7 +185,7 @@ class Database:
             raise StoreError(f"the {self._name} is damaged: {'its last page is cut' if count else 'it is empty'}")
 
     def decode(self, data: bytes, kind: type[Kind]) -> Kind:
-        """Decodes the JSON of a row; StoreError if it does not fit the type."""
+        """Decodes the JSON of a row. StoreError if it does not fit the type."""
         try:
             return decode_json(data, kind)
         except UNREADABLE as error:
@@ -214,7 +214,7 @@ class Database:
             self._connection.close()
 
 
-class Transaction:
+class _Transaction:
     """`with database.lock, database.transaction:`. A class, because a generator costs more than the statements."""
 
     __slots__ = ("_database",)
@@ -247,7 +247,7 @@ class Transaction:
 
 
 class ReadOnlyDatabase(Database):
-    """A database that is only read. One of an older version is not migrated; tables that it lacks are empty.
+    """A database that is only read. One of an older version is not migrated. Tables that it lacks are empty.
 
     SQLite makes files for readers to share, and would leave them. A database without a write-ahead log is read without
     these files, as long as its stamp stays the same.
@@ -353,7 +353,7 @@ def _connect_uri(path: str, options: str) -> sqlite3.Connection:
     return connection
 
 
-def _touch(path: str) -> bool:
+def _create_private_file(path: str) -> bool:
     """Makes the file before SQLite does, so that others can never read it. Returns whether it is empty."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -387,7 +387,7 @@ def _migrate(connection: sqlite3.Connection, schema: Schema) -> None:
 
 
 def _read_version(connection: sqlite3.Connection, schema: Schema) -> int:
-    """The number of steps that the file has; DatabaseError if it has more than we know."""
+    """The number of steps that the file has. DatabaseError if it has more than we know."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(schema.steps):
         raise sqlite3.DatabaseError(f"it was written by a newer handrail (step {version})")

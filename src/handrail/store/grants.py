@@ -24,7 +24,7 @@ Kind = TypeVar("Kind")
 
 
 class SmallFiles(Generic[Kind]):
-    """A folder of small files, one for each thing. Other processes add and remove files too.
+    """A folder of small files, one for each item. Other processes add and remove files too.
 
     The folder is made with the first file. StoreError if it cannot be used; `title` names it in the message.
     """
@@ -46,7 +46,7 @@ class SmallFiles(Generic[Kind]):
             raise self._build_error(error) from error
 
     def read(self, name: str) -> Kind | None:
-        """The content of a file; None if it cannot be read."""
+        """The content of a file. None if it cannot be read."""
         try:
             with open(self.path_of(name), "rb") as file:
                 return decode_json(file.read(), self._kind)
@@ -72,7 +72,7 @@ class SmallFiles(Generic[Kind]):
             raise self._build_error(error) from error
 
     def drop(self, name: str) -> bool:
-        """Removes a file; returns whether it was there."""
+        """Removes a file. Returns whether it was there."""
         try:
             os.unlink(self.path_of(name))
         except FileNotFoundError:
@@ -140,7 +140,7 @@ def _name_folder(path: str, access: str) -> str:
     return f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}-{access}"
 
 
-# Environment variables of commands that wait for approval. Whoever answers in another shell uses them.
+# Environment variables of commands that wait for approval. An approval from another shell uses them.
 
 
 def hash_variables(variables: Mapping[str, str]) -> str:
@@ -161,7 +161,7 @@ def save_variables(session: str, variables: Mapping[str, str]) -> None:
 
 
 def load_variables(session: str, digest: str) -> dict[str, str] | None:
-    """The variables of a digest; None if they were not saved, or were changed."""
+    """The variables of a digest. None if they were not saved, or were changed."""
     variables = _open_variable_files(session).read(os.path.basename(digest))
     return variables if variables is not None and hash_variables(variables) == digest else None
 
@@ -186,7 +186,7 @@ def give_trust(state: StateFolder, workspace: str, digest: str, servers: str = "
 
 
 def revoke_trust(state: StateFolder, workspace: str) -> bool:
-    """Revokes the trust in a project; returns whether there was any."""
+    """Revokes the trust in a project. Returns whether there was any."""
     with _lock_state(state):
         projects = read_trust(state.path)
         if projects.pop(workspace, None) is None:
@@ -221,7 +221,7 @@ class KnownTool(msgspec.Struct, frozen=True):
     """The description that its server gave."""
 
 
-class KnownServer(msgspec.Struct, frozen=True):
+class _KnownServer(msgspec.Struct, frozen=True):
     """The tools of one server, by the server's own names."""
 
     server: str
@@ -235,20 +235,20 @@ class KnownTools:
     """
 
     def __init__(self, path: str) -> None:
-        self._files = SmallFiles(path, KnownServer, "tools of other servers that were met")
+        self._files = SmallFiles(path, _KnownServer, "tools of other servers that were met")
 
     def path_of(self, server: str) -> str:
         return self._files.path_of(_name_server(server))
 
     def of(self, server: str) -> dict[str, KnownTool]:
-        """The known tools of a server; none if they cannot be read."""
-        known = self._files.read(_name_server(server))
-        return known.tools if known is not None and known.server == server else {}
+        """The known tools of a server. Empty if they cannot be read."""
+        record = self._files.read(_name_server(server))
+        return record.tools if record is not None and record.server == server else {}
 
     def keep(self, server: str, tools: dict[str, KnownTool]) -> bool:
-        """Adds or replaces tools; returns whether they could be written."""
+        """Adds or replaces tools. Returns whether they could be written."""
         try:
-            self._files.write(_name_server(server), KnownServer(server=server, tools={**self.of(server), **tools}))
+            self._files.write(_name_server(server), _KnownServer(server=server, tools={**self.of(server), **tools}))
         except StoreError:
             return False
         return True

@@ -1,6 +1,6 @@
-"""The permission requests and questions that wait for people, of one session or of all.
+"""The inbox: permission requests or questions that wait for people, of one session or of all.
 
-Journals are only read here, whoever is writing to them.
+Journals are opened read-only, also while another process writes to them.
 """
 
 import os
@@ -79,7 +79,7 @@ def list_open_answers(database: Database) -> list[tuple[PermissionRequest, Answe
 
 
 def check_requests(database: Database) -> None:
-    """Reads all requests and answers; StoreError if one cannot be read."""
+    """Reads all requests and answers. StoreError if one cannot be read."""
     for data, answer in database.rows("SELECT data, answer FROM request"):
         database.decode(data, PermissionRequest)
         if answer is not None:
@@ -167,20 +167,20 @@ class Inbox:
     def __init__(self, state: StateFolder, workspace: str | None) -> None:
         self._state = state
         self._workspace = workspace
-        self._known: dict[str, tuple[Stamp, list[InboxRequest]]] = {}
+        self._cache: dict[str, tuple[Stamp, list[InboxRequest]]] = {}
         self.unreadable: dict[str, str] = {}
         """The session folders whose journals cannot be read, with the reasons."""
 
     def waiting(self) -> list[InboxRequest]:
-        found = [one for folder in self._folders() for one in self._read_session(folder)]
-        return sorted(found, key=lambda one: one.request.id)
+        requests = [request for folder in self._folders() for request in self._read_session(folder)]
+        return sorted(requests, key=lambda request: request.request.id)
 
     def ids(self) -> list[str]:
         """The ids of all requests and questions without an answer. Faster than reading them."""
         return [str(row[0]) for folder in self._folders() for row in self._rows(folder, _IDS)]
 
     def questions(self) -> list[InboxQuestion]:
-        found: list[InboxQuestion] = []
+        questions: list[InboxQuestion] = []
         for folder in self._folders():
             workspace = self._find_workspace(os.path.dirname(folder))
             for (data,) in self._rows(folder, _QUESTIONS):
@@ -189,16 +189,16 @@ class Inbox:
                 except UNREADABLE as error:
                     self.unreadable[folder] = f"a question in {folder} cannot be read: {error}"
                 else:
-                    found.append(InboxQuestion(question=question, folder=folder, workspace=workspace, time=time))
-        return sorted(found, key=lambda one: one.time)
+                    questions.append(InboxQuestion(question=question, folder=folder, workspace=workspace, time=time))
+        return sorted(questions, key=lambda question: question.time)
 
     def answered(self) -> dict[str, Answer]:
-        found: dict[str, Answer] = {}
+        answers: dict[str, Answer] = {}
         for folder in self._folders():
             for request_id, answer in self._rows(folder, "SELECT id, answer FROM request WHERE answer IS NOT NULL"):
                 with suppress(*UNREADABLE):
-                    found[str(request_id)] = decode_json(answer, Answer)
-        return found
+                    answers[str(request_id)] = decode_json(answer, Answer)
+        return answers
 
     def granted(self) -> list[StoredGrant]:
         """All grants and opened folders of sessions and workspaces, the oldest first."""
@@ -206,12 +206,12 @@ class Inbox:
         homes = dict.fromkeys(map(os.path.dirname, sessions))
         prefixes = [(home, os.path.join(home, ".")) for home in homes]
         prefixes += [(os.path.dirname(folder), f"{folder}/") for folder in sessions]
-        found = [
-            StoredGrant(one, home, self._find_workspace(home))
+        grants = [
+            StoredGrant(grant, home, self._find_workspace(home))
             for home, prefix in prefixes
-            for one in (*GrantFiles(f"{prefix}{GRANTED}").listed(), *GrantedFolders(f"{prefix}{OPENED}").listed())
+            for grant in (*GrantFiles(f"{prefix}{GRANTED}").listed(), *GrantedFolders(f"{prefix}{OPENED}").listed())
         ]
-        return sorted(found, key=lambda stored: stored.granted.time)
+        return sorted(grants, key=lambda stored: stored.granted.time)
 
     def _folders(self) -> list[str]:
         return self._state.sessions(self._workspace)
@@ -221,10 +221,10 @@ class Inbox:
 
     def _read_session(self, folder: str) -> list[InboxRequest]:
         stamp = read_stamp(os.path.join(folder, "journal.db"))
-        known = self._known.get(folder)
-        if known is None or known[0] != stamp or _is_fresh(stamp) or any(one.answer for one in known[1]):
-            known = self._known[folder] = (stamp, self._read_requests(folder))
-        return known[1]
+        cached = self._cache.get(folder)
+        if cached is None or cached[0] != stamp or _is_fresh(stamp) or any(request.answer for request in cached[1]):
+            cached = self._cache[folder] = (stamp, self._read_requests(folder))
+        return cached[1]
 
     def _read_requests(self, folder: str) -> list[InboxRequest]:
         self.unreadable.pop(folder, None)

@@ -34,7 +34,7 @@ from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.database import Database, Row
 from handrail.store.state_dir import make_call_id, parse_call_position
 
-Listener = Callable[[Event], None]
+_Listener = Callable[[Event], None]
 Kinds = Collection[type[Event]]
 PendingEvent = tuple[type[Event], dict[str, Any]]
 """An event without a number: its type and its own fields."""
@@ -67,7 +67,7 @@ class CallContext(msgspec.Struct, frozen=True):
     mode: Mode | None = None
     """None in journals of older versions, and if policy was not asked."""
     unattended: bool = False
-    """Whether nobody was there to answer."""
+    """Whether no person could answer."""
     judged: Decision | None = None
     """The decision about the outcome of the call, unless that was a plain allow."""
 
@@ -246,7 +246,7 @@ class SessionJournal:
         return events, values
 
     def _retry_after(self, error: StoreError) -> None:
-        """Reads the events of another process that took the numbers; raises if the write failed otherwise."""
+        """Reads the events of another process that took the numbers. Raises if the write failed otherwise."""
         cause = str(error.__cause__)
         if "event.seq" in cause:
             self._known_marks.clear()
@@ -258,8 +258,8 @@ class SessionJournal:
 
     # Listeners
 
-    def subscribe(self, listener: Listener, kinds: Kinds | None = None) -> Callable[[], None]:
-        """Calls the listener with every later event, or those of some kinds, in order. Returns how to stop that."""
+    def subscribe(self, listener: _Listener, kinds: Kinds | None = None) -> Callable[[], None]:
+        """Calls the listener with every later event, or those of some kinds, in order. Returns a function to stop."""
         with self.database.lock:
             self._catch_up()
             return self._listeners.add(listener, self.seq, kinds)
@@ -332,7 +332,7 @@ class SessionJournal:
         return event.change if isinstance(event, ChangeEvent) else None
 
     def context(self, seq: int) -> CallContext | None:
-        """The context of the call that starts with an event; None if it cannot be read."""
+        """The context of the call that starts with an event. None if it cannot be read."""
         row = self.database.row("SELECT decided FROM event WHERE seq = ?", (seq,))
         try:
             return decode_json(row[0] if row and row[0] else b"", CallContext)
@@ -357,7 +357,7 @@ class SessionJournal:
             yield _read_start(*row)
 
     def finished(self) -> Iterator[tuple[str, ToolResult[Any] | None]]:
-        """The calls that have a result, in the order of their ends; None for a result that cannot be read."""
+        """The calls that have a result, in the order of their ends. None for a result that cannot be read."""
         for seq, call_id, kind, data in self.database.pages(_FINISHED, 0):
             event = _read_event(seq, kind, data)
             yield call_id, event.result if isinstance(event, ToolCallEnd | ToolCallError) else None
@@ -370,10 +370,10 @@ class SessionJournal:
         query = f"SELECT call_id FROM event WHERE seq > ? AND runner = ? AND {_ENDS} ORDER BY seq"  # noqa: S608
         return [str(row[0]) for row in self.database.rows(query, (after, runner))]
 
-    # What the session has seen of files
+    # Files that the session has seen
 
     def get_mark(self, path: str) -> bytes | None:
-        """The last mark of a file; None if the conversation has not seen the file."""
+        """The last mark of a file. None if the conversation has not seen the file."""
         if self._conversation is not None and (self._conversation(), path) not in self._seen_by:
             return None
         mark = self._new_marks.get(path)
@@ -409,14 +409,14 @@ class Listeners:
     def __init__(self, on_failure: Callable[[str], None]) -> None:
         self._on_failure = on_failure
         """Gets the type of the error a listener failed with. Its text may quote the event."""
-        self.everyone: tuple[tuple[Listener, int, Kinds | None], ...] = ()
+        self.everyone: tuple[tuple[_Listener, int, Kinds | None], ...] = ()
         """Each with the number after which it listens and the kinds it listens for. None means all."""
         self._changing = Lock()
         self._outbox: deque[Event] = deque()
         self._delivering = Lock()
 
-    def add(self, listener: Listener, after: int, kinds: Kinds | None = None) -> Callable[[], None]:
-        """Adds a listener for events after a number, or those of some kinds. Returns how to remove it."""
+    def add(self, listener: _Listener, after: int, kinds: Kinds | None = None) -> Callable[[], None]:
+        """Adds a listener for events after a number, or those of some kinds. Returns the function that removes it."""
         with self._changing:
             self.everyone = (*self.everyone, (listener, after, kinds))
         return lambda: self._remove(listener)
@@ -427,25 +427,25 @@ class Listeners:
                 self._outbox.append(event)
 
     def deliver(self) -> None:
-        """Delivers the queued events in order, in whichever thread comes first."""
+        """Delivers the queued events in order, in the first thread that gets the lock."""
         while self._outbox and self._delivering.acquire(blocking=False):
             try:
                 while self._outbox:
-                    self._tell(self._outbox.popleft())
+                    self._notify(self._outbox.popleft())
             finally:
                 self._delivering.release()
 
-    def _tell(self, event: Event) -> None:
+    def _notify(self, event: Event) -> None:
         """Calls the listeners. One that fails is removed."""
         for listener, after, kinds in self.everyone:
             if event.seq > after and (kinds is None or type(event) in kinds):
                 try:
                     listener(event)
-                except Exception as error:  # the call is done, whatever a stranger's listener does wrong
+                except Exception as error:  # a faulty listener must not fail the call
                     self._remove(listener)
                     self._on_failure(type(error).__name__)
 
-    def _remove(self, listener: Listener) -> None:
+    def _remove(self, listener: _Listener) -> None:
         with self._changing:
             self.everyone = tuple(other for other in self.everyone if other[0] is not listener)
 

@@ -1,4 +1,4 @@
-"""The notes of a workspace, one small file for each, until somebody removes them."""
+"""The notes of a workspace, one small file each."""
 
 import fcntl
 import os
@@ -33,8 +33,8 @@ class Memories:
         return tuple(sorted(notes, key=lambda note: (note.time, note.id)))
 
     def get(self, note_id: str) -> Memory:
-        """One note; ToolError NOT_FOUND if there is none."""
-        note = next((one for one in self.listed() if one.id == note_id), None)
+        """One note. ToolError NOT_FOUND if there is none."""
+        note = next((note for note in self.listed() if note.id == note_id), None)
         if note is None:
             raise ToolError("NOT_FOUND", f"There is no note {note_id[:40]!r}. The action list shows those that are.")
         return note
@@ -55,8 +55,8 @@ class Memories:
                 return note_id
 
     def keep(self, note: Memory) -> None:
-        """Adds a note, or replaces the one of its id; ToolError LIMIT_EXCEEDED if there are too many."""
-        others = [one for one in self.listed() if one.id != note.id]
+        """Adds a note, or replaces the one of its id. ToolError LIMIT_EXCEEDED if there are too many."""
+        others = [other for other in self.listed() if other.id != note.id]
         used = sum(map(_count_characters, others))
         if len(others) >= MAX_MEMORIES:
             raise ToolError(

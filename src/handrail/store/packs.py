@@ -1,4 +1,4 @@
-"""Small contents, compressed together and stored in a database.
+"""Small contents, compressed in groups in a database.
 
 Neighbours are compressed as one group, which is smaller and faster than each alone. Earlier versions wrote groups to
 pack files, which are still read.
@@ -42,7 +42,7 @@ class Packs:
         self._durability: Durability = durability
         self._opening = threading.Lock()
         self._database: Database | None = None
-        self._files = PackFiles(f"{folder}{PACK_FILES_SUFFIX}")
+        self._files = _PackFiles(f"{folder}{PACK_FILES_SUFFIX}")
         self._group: tuple[int, bytes] = (0, b"")
         """The last group that was read: its neighbours are mostly read next."""
 
@@ -62,7 +62,7 @@ class Packs:
                     start += len(data)
 
     def read(self, digest: str) -> bytes | None:
-        """The content; None if it is not stored. StoreError if it is damaged."""
+        """The content. None if it is not stored. StoreError if it is damaged."""
         row = self._find(digest)
         if row is None:
             return self._files.read(digest)
@@ -76,7 +76,7 @@ class Packs:
         return self._find(digest) is not None or self._files.has(digest)
 
     def sweep(self, used: set[str], seconds: float) -> None:
-        """Removes contents that are not used, unless somebody added them lately."""
+        """Removes unused contents that were not added within `seconds`."""
         self._files.sweep(used, seconds)
         if self._database is None and not os.path.exists(self._path):
             return
@@ -148,7 +148,7 @@ def _decompress(data: bytes) -> bytes:
 
 _PACK_NAME = ".pack"
 _END = struct.Struct(">QI")
-"""Where the table starts, and its checksum."""
+"""The start of the table, and its checksum."""
 
 
 class _FileGroup(msgspec.Struct, array_like=True):
@@ -166,7 +166,7 @@ class _FilePosition(NamedTuple):
     """Of the content in its group."""
 
 
-class PackFiles:
+class _PackFiles:
     """The pack files of one folder. They are only read and swept."""
 
     def __init__(self, folder: str) -> None:
@@ -177,12 +177,12 @@ class PackFiles:
         self._group: tuple[tuple[str, int], bytes] = (("", 0), b"")
 
     def has(self, digest: str) -> bool:
-        position = self._index().get(digest)
+        position = self._load_index().get(digest)
         return position is not None and os.path.exists(position.path)
 
     def read(self, digest: str) -> bytes | None:
-        """The content; None if no pack file has it. StoreError if it is damaged."""
-        position = self._index().get(digest)
+        """The content. None if no pack file has it. StoreError if it is damaged."""
+        position = self._load_index().get(digest)
         if position is None:
             return None
         group, key = self._group, (position.path, position.group.start)
@@ -196,27 +196,27 @@ class PackFiles:
         return group[1][position.start : position.start + position.size]
 
     def sweep(self, used: set[str], seconds: float) -> None:
-        """Removes the files of which nothing is used."""
-        kept = {position.path for digest, position in self._index().items() if digest in used}
-        for path in self._paths():
+        """Removes the files without used contents."""
+        used_paths = {position.path for digest, position in self._load_index().items() if digest in used}
+        for path in self._list_paths():
             with suppress(FileNotFoundError):
-                if path not in kept and time.time() - os.stat(path).st_mtime > seconds:
+                if path not in used_paths and time.time() - os.stat(path).st_mtime > seconds:
                     os.unlink(path)
 
-    def _paths(self) -> list[str]:
+    def _list_paths(self) -> list[str]:
         try:
             return [os.path.join(self._folder, name) for name in os.listdir(self._folder)]
         except (FileNotFoundError, NotADirectoryError):
             return []
 
-    def _index(self) -> dict[str, _FilePosition]:
+    def _load_index(self) -> dict[str, _FilePosition]:
         try:
             changed = os.stat(self._folder).st_mtime_ns
         except OSError:
             return {}
         if changed != self._changed:
             self._changed, positions = changed, dict[str, _FilePosition]()
-            for path in self._paths():
+            for path in self._list_paths():
                 with suppress(OSError, ValueError, struct.error, msgspec.DecodeError):
                     positions.update(_read_positions(path))
             self._positions = positions

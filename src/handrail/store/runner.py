@@ -1,4 +1,4 @@
-"""Locks of the processes that run a session. The kernel releases them when a process ends, however it ends."""
+"""Locks of the processes that run a session. The kernel releases a lock when its process ends."""
 
 import fcntl
 import os
@@ -12,28 +12,38 @@ from handrail.store.state_dir import is_locked
 _NAME = ".runner"
 _NEW = ".runner-new"
 _LEASE_NAME = "loop.lock"
-_held_here: "WeakSet[Runner | Lease]" = WeakSet()
+
+
+class _LockFile:
+    def __init__(self) -> None:
+        self._descriptor = -1
+
+    def release(self) -> None:
+        """Unlocks the file and leaves it, as a killed process would."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+_held_here = WeakSet[_LockFile]()
 
 
 def _release_in_child() -> None:
     """Closes a forked child's copies of the locks. Otherwise a dead parent would seem alive."""
     for lock in list(_held_here):
-        if isinstance(lock, Runner):
-            lock.abandon()
-        else:
-            lock.release()
+        lock.release()
 
 
 os.register_at_fork(after_in_child=_release_in_child)
 
 
-class Runner:
+class Runner(_LockFile):
     """The locked file of one open session in one process."""
 
     def __init__(self, folder: str) -> None:
+        super().__init__()
         self.id = os.urandom(6).hex()
         self._path = os.path.join(folder, self.id + _NAME)
-        self._descriptor = -1
         unlocked = os.path.join(folder, self.id + _NEW)
         try:
             self._descriptor = os.open(unlocked, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
@@ -42,19 +52,13 @@ class Runner:
             # It gets its name when it is locked, or others would take it for dead.
             os.rename(unlocked, self._path)
         except OSError as error:
-            self.abandon()
+            self.release()
             raise StoreError(f"the session folder {folder} cannot be written: {error.strerror}") from error
 
     def close(self) -> None:
         with suppress(FileNotFoundError):
             os.unlink(self._path)
-        self.abandon()
-
-    def abandon(self) -> None:
-        """Leaves the file as a killed process would. The next process to open the session recovers it."""
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
+        self.release()
 
 
 def list_dead_runners(folder: str) -> list[str]:
@@ -82,13 +86,13 @@ def remove_runner(folder: str, runner: str) -> None:
         os.unlink(os.path.join(folder, runner + _NAME))
 
 
-class Lease:
+class Lease(_LockFile):
     """The right to run the loop of a session: `with Lease(folder, session_id):`. UsageError if it is taken."""
 
     def __init__(self, folder: str, session_id: str) -> None:
+        super().__init__()
         self._path = os.path.join(folder, _LEASE_NAME)
         self._session_id = session_id
-        self._descriptor = -1
 
     def __enter__(self) -> Self:
         try:
@@ -112,11 +116,6 @@ class Lease:
 
     def __exit__(self, *_: object) -> None:
         self.release()
-
-    def release(self) -> None:
-        descriptor, self._descriptor = self._descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
 
 
 def _describe_holder(descriptor: int) -> str:

@@ -1,6 +1,6 @@
 """The stored sessions of a state folder, for programs that do not open them.
 
-Journals are opened read-only, whoever is writing to them.
+Journals are opened read-only, also while another process writes to them.
 """
 
 import fcntl
@@ -27,7 +27,7 @@ from handrail.store.state_dir import StateFolder, find_state_folder, is_locked, 
 from handrail.store.transcript import Messages, list_outputs
 
 Use = Literal["running", "background", "waiting", "unreadable", "idle"]
-"""Why a session must not be removed; an idle one may be."""
+"""Why a session must not be removed. An idle one may be."""
 _DAY = 86_400
 _YOUNG_SECONDS = 60
 """Seconds in which a stored output may belong to a call that is not stored yet."""
@@ -43,7 +43,7 @@ class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CallStory(msgspec.Struct, frozen=True, kw_only=True):
-    """A call, the prompt before it, and the approval it got; None for parts that the journal does not have."""
+    """A call, the prompt before it, and the approval it got. None for parts that the journal does not have."""
 
     start: ToolCallStart
     decided: CallContext | None = None
@@ -55,7 +55,7 @@ class CallStory(msgspec.Struct, frozen=True, kw_only=True):
 
 @contextmanager
 def open_journal(folder: str, durability: Durability | None = None) -> Generator[SessionJournal]:
-    """Opens the journal of a session folder for reading; with a durability, for appending too."""
+    """Opens the journal of a session folder for reading. With a durability, for appending too."""
     path = os.path.join(folder, "journal.db")
     database = ReadOnlyDatabase(path) if durability is None else Database(path, durability)
     try:
@@ -72,8 +72,8 @@ def open_messages(folder: str) -> Generator[Messages]:
 
 def list_stored_sessions(state: StateFolder, workspace: str) -> list[SessionInfo]:
     """The sessions of a workspace, the one with the latest event first. Unreadable ones come last."""
-    found = [_read_info(folder) for folder in state.sessions(workspace)]
-    return sorted(found, key=lambda info: info.last.timestamp() if info.last else 0, reverse=True)
+    infos = [_read_info(folder) for folder in state.sessions(workspace)]
+    return sorted(infos, key=lambda info: info.last.timestamp() if info.last else 0, reverse=True)
 
 
 def _read_info(folder: str) -> SessionInfo:
@@ -96,7 +96,7 @@ def list_past_calls(folder: str, since: datetime | None = None) -> Iterator[Past
 
 
 def read_call_story(folder: str, call_id: str) -> CallStory | None:
-    """The story of a call of a session folder; None if its journal has no such call."""
+    """The story of a call of a session folder. None if its journal has no such call."""
     if not os.path.exists(os.path.join(folder, "journal.db")):
         return None
     with open_journal(folder) as journal:
@@ -131,7 +131,7 @@ def read_session_use(folder: str) -> Use:
 
 
 def read_last_use(folder: str) -> float:
-    """The time of the last write to a session in seconds; 0 if there was none."""
+    """The time of the last write to a session in seconds. 0 if there was none."""
     stamp = read_stamp(os.path.join(folder, "journal.db"))
     return max((changed for size, changed in stamp if size), default=0) / 1e9
 
@@ -175,7 +175,7 @@ def _sweep_before(state: StateFolder, before: float) -> None:
 
 
 def remove_session(folder: str, uses: tuple[Use, ...]) -> Use:
-    """Removes a session if its use is one of these; returns its use.
+    """Removes a session if its use is one of these. Returns its use.
 
     The folder is renamed first. If this process is killed, the next sweep removes the rest. A process that opened the
     session just before is detected. The audit still names its calls, so their number is recorded.
@@ -198,7 +198,7 @@ def remove_session(folder: str, uses: tuple[Use, ...]) -> Use:
 
 
 def count_removed_calls(state: StateFolder) -> Counter[str]:
-    """How many calls of removed sessions the audit may have, by the ids of the sessions."""
+    """The number of calls of removed sessions that the audit may have, by session id."""
     counts: Counter[str] = Counter()
     with suppress(FileNotFoundError), open(_build_removals_path(state), encoding="ascii", errors="replace") as removals:
         for session, _, calls in (line.rstrip().partition(" ") for line in removals):

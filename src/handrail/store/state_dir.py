@@ -52,7 +52,7 @@ class StateFolder:
         return self._make_folder(os.path.join(self._workspace(workspace), check_session_id(session_id)))
 
     def changes(self, workspace: str) -> str:
-        """The folder of a workspace's change log; no session can have its name."""
+        """The folder of a workspace's change log. No session can have its name."""
         return self._make_folder(os.path.join(self._workspace(workspace), ".changes"))
 
     def opened(self, workspace: str) -> str:
@@ -115,7 +115,7 @@ def find_state_folder(session_folder: str) -> StateFolder:
 
 
 def check_session_id(session_id: str) -> str:
-    """Returns a valid session id; UsageError if it is not."""
+    """Returns a valid session id. UsageError if it is not."""
     if not _SESSION.fullmatch(session_id):
         rule = "letters, digits, dot, dash and underscore, at most 64, beginning with a letter or digit"
         raise UsageError(f"a session id is made of {rule}: {session_id[:80]!r}")
@@ -241,7 +241,7 @@ def _make_key(path: str) -> None:
 
 
 def lock_folder(folder: str) -> int:
-    """A descriptor that holds the folder's lock; -1 if another process holds it, or the folder is gone."""
+    """A descriptor that holds the folder's lock. -1 if another process holds it, or the folder is gone."""
     descriptor = -1
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -332,7 +332,7 @@ class SpillFolder:
             raise StoreError(f"no folder can be made in {around}: {error.strerror}") from error
 
     def close(self) -> None:
-        """Removes the folder; can be repeated."""
+        """Removes the folder. Can be repeated."""
         self._stack.close()
 
 
@@ -345,7 +345,7 @@ def make_call_id(seq: int) -> str:
 
 
 def parse_call_position(call_id: str) -> int | None:
-    """The number of the event before a call; None if the id was made elsewhere."""
+    """The number of the event before a call. None if the id was made elsewhere."""
     found = _OWN_CALL_ID.fullmatch(call_id)
     return int(found[1], 16) if found else None
 
@@ -357,34 +357,33 @@ def make_id(kind: str) -> str:
 
 def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
     """The shortest prefix of the own part of every id that no other id has."""
-    own = {one: _own_part(one) for one in ids}
-    return {one: _shorten(part, [other for name, other in own.items() if name != one]) for one, part in own.items()}
+    own = {name: _own_part(name) for name in ids}
+    return {name: _shorten(part, [own[other] for other in own if other != name]) for name, part in own.items()}
 
 
-def shorten_id(one: str, others: Iterable[str]) -> str:
-    """The same for one id among many others."""
-    return _shorten(_own_part(one), [_own_part(other) for other in others if other != one])
+def shorten_id(name: str, others: Iterable[str]) -> str:
+    return _shorten(_own_part(name), [_own_part(other) for other in others if other != name])
 
 
 def list_matching_ids(spelled: str, ids: Iterable[str]) -> list[str]:
     """The ids that start with a spelling, with or without the parts before their own part."""
     names = list(ids)
-    return [spelled] if spelled in names else [one for one in names if spelled and _matches(spelled, one)]
+    return [spelled] if spelled in names else [name for name in names if spelled and _matches(spelled, name)]
 
 
-def _matches(spelled: str, one: str) -> bool:
+def _matches(spelled: str, name: str) -> bool:
     """The spelling must reach into the own part, since ids share the parts before it."""
-    own = _own_part(one)
-    forms = (own, one.replace("-", "_", 1).partition("_")[2], one)
+    own = _own_part(name)
+    forms = (own, name.replace("-", "_", 1).partition("_")[2], name)
     return any(form.startswith(spelled) and len(spelled) > len(form) - len(own) for form in forms)
 
 
-def _own_part(one: str) -> str:
+def _own_part(name: str) -> str:
     """`8f2…` of `ask_18…8f2…`, and `1c9…` of `g-1c9…`, which has no time."""
-    kind, line, rest = one.partition("_")
+    kind, line, rest = name.partition("_")
     if line and len(rest) > _TIME_DIGITS:
         return rest[_TIME_DIGITS:]
-    return one.partition("-")[2] or rest or kind
+    return name.partition("-")[2] or rest or kind
 
 
 def _shorten(part: str, others: list[str]) -> str:

@@ -30,7 +30,7 @@ class Messages:
 
     def add(self, messages: Iterable[Message], *pending: PendingEvent) -> None:
         insert = "INSERT INTO message (kind, data) VALUES (?, ?)"
-        rows = tuple((insert, (str(one.__struct_config__.tag), encode(one))) for one in messages)
+        rows = tuple((insert, (str(message.__struct_config__.tag), encode(message))) for message in messages)
         self.journal.append(*pending, also=rows)
 
     def any(self) -> bool:
@@ -80,7 +80,7 @@ class _TodoData(msgspec.Struct):
 
 
 def read_last_todo(database: Database) -> tuple[TodoItem, ...]:
-    """The last todo list that can be read; empty if there is none."""
+    """The last todo list that can be read. Empty if there is none."""
     before = 1 << 62
     while row := database.row(_LAST_TODO, (before, _TODO_CALL)):
         before = row[0]
@@ -95,11 +95,11 @@ def read_last_todo(database: Database) -> tuple[TodoItem, ...]:
 
 
 class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An active skill as it was when it was activated, whatever becomes of its file."""
+    """An active skill as it was when it was activated, even if its file changes."""
 
     name: str
     tools: tuple[str, ...] | None = None
-    """The tools that it allows; None if it restricts nothing."""
+    """The tools that it allows. None if it restricts nothing."""
     patterns: dict[str, tuple[str, ...]] = {}
     """Patterns that it allows some of them for."""
     folders: tuple[str, ...] = ()

@@ -20,7 +20,7 @@ from handrail.store.state_dir import StateFolder, build_damaged_path
 
 _MAX_NAMED_CALLS = 10
 _Outcome = tuple[object, ...] | None
-"""The facts that journal and audit both have about a result; None if the journal cannot be read."""
+"""The facts that journal and audit both have about a result. None if the journal cannot be read."""
 _Outcomes = dict[tuple[str, str], list[_Outcome]]
 """By session and call. Sessions of several workspaces may share a name, so there may be several."""
 
@@ -51,7 +51,7 @@ def verify(state: StateFolder) -> Verification:
     """Reads the whole chain, and compares it with the journals.
 
     Every finished call of a journal must be in the chain with the same result. A hash only shows that a line was
-    changed: whoever can write the file can also seal it anew.
+    changed: an attacker who can write the file can also seal it anew.
     """
     outcomes, unread = _collect_outcomes(state)
     restarted = {os.path.basename(folder) for folder in state.sessions() if os.path.lexists(build_damaged_path(folder))}
@@ -75,21 +75,21 @@ def _check_line(
     line: bytes, number: int, head: str, outcomes: _Outcomes, sessions: set[str], removed: Counter[str]
 ) -> tuple[str | None, str]:
     """The problem of a line, if there is one, and its hash. Its outcome is crossed out."""
-    found = decode_record(line)
-    if found is None:
+    decoded = decode_record(line)
+    if decoded is None:
         return "was changed or removed", ""
-    record, digest = found
+    record, digest = decoded
     if record.prev != head or record.seq != number:
         return "was changed or removed" if record.seq > number else "was inserted or changed", ""
-    known = outcomes.get((record.session_id, record.tool_call_id))
-    if not known:  # its journal was removed or moved away, or cannot be read
+    recorded = outcomes.get((record.session_id, record.tool_call_id))
+    if not recorded:  # its journal was removed or moved away, or cannot be read
         removed[record.session_id] -= 1
         is_unknown = record.session_id in sessions and removed[record.session_id] < 0
         return ("is of a call that its journal does not know" if is_unknown else None), digest
     facts = (record.name, record.ok, record.error_code, record.duration_ms, record.files_changed, record.commands_run)
-    for outcome in known:
+    for outcome in recorded:
         if outcome is None or outcome == facts:
-            known.remove(outcome)
+            recorded.remove(outcome)
             return None, digest
     return "says something else than the journal", digest
 
@@ -127,7 +127,7 @@ def _read_outcome(result: ToolResult[Any] | None) -> _Outcome:
 
 
 def find_damage(state: StateFolder) -> Iterator[Damage]:
-    """Reads every page and row; yields the damaged journals and change logs."""
+    """Reads every page and row. Yields the damaged journals and change logs."""
     for folder in state.sessions():
         if (problem := _check_journal(folder)) is not None:
             yield Damage("journal", folder, problem)

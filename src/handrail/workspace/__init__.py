@@ -1,1 +1,1 @@
-"""The only door to the workspace's disk."""
+"""Access to the files of the workspace."""

@@ -1,7 +1,7 @@
-"""Changes names in a folder atomically, and never destroys a file that nobody looked at.
+"""Changes names in a folder atomically, without destroying a file that the caller has not seen.
 
-Other processes see the old file or the new one. A write swaps the new file with the old one, then compares what the
-swap took out with the snapshot that the caller has. If they differ, it swaps back.
+Other processes see the old file or the new one. A write swaps the new file with the old one, then compares the
+replaced file with the caller's snapshot. If they differ, it swaps back.
 """
 
 import contextlib
@@ -41,7 +41,7 @@ def replace(
 ) -> WriteResult:
     """Writes a file over `before`, or creates it. CONFLICT if something else is there by now.
 
-    A file with several hard links is written in place. The caller holds handrail's lock on the file; this guards
+    A file with several hard links is written in place. The caller holds handrail's lock on the file. This guards
     against programs that know of no lock.
     """
     if before is not None and before.status.st_nlink > 1:
@@ -273,7 +273,7 @@ def open_source(source: tuple[int, str]) -> int:
 def _undo_swap(folder: int, temporary: str, name: str, own: FileSnapshot, path: str) -> ToolError:
     """Swaps back until our own file comes out. A file that others put there meanwhile is newer, and goes back in."""
     expected = own.status
-    with contextlib.suppress(FileNotFoundError):  # somebody removed the file, and that counts
+    with contextlib.suppress(FileNotFoundError):  # another program removed the file, which counts
         for _ in range(_MAX_SWAPS):
             put_back = _read_status(folder, temporary)
             exchange(folder, temporary, name)
@@ -283,7 +283,7 @@ def _undo_swap(folder: int, temporary: str, name: str, own: FileSnapshot, path: 
             expected = put_back
     if is_unchanged(folder, temporary, own):
         return build_conflict_error(path)
-    # Whoever replaced this file may have seen ours in its place, so it is not ours to delete.
+    # The program that replaced this file may have seen ours in its place, so it is not ours to delete.
     return _add_kept_name(build_conflict_error(path), temporary)
 
 
@@ -407,7 +407,7 @@ def _copy_metadata(descriptor: int, created: os.stat_result, folder: int, name: 
     mode = stat.S_IMODE(status.st_mode)
     is_ours = (created.st_uid, created.st_gid) == (status.st_uid, status.st_gid)
     if not is_ours and not _change_owner(descriptor, status.st_uid, status.st_gid):
-        mode &= ~(stat.S_ISUID | stat.S_ISGID)  # these bits lend the rights of the owner, who is another now
+        mode &= ~(stat.S_ISUID | stat.S_ISGID)  # these bits lend the rights of the owner, which changed
         _change_owner(descriptor, -1, status.st_gid)
     if hasattr(os, "listxattr"):
         _copy_attributes(descriptor, folder, name)
@@ -437,7 +437,7 @@ def _prepare_source(source: tuple[int, str], mode: int | None) -> os.stat_result
         attributes = [name for name in os.listxattr(descriptor) if name.startswith(_OVERLAY_ATTRIBUTES)]
         if attributes and not current & stat.S_IWUSR:
             current |= stat.S_IWUSR
-            os.fchmod(descriptor, current)  # only who may write a file may remove its attributes
+            os.fchmod(descriptor, current)  # removing attributes needs write permission
         for name in attributes:
             with contextlib.suppress(OSError):
                 os.removexattr(descriptor, name)

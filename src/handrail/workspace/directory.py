@@ -176,7 +176,7 @@ def _order_entries(folders: dict[str, _ListedFolder], path: str) -> Iterator[Lis
 
 
 def _list_kinds(root: int, folder: str, most: int) -> dict[str, FileKind]:
-    """The first printable names in a folder, each with its kind; none if the folder cannot be read."""
+    """The first printable names in a folder, each with its kind. Empty if the folder cannot be read."""
     try:
         descriptor = _open_folder(root, folder)
     except OSError:
@@ -187,7 +187,7 @@ def _list_kinds(root: int, folder: str, most: int) -> dict[str, FileKind]:
 
 
 def _list_inodes(folder: str) -> list[tuple[str, int, bool]]:
-    """Names, inodes, and whether each is a folder; none if the folder cannot be read. Then nobody can write in it."""
+    """Names, inodes, and whether each is a folder. Empty if the folder cannot be read."""
     try:
         descriptor = os.open(folder, LIST_FOLDER)
     except OSError:

@@ -48,7 +48,7 @@ def build_command_fact(workspace: Workspace, path: str, access: Access, *, past_
 
 
 def find_spelled_folder(path: str, real: str, folder: str) -> str | None:
-    """The spelling of a folder in an absolute path below it; None if the path does not spell it."""
+    """The spelling of a folder in an absolute path below it. None if the path does not spell it."""
     below = real[len(folder) :].strip("/")
     spelled = path.rstrip("/")
     if not path.startswith("/") or ".." in path.split("/"):
@@ -60,7 +60,7 @@ def find_spelled_folder(path: str, real: str, folder: str) -> str | None:
 
 
 def list_tracked(paths: Iterable[str], roots: Iterable[str]) -> frozenset[str]:
-    """The files that their git repository tracks, and the folders in which it tracks a file; all paths absolute.
+    """The files that their git repository tracks, and the folders in which it tracks a file. All paths absolute.
 
     The index is read without git, since git would run programs that a repository configures.
     """
@@ -84,8 +84,8 @@ def build_driver_settings(configs: Iterable[str]) -> tuple[tuple[str, str], ...]
         if left <= 0:
             raise ToolError("LIMIT_EXCEEDED", "The workspace has too much git configuration to check. git was not run.")
         settings |= disable_drivers(text)
-        included = (os.path.join(os.path.dirname(path), os.path.expanduser(one)) for one in list_included_paths(text))
-        paths += [one for one in map(os.path.normpath, included) if one not in paths]
+        included = (os.path.join(os.path.dirname(path), os.path.expanduser(name)) for name in list_included_paths(text))
+        paths += [path for path in map(os.path.normpath, included) if path not in paths]
     return tuple(sorted(settings.items()))
 
 
@@ -169,7 +169,7 @@ def _holds_root(workspace: Workspace, path: str) -> bool:
 
 
 def _add_repository(workspace: Workspace, fact: PathFact, real: str) -> PathFact:
-    """Notes whether the change steers a git repository, or makes a folder one, whatever the folder's name is."""
+    """Notes whether the change steers a git repository, or makes a folder one, under any name."""
     for folder, name in list_possible_repositories(real):
         with suppress(OSError, ToolError), workspace.open_spelled(workspace.parse(folder), INSPECT) as opened:
             if _is_repository_change(opened.descriptor, name, adds=fact.access == "write"):

@@ -1,4 +1,4 @@
-"""Reads what a path is at a moment: kind, mode, content, hash."""
+"""The state of a path at a moment: kind, mode, content, hash."""
 
 import contextlib
 import errno
@@ -79,7 +79,7 @@ class FileSnapshot(FileContents, frozen=True, kw_only=True):
 
 
 class PathState(msgspec.Struct, frozen=True):
-    """What is at a path now."""
+    """The state of a path now."""
 
     state: State | None
     current: FileSnapshot | None = None
@@ -87,7 +87,7 @@ class PathState(msgspec.Struct, frozen=True):
 
 
 def read_state(parent: ResolvedParent, keep: int = 0) -> PathState:
-    """What is at a path, with the bytes of a file up to `keep`. CONFLICT unless it is a file, link or folder."""
+    """The state of a path, with the bytes of a file up to `keep`. CONFLICT unless it is a file, link or folder."""
     if parent.missing:
         return PathState(None)
     try:
@@ -105,14 +105,13 @@ def read_state(parent: ResolvedParent, keep: int = 0) -> PathState:
 
 
 def find_kind(mode: int) -> FileKind:
-    """The kind of a file by its mode bits."""
     if stat.S_ISREG(mode):
         return "file"
     return "directory" if stat.S_ISDIR(mode) else "link" if stat.S_ISLNK(mode) else "other"
 
 
 def build_executable_mode(mode: int | None, *, on: bool = True) -> int:
-    """The mode with execute permission for everybody who may read, or for nobody. None: the mode of a new file."""
+    """The mode with execute permission for all readers, or for no user. None: the mode of a new file."""
     if mode is None:
         return (0o777 if on else 0o666) & ~_read_umask()
     return mode | (mode & 0o444) >> 2 if on else mode & ~0o111
@@ -128,7 +127,7 @@ def _read_umask() -> int:
 
 
 def read_file_snapshot(folder: int, name: str, keep: int) -> FileSnapshot | None:
-    """The file as it is now, its bytes kept up to a size; None if it is missing."""
+    """The file as it is now, its bytes kept up to a size. None if it is missing."""
     try:
         descriptor = os.open(name, READ_FILE, dir_fd=folder)
     except FileNotFoundError:
@@ -189,7 +188,7 @@ def read_chunks(descriptor: int, start: int = 0, end: int | None = None, size: i
 
 
 def hash_link(folder: int, name: str) -> str | None:
-    """The hash of a link's target; None if it is no link."""
+    """The hash of a link's target. None if it is no link."""
     try:
         return hashlib.sha256(os.fsencode(os.readlink(name, dir_fd=folder))).hexdigest()
     except OSError:
@@ -199,7 +198,7 @@ def hash_link(folder: int, name: str) -> str | None:
 def start_hash(data: bytes) -> Callable[[], str]:
     """Starts to hash bytes, and returns a function that waits for the hash.
 
-    Many bytes are hashed in a thread, without Python's lock, so that the caller can go on.
+    Many bytes are hashed in a thread, without Python's lock, so that the caller can continue.
     """
     if len(data) < _MIN_THREADED_BYTES:
         digest = hashlib.sha256(data).hexdigest()

@@ -43,7 +43,7 @@ _WILDCARDS: dict[_Wildcard, Pieces] = {
 
 
 class GlobError(Exception):
-    """The glob is invalid; the text says why."""
+    """The glob is invalid. The text says why."""
 
 
 class GlobTooLargeError(Exception):
@@ -110,7 +110,7 @@ def parse_glob(glob: str) -> tuple[Pieces, ...]:
 
 
 def find_literal(pieces: Pieces) -> bytes | None:
-    """The only text that pieces match; None if there are several."""
+    """The only text that pieces match. None if there are several."""
     if all(isinstance(piece, frozenset) and len(piece) == 1 for piece in pieces):
         return bytes(byte for piece in pieces for byte in piece if isinstance(byte, int))
     return None
@@ -157,12 +157,12 @@ def _split_at(pieces: Pieces, wildcard: str) -> list[Pieces]:
 def _build_row(pieces: Pieces) -> bytes:
     """The pieces between two stars. Repeated bytes are written once."""
     runs = ((_build_byte(piece), sum(1 for _ in same)) for piece, same in groupby(pieces))
-    return b"".join(one * count if count < _MIN_COUNTED_REPEATS else b"%b{%d}" % (one, count) for one, count in runs)
+    return b"".join(byte * count if count < _MIN_COUNTED_REPEATS else b"%b{%d}" % (byte, count) for byte, count in runs)
 
 
 @lru_cache(maxsize=512)
 def _build_byte(piece: Piece) -> bytes:
-    """A class of bytes or its complement, whichever is shorter."""
+    """A class of bytes or its complement, the shorter of the two."""
     members = frozenset(byte for byte in piece if isinstance(byte, int))
     if len(members) == 1:
         return re.escape(bytes(members))

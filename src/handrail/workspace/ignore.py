@@ -138,7 +138,6 @@ class IgnoreStack(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, path=path, levels=levels)
 
     def matches(self, name: bytes | str, *, folder: bool) -> bool:
-        """Whether a name in this folder is ignored."""
         name = os.fsencode(name)
         if (folder and name in _ALWAYS) or name.startswith(_TEMPORARY):
             return True
@@ -183,7 +182,7 @@ def _find_excludes_setting(configuration: bytes) -> bytes:
 
 
 def _read_file(path: str, folder: int | None, most: int) -> bytes:
-    """The start of a regular file; empty if there is none. Below a folder, links are not followed."""
+    """The start of a regular file. Empty if there is none. Below a folder, links are not followed."""
     try:
         if folder is None:
             descriptor = os.open(path, READ_FILE & ~os.O_NOFOLLOW)
@@ -199,7 +198,7 @@ def _read_file(path: str, folder: int | None, most: int) -> bytes:
 
 @lru_cache(maxsize=64)
 def _parse_rules(data: bytes) -> "_IgnoreRules | None":
-    """The rules in an ignore file; None if there are none. They are cached, since most walks meet the same files."""
+    """The rules in an ignore file. None if there are none. They are cached, since most walks meet the same files."""
     lines: list[str] = []
     for line in data.split(b"\n"):
         try:
@@ -234,7 +233,7 @@ class _IgnoreRules:
         return bool(self._keeps) or self.incomplete
 
     def decide(self, path: bytes, *, folder: bool) -> bool | None:
-        """True: ignored; False: kept; None: no line matches."""
+        """True: ignored. False: kept. None: no line matches."""
         number = (self._folders if folder else self._files).find_last(path)
         return None if number < 0 else not self._keeps[number]
 
@@ -259,7 +258,7 @@ class _IgnoreRules:
         self._keeps.append(keeps)
 
     def _parse_glob(self, glob: str) -> tuple[Pieces, ...] | None:
-        """The ways to match a glob; None if it is invalid or matches nothing."""
+        """The ways to match a glob. None if it is invalid or matches nothing."""
         try:
             return parse_glob(anchor_glob(glob)) or None
         except GlobError:
@@ -319,7 +318,7 @@ class _GlobLookup:
         return None
 
     def find_last(self, path: bytes) -> int:
-        """The number of the last glob that matches; -1 if none does."""
+        """The number of the last glob that matches. -1 if none does."""
         name = path[path.rfind(b"/") + 1 :]
         last = max(self._paths.get(path, -1), self._names.get(name, -1))
         if self._endings and b"." in name:

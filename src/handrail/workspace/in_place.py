@@ -46,7 +46,7 @@ def write_through(
     """
     old = _find_old_bytes(before, kept, path)
     with closing_descriptor(os.open(name, _WRITE, dir_fd=folder)) as descriptor:
-        # The open file is compared, not the name: nobody can replace it.
+        # The open file is compared, not the name: it cannot be replaced.
         status = os.fstat(descriptor)
         if not os.path.samestat(status, before.status) or not before.has_same_bytes(descriptor):
             raise build_conflict_error(path)
@@ -65,7 +65,7 @@ def write_through(
 def repair_torn_file(parent: ResolvedParent, before: State | None, after: State | None, blobs: Blobs) -> None:
     """Restores a file that a killed `write_through` left with new bytes at its start and old bytes behind them.
 
-    Any other content is somebody's change, and stays.
+    Any other content is a change by another program, and stays.
     """
     if before is None or after is None or {before.kind, after.kind} != {"file"}:
         return
@@ -96,7 +96,7 @@ def _find_old_bytes(
 
 
 def _check_pieces(new: Content) -> Iterable[bytes]:
-    """Reads all pieces once. Few bytes are held; more are read again for the write."""
+    """Reads all pieces once. Few bytes are held. More are read again for the write."""
     if new.size <= _MAX_HELD_BYTES:
         return [b"".join(new.pieces())]
     for _ in new.pieces():
@@ -142,8 +142,8 @@ def _restore(descriptor: int, old: int, size: int, written: int) -> None:
 
 
 def _count_written(now: int, old: int, new: int) -> int | None:
-    """The number of new bytes in front of old ones; None if the file is old, new or something else."""
-    size, before, after = (os.fstat(one).st_size for one in (now, old, new))
+    """The number of new bytes in front of old ones. None if the file is old, new or something else."""
+    size, before, after = (os.fstat(descriptor).st_size for descriptor in (now, old, new))
     if not min(before, after) <= size <= max(before, after):
         return None
     written = _find_difference(now, new, 0, size)
@@ -153,7 +153,7 @@ def _count_written(now: int, old: int, new: int) -> int | None:
 
 
 def _find_difference(one: int, other: int, start: int, end: int, *, padded: bool = False) -> int:
-    """Where two files begin to differ after `start`, or `end`. `padded`: the other file goes on with zeros."""
+    """The first difference of two files after `start`, or `end`. `padded`: the other file continues with zeros."""
     at = start
     while at < end:
         length = min(_PIECE_BYTES, end - at)

@@ -51,7 +51,7 @@ class LargePage(msgspec.Struct, frozen=True):
 
 
 def build_whole_page(text: str, limit: int, budget: int) -> TextPage | None:
-    """All of a short text; None if it may not fit one page."""
+    """All of a short text. None if it may not fit one page."""
     if len(text) > min(budget, MAX_LINE_CHARACTERS):
         return None
     total = count_lines(text)
@@ -73,7 +73,7 @@ def read_large_page(
     budget: int,
     indexes: "LineIndexes",
 ) -> LargePage | None:
-    """The page of a large file at a line, or at a line counted from the end; None if the file has fewer lines.
+    """The page of a large file at a line, or at a line counted from the end. None if the file has fewer lines.
 
     Only the bytes of the page are held in memory.
     """
@@ -126,7 +126,7 @@ class LineIndexes:
         self._cache: OrderedDict[_Identity, list[int]] = OrderedDict()
 
     def find_start(self, descriptor: int, status: os.stat_result, line: int) -> int | None:
-        """The byte at which a line (from 1) begins; None if the file has fewer lines."""
+        """The byte at which a line (from 1) begins. None if the file has fewer lines."""
         if line == 1:
             return 0
         newline = line - 1
@@ -191,7 +191,7 @@ def _take_lines(text: str, start: int, count: int) -> Iterator[str]:
 
 
 def _find_line(text: str, line: int) -> int:
-    """Where a line (from 0) begins. Newlines are counted by blocks, and found one by one only in the last block."""
+    """The start of a line (from 0). Newlines are counted by blocks, and found one by one only in the last block."""
     position, left = 0, line
     while left and (count := text.count("\n", position, position + _COUNTED_CHARS)) < left:
         position, left = position + _COUNTED_CHARS, left - count
@@ -297,7 +297,7 @@ def _build_large_line(head: bytes, length: int, returns: bytes, end: str) -> _La
 
 
 def _find_start_from_end(descriptor: int, size: int, lines: int) -> tuple[int, int]:
-    """Where the last `lines` lines begin, and the number of that line, counted from the end."""
+    """The start of the last `lines` lines, and the number of its line, counted from the end."""
     wanted = lines + _ends_in_newline(descriptor, size)
     position, counted = size, 0
     while position > 0:
@@ -328,7 +328,7 @@ def _read_rows(descriptor: int) -> Iterator[list[str]]:
     rest = ""
     for chunk in read_chunks(descriptor, size=_CHUNK_BYTES):
         rows = split_rows(rest + decoder.decode(chunk))
-        # The last row may go on in the next chunk. It begins where a row begins, so it can be split again.
+        # The last row may continue in the next chunk. It begins where a row begins, so it can be split again.
         rest = rows.pop() if rows and not rows[-1].endswith("\n") else ""
         yield rows
     rest += decoder.decode(b"", final=True)

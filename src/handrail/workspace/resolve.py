@@ -1,4 +1,4 @@
-"""Opens paths in a way that no rename or new link can lead astray."""
+"""Opens paths so that no rename or new link can divert them."""
 
 import contextlib
 import errno
@@ -21,7 +21,7 @@ ENTER_FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PA
 
 _MAX_LINKS = 40
 
-Reroot = Callable[[tuple[str, ...], bool], tuple[int, tuple[str, ...]] | None]
+_Reroot = Callable[[tuple[str, ...], bool], tuple[int, tuple[str, ...]] | None]
 """Finds the root of an absolute path: its descriptor and the names below it. The second argument is true for a path
 that goes up from a root. Such a path reaches only roots that a person opened."""
 
@@ -79,7 +79,7 @@ class ResolvedParent:
     def __init__(self, folder: int, name: str, missing: tuple[str, ...]) -> None:
         self.folder = folder
         self.name = name
-        """The last name, never a link; empty if the path is the folder itself."""
+        """The last name, never a link. Empty if the path is the folder itself."""
         self.missing = missing
         """Folders between `folder` and `name` that do not exist yet."""
 
@@ -97,12 +97,12 @@ class ResolvedParent:
 
 
 def resolve_parent(
-    root: int, parts: tuple[str, ...], reroot: Reroot | None, spelled: str, *, past_files: bool = False
+    root: int, parts: tuple[str, ...], reroot: _Reroot | None, spelled: str, *, past_files: bool = False
 ) -> ResolvedParent:
     """Finds where `parts`, names and `..`, lead below an open root.
 
     Links are followed within the roots, or not at all if `reroot` is None. With `past_files`, a file in the place of a
-    folder counts as a missing folder; otherwise it is an error.
+    folder counts as a missing folder. Otherwise it is an error.
     """
     walk = _PathWalk(root, parts, reroot, spelled, past_files=past_files)
     try:
@@ -123,7 +123,7 @@ class _PathWalk:
     """
 
     def __init__(
-        self, root: int, parts: tuple[str, ...], reroot: Reroot | None, spelled: str, *, past_files: bool
+        self, root: int, parts: tuple[str, ...], reroot: _Reroot | None, spelled: str, *, past_files: bool
     ) -> None:
         self.folders = [os.dup(root)]
         self.pending = list(reversed(parts))

@@ -1,4 +1,4 @@
-"""Decides by their spelling which root paths belong to."""
+"""Roots: the folders that file tools may work in."""
 
 import errno
 import os
@@ -22,7 +22,7 @@ _NO_FILES = ("/proc", "/sys", "/dev", "/run/secrets", "/run/user")
 _SYSTEM = frozenset({"/etc"})
 _HOMES = frozenset({"/home", "/Users"})
 
-RootSource = Literal["skills", "client", "person"]
+_RootSource = Literal["skills", "client", "person"]
 """Roots come and go: those of active skills, those that the client works on, and those that a person opened."""
 
 
@@ -46,14 +46,14 @@ class Root:
         """Whether a person opened it when asked. If it is read-only, they may be asked again."""
 
     def find_rest(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
-        """The rest of an absolute path below this root; None if it is elsewhere."""
+        """The rest of an absolute path below this root. None if it is elsewhere."""
         for own in self.spellings:
             if parts[: len(own)] == own:
                 return parts[len(own) :]
         return None
 
     def has_name(self, path: str | None) -> bool:
-        """Whether a path names this root; None always does."""
+        """Whether a path names this root. None always does."""
         return path is None or split_parts(path) in self.spellings
 
     def display_path(self, relative: str) -> str:
@@ -67,7 +67,7 @@ class Root:
 
 
 def open_root(folder: str, *, writable: bool, named: str | None = None) -> Root | None:
-    """The root of a folder that a person opened; None if another folder is there now."""
+    """The root of a folder that a person opened. None if another folder is there now."""
     try:
         root = Root(folder, writable=writable)
     except UsageError:
@@ -102,7 +102,7 @@ class Boundary(msgspec.Struct, frozen=True):
     """Folders of handrail's state and settings."""
 
     def find_closed_reason(self, folder: str) -> str:
-        """Why a folder never becomes a root, in words; empty if it may."""
+        """Why a folder never becomes a root, in words. Empty if it may."""
         if any(is_inside(folder, place) for place in _NO_FILES):
             return "what is there are no files to work with"
         if any(is_inside(folder, place) or is_inside(place, folder) for place in self.own):
@@ -120,7 +120,7 @@ class SessionRoots:
 
     def __init__(self, fixed: tuple[Root, ...]) -> None:
         self._fixed = fixed
-        self.sources: dict[RootSource, tuple[Root, ...]] = {"skills": (), "client": (), "person": ()}
+        self.sources: dict[_RootSource, tuple[Root, ...]] = {"skills": (), "client": (), "person": ()}
         self._shared = RootSet(fixed)
         self._own = _ThreadRoots()
         self._retired: list[Root] = []
@@ -130,8 +130,7 @@ class SessionRoots:
         """The roots that this thread sees."""
         return self._own.roots or self._shared
 
-    def replace(self, source: RootSource, roots: Sequence[Root]) -> None:
-        """Replaces all roots of a source."""
+    def replace(self, source: _RootSource, roots: Sequence[Root]) -> None:
         # A running call may use a root that goes. Its descriptor stays open, or its number could become another file's.
         self._retired += [root for root in self.sources[source] if root not in roots]
         self.sources[source] = tuple(roots)
@@ -163,7 +162,7 @@ class SpelledPath(msgspec.Struct, frozen=True):
     owner: Root
     """The innermost root that holds the path, if no link is on the way."""
     straight: str | None
-    """The path below that root without `..`, if no link is on the way; None if it leaves the roots."""
+    """The path below that root without `..`, if no link is on the way. None if it leaves the roots."""
     named: str | None
     """The same as results show it."""
 
@@ -269,7 +268,7 @@ def _refuse_impossible(path: str) -> None:
 
 
 def _remove_dots(parts: tuple[str, ...]) -> tuple[str, ...] | None:
-    """Resolves `..` by spelling, which is right if no link is on the way; None if the names leave the root."""
+    """Resolves `..` by spelling, which is right if no link is on the way. None if the names leave the root."""
     if ".." not in parts:
         return parts
     names: list[str] = []

@@ -78,7 +78,7 @@ class SensitivePaths:
             return self._add_aliases(self._masked, roots)
 
     def last_known(self, roots: Sequence[Root]) -> MaskedPaths | None:
-        """The result of the last scan of these roots, however old; None if there was none."""
+        """The result of the last scan of these roots, however old. None if there was none."""
         with self._lock:
             if self._masked is None or self._trees.keys() != {root.path for root in roots}:
                 return None
@@ -87,7 +87,7 @@ class SensitivePaths:
     def credential_files(self, roots: Sequence[Root]) -> frozenset[FileId]:
         """The files that are credentials by any of their names in these roots."""
         statuses = map(_read_status, self.scan(roots).credentials)
-        return frozenset((one.st_dev, one.st_ino) for one in statuses if one is not None)
+        return frozenset((status.st_dev, status.st_ino) for status in statuses if status is not None)
 
     def list_protected_names(
         self,
@@ -116,7 +116,7 @@ class SensitivePaths:
         return names
 
     def foreign(self, roots: Sequence[Root]) -> str | None:
-        """A writable folder of another user or group in these roots, as of the last scan; scans if there was none."""
+        """A writable folder of another user or group in these roots, as of the last scan. Scans if there was none."""
         with self._lock:
             if not all(root.path in self._trees for root in roots):
                 self._refresh(roots)
@@ -147,7 +147,7 @@ class SensitivePaths:
 
 
 def list_read_only_paths(roots: Iterable[Root]) -> tuple[str, ...]:
-    """The existing files and folders in writable roots that decide what commands may do."""
+    """The existing settings files and folders of handrail in writable roots."""
     paths = (os.path.join(root.path, name) for root in roots if root.writable for name in _SEALED_NAMES)
     return tuple(path for path in paths if _read_kind(path) in {stat.S_IFREG, stat.S_IFDIR})
 
@@ -165,7 +165,7 @@ def _collect_paths(trees: "dict[str, _FolderCache]") -> tuple[MaskedPaths, tuple
     # A person opened a root by its name, so it is never masked.
     paths["credential_folders"] = [path for path in paths["credential_folders"] if path not in trees]
     links = tuple(paths.pop("links"))
-    return MaskedPaths(**{kind: tuple(found) for kind, found in paths.items()}), links
+    return MaskedPaths(**{kind: tuple(names) for kind, names in paths.items()}), links
 
 
 def _add_link_targets(masked: MaskedPaths, links: tuple[str, ...], roots: list[str]) -> MaskedPaths:
@@ -196,8 +196,8 @@ def _add_hard_links(masked: MaskedPaths, roots: list[str]) -> MaskedPaths:
     walks = chain.from_iterable(map(os.walk, masked.credential_folders))
     paths = (*masked.credentials, *(os.path.join(folder, name) for folder, _, names in walks for name in names))
     statuses = (_read_status(path) for path in paths if not _is_packaged_in(path, roots))
-    files = (one for one in statuses if one is not None and stat.S_ISREG(one.st_mode))
-    shared = {(one.st_dev, one.st_ino): one.st_nlink for one in files if one.st_nlink > 1}
+    files = (status for status in statuses if status is not None and stat.S_ISREG(status.st_mode))
+    shared = {(status.st_dev, status.st_ino): status.st_nlink for status in files if status.st_nlink > 1}
     if not shared:
         return masked
     names = (os.path.join(root, below) for root in roots for below, _ in list_hard_links(root, shared))
@@ -244,7 +244,7 @@ _MAX_PATH_BYTES = 3_800
 
 class _CachedFolder(NamedTuple):
     identity: tuple[int, int, int] | None
-    """Change time, inode and device; None if a later change may have the same time."""
+    """Change time, inode and device. None if a later change may have the same time."""
     folders: tuple[str, ...] = ()
     """Names of subfolders to scan too."""
     sensitive: tuple[tuple[str, str], ...] = ()
@@ -292,7 +292,7 @@ class _FolderCache:
             yield path, cached
 
     def _reread_changed(self, root: Root) -> bool | None:
-        """Reads the folders that changed, and returns whether the entries differ; None if folders came or went."""
+        """Reads the folders that changed, and returns whether the entries differ. None if folders came or went."""
         differs = False
         for path in self._list_changed(root.descriptor):
             before = self.folders[path]
@@ -344,7 +344,7 @@ class _FolderCache:
                 pending += [below for below in inner if not is_skipped(below)]
 
     def _read_folder(self, root: Root, path: str, before: _CachedFolder | None) -> _CachedFolder | None:
-        """A folder as it is now; None if it is gone."""
+        """A folder as it is now. None if it is gone."""
         try:
             status = os.stat(path, dir_fd=root.descriptor, follow_symlinks=False)
         except OSError:
@@ -361,7 +361,7 @@ class _FolderCache:
         return self._read_entries(root, path, _CachedFolder(settled, foreign=_is_foreign(status)), status.st_uid)
 
     def _read_entries(self, root: Root, path: str, empty: _CachedFolder, owner: int) -> _CachedFolder | None:
-        """Adds its entries to a folder; None if it is gone or became a link. No file is opened."""
+        """Adds its entries to a folder. None if it is gone or became a link. No file is opened."""
         try:
             descriptor = open_beneath(root.descriptor, path, LIST_FOLDER, kernel=self._kernel)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Decodes and encodes text files so that untouched bytes stay as they are."""
+"""The encoding of text files, which keeps untouched bytes as they are."""
 
 import codecs
 import re
@@ -32,7 +32,7 @@ class DecodedText(msgspec.Struct, frozen=True):
 
 
 def detect_encoding(data: bytes) -> Encoding | None:
-    """The likely encoding of a file; None if it is not text."""
+    """The likely encoding of a file. None if it is not text."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
@@ -59,7 +59,7 @@ def trim_cut_character(data: bytes) -> bytes:
 
 
 def decode_text(data: bytes) -> DecodedText | None:
-    """The text of a file; None if it is not text."""
+    """The text of a file. None if it is not text."""
     plain = _decode_plain_utf8(data)
     encoding = "utf-8" if plain is not None else detect_encoding(data)
     if encoding is None:
@@ -81,7 +81,7 @@ def decode_page(data: bytes, encoding: Encoding) -> tuple[str, int]:
 
 
 def find_byte_order_mark(encoding: Encoding) -> bytes:
-    """The byte order mark of an encoding; empty if it has none."""
+    """The byte order mark of an encoding. Empty if it has none."""
     return next((mark for mark, name in _MARKS if name == encoding), b"")
 
 
@@ -105,7 +105,7 @@ class LosslessText(msgspec.Struct, frozen=True):
 
 
 def decode_lossless(data: bytes) -> LosslessText | None:
-    """The text of a file; None if it is not text."""
+    """The text of a file. None if it is not text."""
     plain = _decode_plain_utf8(data)
     if plain is not None:
         return LosslessText(data, plain, "utf-8", detect_line_ending(plain))
@@ -133,7 +133,7 @@ def replace_surrogates(text: str) -> str:
 
 
 def _decode_plain_utf8(data: bytes) -> str | None:
-    """The text of a UTF-8 file without a mark, as nearly every file is; None for any other file."""
+    """The text of a UTF-8 file without a mark, as nearly every file is. None for any other file."""
     if data[:1] in _MARK_STARTS or data.find(b"\0", 0, SAMPLE_BYTES) >= 0:
         return None
     try:

@@ -118,7 +118,7 @@ class Workspace:
         return data
 
     def hash_of(self, path: str) -> str | None:
-        """The hash of a file; None if there is no regular file."""
+        """The hash of a file. None if there is no regular file."""
         try:
             with self.open_file(path) as opened:
                 return read_contents(opened.descriptor, opened.status.st_size).hash
@@ -192,7 +192,7 @@ class Workspace:
     def open_parent(self, path: bytes) -> ResolvedParent:
         """Opens the parent of an exact path. CONFLICT if a link or a file is on the way.
 
-        Undo knows the real paths of its changes, so a link there now is somebody else's change.
+        Undo knows the real paths of its changes, so a link there now is a change by another program.
         """
         root, parts = self._split_exact(path)
         shown = clip_path(os.fsdecode(path))
@@ -226,7 +226,7 @@ class Workspace:
         return self.root_sets.current.find_root(real).path
 
     def shared_file(self, path: str) -> FileId | None:
-        """Identifies a file that has several hard links; None for other paths."""
+        """Identifies a file that has several hard links. None for other paths."""
         try:
             with self.open_spelled(self.parse(path), INSPECT) as opened:
                 status = opened.status
@@ -236,7 +236,7 @@ class Workspace:
         return (status.st_dev, status.st_ino) if is_shared else None
 
     def credential_files(self) -> frozenset[FileId]:
-        """The files that are credentials by any of their names; empty if the roots have too many folders to scan.
+        """The files that are credentials by any of their names. Empty if the roots have too many folders to scan.
 
         Needed only for files with several hard links. The name of any other file says it.
         """
@@ -279,7 +279,7 @@ class Workspace:
         return self.root_sets.current.parse(path)
 
     def split_name(self, path: str) -> tuple[str, str] | None:
-        """The folder of a path and its last name; None if the path ends in `.`, `..` or a slash."""
+        """The folder of a path and its last name. None if the path ends in `.`, `..` or a slash."""
         self.parse(path)  # an impossible path is refused
         folder, _, name = path.rstrip("/").rpartition("/")
         if name in {"", ".", ".."} or path.endswith("/"):

@@ -50,7 +50,7 @@ class RefusedError(Exception):
 
 
 class Tolerance(IntEnum):
-    """What a candidate needs forgiven, the safest first."""
+    """The differences that a candidate needs forgiven, the safest first."""
 
     NOTHING = 0
     LINE_ENDS = 1

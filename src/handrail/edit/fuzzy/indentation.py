@@ -34,7 +34,7 @@ def learn_indentation(seen: Sequence[Seen], lines: Sequence[str]) -> Indentation
         rule = _find_rule(rest, lines) if rest else None
         if rule is not None:
             first, last = seen[0] if head else None, seen[-1] if tail else None
-            return Indentation(_except_edges(rule, rest, first, last), False, first, last)
+            return Indentation(_exclude_edges(rule, rest, first, last), False, first, last)
     return Indentation(_repeat_seen(seen), regular=False)
 
 
@@ -162,7 +162,7 @@ def _convert_to_tabs(width: int, known: dict[str, str], lines: Sequence[str]) ->
     return convert
 
 
-def _except_edges(rule: Shift, rest: Sequence[Seen], *edges: Seen | None) -> Shift:
+def _exclude_edges(rule: Shift, rest: Sequence[Seen], *edges: Seen | None) -> Shift:
     """Leave out the indentation of an edge line that breaks the rule, unless several other lines have it too."""
     odd = {edge[0] for edge in edges if edge}
     if len(rest) > 1:

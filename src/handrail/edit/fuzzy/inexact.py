@@ -50,7 +50,7 @@ _MIN_TELLING_CHARS = 8
 def find_near_candidate(text: IndexedText, reading: EditReading) -> Candidate | None:
     """Find the only place with nearly the same lines: one has newer words, or a line was added between them.
 
-    None if there is none, or if another place comes near.
+    None if no place matches, or if another place comes near.
     """
     full, keys = list_full_lines(reading.old)
     if not _MIN_WANTED_LINES <= len(full) <= _MAX_WANTED_LINES:
@@ -236,17 +236,17 @@ def _remove_unreachable(places: list[list[Candidate]], text: IndexedText) -> Non
 
 
 def _can_follow(text: IndexedText, one: Candidate, other: Candidate) -> bool:
-    return other.span.start >= one.span.end and len(_lines_between(text, one, other)) <= _MAX_ELIDED_LINES
+    return other.span.start >= one.span.end and len(_cut_between(text, one, other)) <= _MAX_ELIDED_LINES
 
 
-def _lines_between(text: IndexedText, one: Candidate, other: Candidate) -> Sequence[str]:
+def _cut_between(text: IndexedText, one: Candidate, other: Candidate) -> Sequence[str]:
     return text.lines[text.line_of(one.span.end - 1) + 1 : text.line_of(other.span.start)]
 
 
 def _are_in_one_block(places: list[list[Candidate]], parts: Sequence[EditReading], text: IndexedText) -> bool:
     """Whether each part that changes is in the block of the part before it, or in the block which that one opens."""
     return all(
-        any(_is_inside(_lines_between(text, one, other), one, other) for one in before if _can_follow(text, one, other))
+        any(_is_inside(_cut_between(text, one, other), one, other) for one in before if _can_follow(text, one, other))
         for (before, after), part in zip(pairwise(places), parts[1:], strict=True)
         if part.old != part.new
         for other in after
@@ -271,7 +271,7 @@ def _adds_elided_line(places: list[list[Candidate]], parts: Sequence[EditReading
         new = (squash_spaces(line) for part in (one, other) for line in set(part.new) - set(part.old))
         added = {key for key in new if len(key) >= _MIN_TELLING_CHARS}
         pairs = ((first, second) for first in before for second in after if _can_follow(text, first, second))
-        elided = (line for first, second in pairs for line in _lines_between(text, first, second))
+        elided = (line for first, second in pairs for line in _cut_between(text, first, second))
         if added and any(squash_spaces(line) in added for line in elided):
             return True
     return False

@@ -65,9 +65,9 @@ def has_only_renames(old: str, own: str) -> bool:
 def has_file_words(old: str, own: str, new: str) -> bool:
     """Whether the new line has the file's words wherever the old line has others: then it was made from the file's."""
     old_words, own_words, new_words = (_list_words(split_tokens(line)) for line in (old, own, new))
-    of_old, of_own = ({i for i, _ in pair_equal_items(words, new_words)} for words in (old_words, own_words))
+    old_shared, own_shared = ({i for i, _ in pair_equal_items(words, new_words)} for words in (old_words, own_words))
     return all(
-        of_own.issuperset(range(c, d)) and of_old.isdisjoint(range(a, b))
+        own_shared.issuperset(range(c, d)) and old_shared.isdisjoint(range(a, b))
         for a, b, c, d in diff_sequences(old_words, own_words)
     )
 

@@ -132,7 +132,7 @@ def strip_line_numbers(old: str, new: str) -> tuple[str, str] | None:
         return None
     matches = [_LINE_NUMBER.match(line) for line in new.split("\n") if line.strip()]
     first = _LINE_NUMBER.match(old)
-    alike = [match for match in matches if match and first and _separator(match) == _separator(first)]
+    alike = [match for match in matches if match and first and _extract_separator(match) == _extract_separator(first)]
     if not alike:
         return bare, new  # numbers in it are its own
     other = _strip_numbers(new)
@@ -165,7 +165,7 @@ def _strip_numbers(text: str) -> str | None:
     return "\n".join(bare if last else [*bare, ""])
 
 
-def _separator(match: re.Match[str]) -> str:
+def _extract_separator(match: re.Match[str]) -> str:
     """Return the sign behind a line number. Search results mix : and -."""
     return match[0].strip(" 0123456789").replace("-", ":")
 

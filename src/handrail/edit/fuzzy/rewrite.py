@@ -43,7 +43,7 @@ class _LinePart(NamedTuple):
 
 
 class Rewrite:
-    """What an edit changes at a candidate. `lines` are those of the whole text."""
+    """The changes of an edit at a candidate. `lines` are those of the whole text."""
 
     def __init__(self, candidate: Candidate, lines: Sequence[str]) -> None:
         candidate = settle_blank_lines(_move_to_file_depth(_normalize_spaces(candidate)))
@@ -55,7 +55,7 @@ class Rewrite:
         self._starts = list(accumulate((len(line) + 1 for line in candidate.lines), initial=candidate.span.start))
         self._characters = _CharacterMap((self._old[i], candidate.lines[j]) for i, j in self._own.items())
         self._changes = list_line_changes(candidate)
-        removed = {i for a, b, _, _ in self._changes for i in range(a, b) if i in self._own and self._needs(i)}
+        removed = {i for a, b, _, _ in self._changes for i in range(a, b) if i in self._own and self._find_tolerance(i)}
         worded = [i for i in removed if any(map(str.isalnum, self._old[i]))]  # a bracket is not moved, but another one
         self._moved = {self._old[i].strip(): self._own_line(i).lstrip() for i in worded}
         self.indentation = self._learn_indentation(lines)
@@ -87,16 +87,16 @@ class Rewrite:
     def is_anchored(self) -> bool:
         """Whether the first and the last line have the same words in the file."""
         edges = (self._full_old[0], self._full_old[-1])
-        return all(i in self._own and self._needs(i) is not Tolerance.TOKENS for i in edges)
+        return all(i in self._own and self._find_tolerance(i) is not Tolerance.TOKENS for i in edges)
 
     def _own_line(self, i: int) -> str:
         return self._candidate.lines[self._own[i]]
 
-    def _needs(self, i: int) -> Tolerance:
+    def _find_tolerance(self, i: int) -> Tolerance:
         return find_tolerance(self._old[i], self._own_line(i))
 
     def _has_other_words(self, i: int) -> bool:
-        return i in self._own and self._needs(i) is Tolerance.TOKENS
+        return i in self._own and self._find_tolerance(i) is Tolerance.TOKENS
 
     def _learn_indentation(self, lines: Sequence[str]) -> Indentation:
         full = [i for i in self._own if self._old[i].strip()]
@@ -148,9 +148,11 @@ class Rewrite:
         body = new.lstrip()
         if i is None:
             return self._moved.get(body.rstrip()) or self._characters.to_file(body)
-        old, own, needs = self._old[i], self._own_line(i), self._needs(i)
+        old, own, needs = self._old[i], self._own_line(i), self._find_tolerance(i)
         if needs <= Tolerance.BOTH_SIDES:
-            return self._characters.to_file(body.rstrip()) + _trailing(own if _trailing(new) == _trailing(old) else new)
+            return self._characters.to_file(body.rstrip()) + _extract_trailing(
+                own if _extract_trailing(new) == _extract_trailing(old) else new
+            )
         old, own = old.lstrip(), own.lstrip()
         if needs is Tolerance.TOKENS and has_file_words(old, own, body):
             return body
@@ -206,7 +208,7 @@ def refuse_applied_edit(text: str, candidate: Candidate, replacements: Sequence[
     span = candidate.span
     apart = all(one.end <= other.start for one, other in pairwise(replacements))
     if not apart or not all(span.start <= start <= end <= span.end for start, end, _ in replacements):
-        raise UnsafeError("what would change cannot be told apart")  # no other byte is touched, whatever went wrong
+        raise UnsafeError("what would change cannot be told apart")  # no other byte may change, even after a defect
     if not replacements or apply_replacements(text, replacements, *span) == text[span.start : span.end]:
         raise UnsafeError("it is there already as {new} has it")
     old, new = "\n".join(candidate.reading.old), "\n".join(candidate.reading.new)
@@ -246,7 +248,7 @@ def _has_other_blanks(old: str, own: str) -> bool:
 
 
 def _extract_added(old: str, new: str) -> str:
-    """Return what is added before or behind the old text, nothing if that is replaced."""
+    """Return the text that is added before or behind the old text, nothing if the old text is replaced."""
     if new.startswith(old):
         return new[len(old) :]
     return new[: len(new) - len(old)] if new.endswith(old) else ""
@@ -324,7 +326,7 @@ def _join_touching(parts: Iterable[_LinePart]) -> Iterator[_LinePart]:
         yield last
 
 
-def _trailing(line: str) -> str:
+def _extract_trailing(line: str) -> str:
     return line[len(line.rstrip()) :]
 
 

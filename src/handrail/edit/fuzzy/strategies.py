@@ -45,7 +45,7 @@ FORGIVEN = {
     "context-aware": "words of lines that stay",
     "block-anchor": "words of lines that change",
 }
-"""The strategies behind `exact` in the order of use, with the words for what each forgives."""
+"""The strategies behind `exact` in the order of use, with the words for the differences that each forgives."""
 _STRATEGIES = {
     Tolerance.NOTHING: "trimmed-boundary",  # only the newline behind the last line differs
     Tolerance.LINE_ENDS: "line-trimmed",
@@ -80,7 +80,7 @@ class FuzzyMatch(msgspec.Struct, frozen=True):
 
 
 def find_match(text: str, old: str, new: str, *, every: bool = False) -> FuzzyMatch | None:
-    """Return what the first successful strategy finds. Several places mean that the edit is ambiguous.
+    """Return the match of the first successful strategy. Several places mean that the edit is ambiguous.
 
     RefusedError if the only place, or one of `every`, cannot be edited safely.
     """
@@ -134,7 +134,7 @@ def _find_inside(text: IndexedText, reading: EditReading) -> Iterator[Candidate]
         return iter(())
     new = new[start : len(new) - len(behind)]
     bare = EditReading(reading.name, old[start:end].split("\n"), new.split("\n"), terminated=False)
-    # Of several lines the last must be whole: what goes on behind it would be another statement.
+    # If there are several lines, the last must be whole: more text on it would be another statement.
     ends = reading.terminated or len(bare.old) > 1
     candidates = text.find_inside(bare, before, behind + "\n" * ends)
     return (_remove_double_indent(text, candidate, before) for candidate in candidates)
@@ -205,7 +205,6 @@ def _rewrite(text: IndexedText, candidate: Candidate) -> tuple[Rewrite, MatchPla
 
 
 def _find_inexact(text: IndexedText, readings: list[EditReading]) -> FuzzyMatch | None:
-    """Try the strategies that forgive words."""
     for reading in readings:
         found = _match_elided(text, reading)
         if found is not None:

@@ -33,7 +33,7 @@ _LinesPart = tuple[int, int, list[str]]
 class AppliedHunks(msgspec.Struct, frozen=True):
     replacements: list[Replacement]
     strategies: tuple[str, ...]
-    """How each hunk was found."""
+    """The strategy of each hunk."""
 
 
 def apply_hunks(text: str, hunks: Sequence[Hunk], path: str, readable: str | None = None) -> AppliedHunks:
@@ -135,7 +135,7 @@ def _select_between(numbers: Sequence[int], low: int, high: int) -> list[int]:
 
 
 def _find_insertion(target: PatchTarget, hunk: Hunk, windows: Sequence[_Window]) -> int:
-    """Return where new lines without old ones go."""
+    """Return the place of new lines without old ones."""
     lines, low = target.lines, target.low
     if hunk.at_end or not lines:
         return len(lines)
@@ -181,7 +181,7 @@ def _find_exactly(target: PatchTarget, hunk: Hunk, windows: Sequence[_Window]) -
 
 
 def _find_at_end(target: PatchTarget, hunk: Hunk) -> int | None:
-    """Find the last lines, whatever blank ones come behind them."""
+    """Find the last lines, before any trailing blank ones."""
     old, lines = hunk.old, target.lines
     last = len(lines) - len(old)
     for at in range(last, max(target.low, last - _MAX_BLANK_LINES) - 1, -1):
@@ -238,7 +238,7 @@ def _place_inexactly(target: PatchTarget, hunk: Hunk, windows: Sequence[_Window]
 
 
 def _build_refusal(target: PatchTarget, hunk: Hunk, error: ToolError) -> ToolError:
-    """Build the error for a hunk that did not match where it was searched. It may match elsewhere."""
+    """Build the error for a hunk that did not match in its window. It may match elsewhere."""
     if error.code != "NO_MATCH":
         return target.build_match_error(hunk, error)
     at = next(target.lines.find_lines(hunk.old, 0, len(target.lines)), None)

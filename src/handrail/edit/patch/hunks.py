@@ -1,4 +1,4 @@
-"""The hunks of a patch, in whatever format it is written."""
+"""The hunks of a patch, in any format."""
 
 import re
 from collections.abc import Sequence
@@ -98,7 +98,7 @@ def strip_byte_order_mark(hunk: Hunk) -> Hunk:
 
 
 class FilePatch(msgspec.Struct, frozen=True, kw_only=True):
-    """What a patch does to one file."""
+    """The changes of a patch to one file."""
 
     action: Action
     path: str
@@ -141,7 +141,7 @@ def parse_anchor(line: str) -> list[str]:
 
 
 class HunkHead(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a hunk before its lines."""
+    """The head of a hunk, before its lines."""
 
     number: int
     line: int
@@ -156,7 +156,7 @@ class HunkHead(msgspec.Struct, frozen=True, kw_only=True):
 def build_hunk(head: HunkHead, body: Sequence[str], *, at_end: bool = False) -> Hunk:
     """Build a hunk from its lines, and forgive lost signs.
 
-    An empty line is an empty context line. At either edge it is none, unless the header counts it. A line without a
+    An empty line is an empty context line. At either edge it is ignored, unless the header counts it. A line without a
     sign is a context line.
     """
     start, end = _find_edges(body, head.stated)

@@ -43,7 +43,7 @@ class PatchTarget:
         self._readable = None if readable is None or readable == text else readable
         self.placed: list[PlacedHunk] = []
         self._offset = 0
-        """How far the last hunk with a stated line was off."""
+        """The offset of the last hunk from its stated line."""
 
     @property
     def low(self) -> int:
@@ -146,7 +146,7 @@ class TextLines:
         self.text = text if self.ended else f"{text}\n"
         self.lines = self.text.split("\n")[:-1]
         self.starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
-        """Where each line starts, and where the text ends."""
+        """The start of each line, and the end of the text."""
         self._passed = 0
         self._prefixed: dict[str, list[int]] = {}
 
@@ -197,7 +197,7 @@ class TextLines:
         return self._stripped.get(wanted.strip(), [])
 
     def find_prefixed(self, wanted: str) -> list[int]:
-        """Return the lines that start with these whole words, whatever white space is between them."""
+        """Return the lines that start with these whole words, with any white space between them."""
         words = " ".join(wanted.split())
         if words not in self._prefixed:
             self._prefixed[words] = sorted(self._search_sorted(words)) if re.search(r"\w", words) else []

@@ -1,4 +1,4 @@
-"""Parses unified diffs, as git and diff write them and as models remember them."""
+"""Parses unified diffs, also with the usual mistakes of models."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Classes of programs whose words do not tell what they do."""
+"""Classes of programs whose arguments do not show their effects."""
 
 from handrail.policy.programs.spec import ProgramClass, ProgramSpec
 from handrail.policy.programs.wrapper_table import CLASSED, INTERPRETERS

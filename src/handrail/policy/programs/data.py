@@ -129,8 +129,8 @@ TABLES: tuple[ProgramSpec, ...] = (
             "jq '# x' a", "jq modulemeta a", "jq --unknown . a", "jq --arg a", "jq -- . a", "jq -rf prog.jq a",
         ),
     ),
-    # Two programs bear this name. Only what both take, or one of them refuses, is here; and the one in Go takes its
-    # first operand for a file when there is one.
+    # Two programs have this name. The table holds only arguments that both accept, or that one of them refuses. The
+    # one in Go takes its first operand for a file if there is such a file.
     ProgramSpec(
         name="yq",
         also=("yq e", "yq eval", "yq ea", "yq eval-all"),

@@ -1,4 +1,4 @@
-"""Programs that find and list files: ls, find, grep, rg, fd."""
+"""Programs that search folders: ls, find, grep, rg, fd."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The read-only sub-commands of git for history and contents: log, diff, show, blame."""
+"""The read-only sub-commands of git that show history: log, diff, show, blame."""
 
 import re
 
@@ -84,7 +84,6 @@ _REFUSED_OPTIONS = ("--output=x", "--output x", "--ext-diff", "--textconv", "-O 
 
 
 def _build_log_spec(name: str, *, examples: tuple[str, ...] = ()) -> ProgramSpec:
-    """A sub-command with the options of `git log`."""
     refused = (
         *_REFUSED_OPTIONS, "--show-signature", "--format=%G?", "--pretty=mine", "--format --output=x", "--remerge-diff",
     )  # fmt: skip
@@ -109,7 +108,6 @@ def _build_log_spec(name: str, *, examples: tuple[str, ...] = ()) -> ProgramSpec
 def _build_diff_spec(
     name: str, *, flags: str = "", long_flags: str = "", values: str = _DIFF_VALUES, examples: tuple[str, ...] = ()
 ) -> ProgramSpec:
-    """A sub-command with the options of `git diff`."""
     return ProgramSpec(
         name=name,
         flags=_DIFF_FLAGS + flags,

@@ -1,4 +1,4 @@
-"""The paths among the operands of git: revisions, `revision:path` and patterns."""
+"""Finds the paths among the operands of git."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The read-only sub-commands of git for references and configuration: branch, tag, remote, rev-parse, config."""
+"""The read-only sub-commands of git that describe the repository: branch, tag, remote, rev-parse, config."""
 
 from handrail.policy.programs.git_history import refuse_fields
 from handrail.policy.programs.git_paths import list_named_paths

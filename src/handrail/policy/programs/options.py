@@ -36,7 +36,6 @@ def parse_args(table: ProgramSpec, words: tuple[Word, ...]) -> ParsedArgs | str:
 
 
 def list_path_uses(table: ProgramSpec, parsed: ParsedArgs) -> tuple[PathUse, ...]:
-    """The paths among options and operands."""
     uses = [PathUse(value, kind) for name, value in parsed.options if value and (kind := _path(table.paths.get(name)))]
     is_positional = not (table.unless_options and parsed.has_option(*table.unless_options))
     end = len(parsed.operands) - 1

@@ -66,7 +66,7 @@ def add_guard_options(command: SimpleCommand) -> SimpleCommand:
 
 
 class ProgramMatch(msgspec.Struct, frozen=True):
-    """What is known about the program that a command begins with."""
+    """The built-in knowledge about the program of a command."""
 
     table: ProgramSpec | None
     length: int
@@ -132,7 +132,6 @@ class ProgramRegistry:
 
 @cache
 def build_registry() -> ProgramRegistry:
-    """The registry of all programs."""
     return _build_classes().extend(table for module in _MODULES for table in _load_tables(module))
 
 

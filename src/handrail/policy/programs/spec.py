@@ -1,4 +1,4 @@
-"""The description of a program's arguments and effects."""
+"""The declared arguments of a program, with their effects."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -12,7 +12,7 @@ Effect = Literal["proven", "write", "delete", "network", "unproven"]
 """`proven`: only reads. `write`, `delete`: does only that, to the paths it uses. `network`: reaches other machines.
 `unproven`: may do anything."""
 Kind = Literal["text", "read", "write", "delete"]
-"""What an operand or an option's value is: text that names no file, or a path and its use."""
+"""The kind of an operand or an option's value: text that names no file, or a path and its use."""
 SINKS = frozenset(["/dev/null", "/dev/stdout", "/dev/stderr"])
 """Devices that anything may be written to."""
 SOURCES = frozenset(["/dev/null", "/dev/stdin"])
@@ -80,13 +80,13 @@ class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
     numbers: bool = False
     """Whether `-5` is an option, as for head."""
     operands: Kind | None = "read"
-    """What operands are. None if the program takes none."""
+    """The kind of operands. None if the program takes none."""
     first: Kind | None = None
-    """What the first operand is if it differs, such as grep's pattern."""
+    """The kind of the first operand if it differs, such as grep's pattern."""
     unless_options: frozenset[str] = frozenset()
     """With one of these options (grep -e), `first` and `last` do not apply."""
     last: Kind | None = None
-    """What the last of at least two operands is if it differs, such as cp's destination."""
+    """The kind of the last of at least two operands if it differs, such as cp's destination."""
     most: int | None = None
     """Maximum number of operands. One more would differ, such as uniq's output."""
     always_ends: Callable[[ParsedArgs], bool] | None = None
@@ -110,7 +110,7 @@ class ProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProgramClass(msgspec.Struct, frozen=True, kw_only=True):
-    """A class of programs whose words do not tell what they do. They always need approval."""
+    """A class of programs whose arguments do not show their effects. They always need approval."""
 
     rule: str
     """`exec.interpreter`"""

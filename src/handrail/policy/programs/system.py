@@ -1,4 +1,4 @@
-"""Shell built-ins, calculators, and programs that describe the machine."""
+"""Small programs of every system: shell built-ins, calculators, system information."""
 
 import re
 

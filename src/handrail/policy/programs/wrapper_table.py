@@ -6,7 +6,7 @@ import msgspec
 
 
 class Wrapper(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the command stands among the words of a program that starts it."""
+    """The place of a command among the words of the program that starts it."""
 
     values: str = ""
     """Letters of short options whose value may be the next word."""

@@ -46,19 +46,19 @@ def build_prefix(words: tuple[str, ...]) -> Prefix:
     return Prefix(words, names, tuple(word for word in words[1:] if word.startswith("-")))
 
 
-def is_about(wanted: Prefix, words: tuple[str, ...]) -> bool:
+def is_about(prefix: Prefix, words: tuple[str, ...]) -> bool:
     """Whether a deny or ask rule covers a command with the same program.
 
     Other options may stand before a sub-command (`git -C x push`). The options of the rule may stand anywhere, bundled
     or not (`git push origin --force`, `rm -fr`). Otherwise a command could evade the rule.
     """
-    return _has_names(wanted.names, words) and all(_has_option(wanted, words, option) for option in wanted.options)
+    return _has_names(prefix.names, words) and all(_has_option(prefix, words, option) for option in prefix.options)
 
 
-def is_continuation(wanted: Prefix, words: tuple[str, ...], inside: Inside) -> bool:
+def is_continuation(prefix: Prefix, words: tuple[str, ...], inside: Inside) -> bool:
     """Whether a command begins with exactly these words and adds only plain ones."""
-    size = len(wanted.words)
-    return words[:size] == wanted.words and all(is_plain(word, inside) for word in words[size:])
+    size = len(prefix.words)
+    return words[:size] == prefix.words and all(is_plain(word, inside) for word in words[size:])
 
 
 def is_plain(word: str, inside: Inside) -> bool:
@@ -132,20 +132,20 @@ def _may_be_skipped(words: tuple[str, ...], at: int) -> bool:
     return words[at].startswith(_SKIPPABLE) or (at > 1 and before.startswith("-") and "=" not in before)
 
 
-def _has_option(wanted: Prefix, words: tuple[str, ...], option: str) -> bool:
+def _has_option(prefix: Prefix, words: tuple[str, ...], option: str) -> bool:
     """Whether a command has an option of the rule, or a synonym for each letter of a bundle."""
     if _has_spelling(words, option):
         return True
     is_name = option.startswith("--") or len(option) > 1 + _MAX_BUNDLE_LETTERS
     letters = [option] if is_name else [f"-{letter}" for letter in option[1:]]
     return bool(letters) and all(
-        any(_has_spelling(words, synonym) for synonym in _list_synonyms(wanted, letter)) for letter in letters
+        any(_has_spelling(words, synonym) for synonym in _list_synonyms(prefix, letter)) for letter in letters
     )
 
 
-def _list_synonyms(wanted: Prefix, option: str) -> list[str]:
-    program = wanted.words[0].rpartition("/")[2]
-    rows = _SYNONYMS.get(" ".join((program, *wanted.names[:1]))) or _SYNONYMS.get(program, ())
+def _list_synonyms(prefix: Prefix, option: str) -> list[str]:
+    program = prefix.words[0].rpartition("/")[2]
+    rows = _SYNONYMS.get(" ".join((program, *prefix.names[:1]))) or _SYNONYMS.get(program, ())
     return next((row.split() for row in rows if option in row.split()), [option])
 
 

@@ -164,7 +164,7 @@ def _explain_shadow(rule: Rule, at: int, rules: list[Rule]) -> str:
     for n, other in sorted(enumerate(rules), key=_order):
         if STRICTEST_FIRST.index(other.verdict) > STRICTEST_FIRST.index(rule.verdict):
             break
-        if n != at and _covers(other, rule) and _goes_first((n, other), (at, rule)):
+        if n != at and _covers(other, rule) and _takes_precedence((n, other), (at, rule)):
             return f"can never decide: {_describe_verdict(other)} {other.pattern}"
     return ""
 
@@ -174,9 +174,9 @@ def _order(numbered: tuple[int, Rule]) -> tuple[int, int, int]:
     return *rank_rule(rule), at
 
 
-def _goes_first(other: tuple[int, Rule], one: tuple[int, Rule]) -> bool:
+def _takes_precedence(other: tuple[int, Rule], rule: tuple[int, Rule]) -> bool:
     """Whether the other rule makes this one useless, and not the other way round."""
-    return other[1].verdict != one[1].verdict or _order(other) < _order(one) or not _covers(one[1], other[1])
+    return other[1].verdict != rule[1].verdict or _order(other) < _order(rule) or not _covers(rule[1], other[1])
 
 
 _ANY = "\ue000"
@@ -193,10 +193,10 @@ def _covers(wide: Rule, narrow: Rule) -> bool:
 
 
 def _covers_command(wide: CommandRule, narrow: CommandRule) -> bool:
-    words = narrow.wanted.words
+    words = narrow.prefix.words
     if wide.rule.verdict != "allow":
-        is_same = normalize_program_name(wide.wanted.words[0]) == normalize_program_name(words[0])
-        return is_same and is_about(wide.wanted, words)
+        is_same = normalize_program_name(wide.prefix.words[0]) == normalize_program_name(words[0])
+        return is_same and is_about(wide.prefix, words)
     if narrow.rule.any_args and not wide.rule.any_args and not narrow.verbatim:
         return False
     return wide.allows(words, is_inside_by_spelling)

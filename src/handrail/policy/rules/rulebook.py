@@ -1,4 +1,4 @@
-"""Compiled rules: which rule decides about a command or a path."""
+"""Compiled rules, looked up by command or by path."""
 
 import re
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class CommandRule(msgspec.Struct, frozen=True):
     """A rule about commands, with the words of its pattern."""
 
     rule: Rule
-    wanted: Prefix
+    prefix: Prefix
     verbatim: bool
     """The command runs other code, so an allow rule covers exactly the command it names."""
     starters: tuple[Prefix, ...] = ()
@@ -40,22 +40,21 @@ class CommandRule(msgspec.Struct, frozen=True):
     def allows(self, words: tuple[str, ...], inside: Inside) -> bool:
         """Whether an allow rule covers a command."""
         if self.verbatim:
-            return words == self.wanted.words
-        if has_git_global_options(self.wanted, words) or any(is_about(starter, words) for starter in self.starters):
+            return words == self.prefix.words
+        if has_git_global_options(self.prefix, words) or any(is_about(starter, words) for starter in self.starters):
             return False
         if self.rule.any_args:
-            return words[: len(self.wanted.words)] == self.wanted.words
-        return is_continuation(self.wanted, words, inside)
+            return words[: len(self.prefix.words)] == self.prefix.words
+        return is_continuation(self.prefix, words, inside)
 
 
-class PathMatcher(msgspec.Struct, frozen=True):
+class _PathMatcher(msgspec.Struct, frozen=True):
     """Path rules in one regular expression. The number of the matching group is the number of the rule."""
 
     rules: tuple[Rule, ...]
     expression: re.Pattern[str]
 
     def find(self, path: str) -> Rule | None:
-        """The first rule that matches a path."""
         match = self.expression.fullmatch(path)
         return None if match is None or match.lastindex is None else self.rules[match.lastindex - 1]
 
@@ -63,9 +62,9 @@ class PathMatcher(msgspec.Struct, frozen=True):
 class ToolRules(msgspec.Struct, frozen=True):
     """The rules about the paths of one tool."""
 
-    strict: PathMatcher
-    allow: PathMatcher
-    allow_protected: PathMatcher
+    strict: _PathMatcher
+    allow: _PathMatcher
+    allow_protected: _PathMatcher
     """Allow rules that name a protected file or folder themselves. A wildcard never reaches one."""
 
     def find_strict(self, path: str) -> Rule | None:
@@ -93,9 +92,9 @@ class RuleBook(msgspec.Struct, frozen=True):
         return self.stricter(words) or self._find_allowing(words, inside, at_root=at_root)
 
     def stricter(self, words: tuple[str, ...]) -> Rule | None:
-        """The deny or ask rule for a simple command, whatever path its program has."""
+        """The deny or ask rule for a simple command, by any path of its program."""
         candidates = self.strict_by_program.get(normalize_program_name(words[0]), ()) if words else ()
-        return next((one.rule for one in candidates if is_about(one.wanted, words)), None)
+        return next((candidate.rule for candidate in candidates if is_about(candidate.prefix, words)), None)
 
     def path(self, tool: str, paths: tuple[str, ...]) -> Rule | None:
         """The rule for a tool's access to a file, by all names of the file.
@@ -118,7 +117,7 @@ class RuleBook(msgspec.Struct, frozen=True):
         if not words or not (at_root or words[0].startswith("/") or "/" not in words[0]):
             return None
         candidates = self.allow_by_program.get(words[0], ())
-        return next((one.rule for one in candidates if one.allows(words, inside)), None)
+        return next((candidate.rule for candidate in candidates if candidate.allows(words, inside)), None)
 
 
 @lru_cache(maxsize=32)
@@ -126,12 +125,12 @@ def build_rulebook(rules: tuple[Rule, ...]) -> RuleBook:
     """Compile rules. Raises PatternError."""
     ordered = sorted(rules, key=rank_rule)
     commands = [build_command_rule(rule) for rule in ordered if rule.tool == "exec"]
-    strict = [one for one in commands if one.rule.verdict != "allow"]
-    allow = [one for one in commands if one.rule.verdict == "allow"]
+    strict = [command for command in commands if command.rule.verdict != "allow"]
+    allow = [command for command in commands if command.rule.verdict == "allow"]
     has_mcp_rules = any(rule.tool.startswith(MCP_PREFIX) for rule in ordered)
     return RuleBook(
-        _group_by_program((normalize_program_name(one.wanted.words[0]), one) for one in strict),
-        _group_by_program((one.wanted.words[0], one) for one in allow),
+        _group_by_program((normalize_program_name(command.prefix.words[0]), command) for command in strict),
+        _group_by_program((command.prefix.words[0], command) for command in allow),
         group_by_tool([rule for rule in ordered if rule.tool != "exec"]),
         tuple(rule for rule in ordered if rule.tool.startswith((MCP_PREFIX, EVERY_TOOL))) if has_mcp_rules else (),
     )
@@ -141,8 +140,8 @@ def build_rulebook(rules: tuple[Rule, ...]) -> RuleBook:
 def build_command_rule(rule: Rule) -> CommandRule:
     """Compile a rule about commands. Raises PatternError."""
     words = parse_command_pattern(rule.pattern)
-    wanted = build_prefix(words)
-    return CommandRule(rule, wanted, can_run_code(words), list_starters(wanted))
+    prefix = build_prefix(words)
+    return CommandRule(rule, prefix, can_run_code(words), list_starters(prefix))
 
 
 def normalize_program_name(program: str) -> str:
@@ -180,9 +179,9 @@ def _build_tool_rules(rules: list[Rule]) -> ToolRules:
     return ToolRules(_build_matcher(strict), _build_matcher(allow), _build_matcher(allow_protected))
 
 
-def _build_matcher(rules: list[Rule]) -> PathMatcher:
+def _build_matcher(rules: list[Rule]) -> _PathMatcher:
     either = "|".join(f"({_build_path_regex(rule)})" for rule in rules)
-    return PathMatcher(tuple(rules), re.compile(either, re.DOTALL))
+    return _PathMatcher(tuple(rules), re.compile(either, re.DOTALL))
 
 
 def _build_path_regex(rule: Rule) -> str:

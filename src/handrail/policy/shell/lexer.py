@@ -178,7 +178,7 @@ class _ScriptReader:
         return _build_sign_error(self.text, begin)
 
     def build_token_error(self, at: int) -> UnsupportedSyntax:
-        """What is wrong with the word or the redirection at this position."""
+        """The fault of the word or the redirection at this position."""
         place = next(_TOKEN_START.finditer(self.text, at)).end()
         if _WORD_PART.match(self.text, place):
             return self.build_limit_error()
@@ -295,7 +295,7 @@ _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def _build_sign_error(text: str, at: int) -> UnsupportedSyntax:
-    """What is wrong with a sign that begins neither a word nor an operator."""
+    """The fault of a sign that begins neither a word nor an operator."""
     if not text:
         return UnsupportedSyntax("is empty", 0)
     sign = text[at : at + 1]

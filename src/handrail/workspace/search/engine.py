@@ -1,4 +1,4 @@
-"""The data that a search engine takes and gives."""
+"""The interface of a search engine."""
 
 import codecs
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,7 +47,7 @@ class Engine(Protocol):
         ...
 
     def stream(self, descriptor: int, pattern: "Pattern", stop: Stop) -> "FileHits | None":
-        """Return the hits in an open file, from its position on; None if there are none. BINARY_FILE if it is no text.
+        """Return the hits in an open file, from its position on. None if there are none. BINARY_FILE if it is no text.
 
         If there are too many hits to hold, it returns the first ones.
         """
@@ -55,7 +55,7 @@ class Engine(Protocol):
 
 
 class SearchStats(msgspec.Struct):
-    """What an engine met and could not search."""
+    """Counts of files, folders and lines that an engine could not search."""
 
     unreadable: int = 0
     """Folders and files that the operating system refused."""
@@ -64,7 +64,7 @@ class SearchStats(msgspec.Struct):
 
 
 class SearchScope(msgspec.Struct, frozen=True):
-    """The folder to search, and what to leave out."""
+    """The folder to search, with its exclusions."""
 
     folder: int
     """Its descriptor, opened beneath its root."""
@@ -104,11 +104,11 @@ class HitLine(msgspec.Struct, frozen=True):
     number: int
     """From 1."""
     offset: int
-    """Where `data` begins in the file, in bytes. In a UTF-16 file: in its text as UTF-8, without the mark."""
+    """The start of `data` in the file, in bytes. In a UTF-16 file: in its text as UTF-8, without the mark."""
     data: bytes
     """The line without its end; of a long line the part around its first match."""
     spans: tuple[tuple[int, int], ...] = ()
-    """The matches in `data`, in bytes; none for a neighbour."""
+    """The matches in `data`, in bytes. Empty for a neighbour."""
     cut_before: bool = False
     cut_after: bool = False
 
@@ -173,5 +173,4 @@ def transcode(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def build_binary_error() -> ToolError:
-    """Return the refusal of a named file that is no text."""
     return ToolError("BINARY_FILE", "The file is not text. Use a program that knows its format.")

@@ -27,7 +27,6 @@ class GlobFilter:
         return self.includes(path) and self.enters(path, is_folder=False)
 
     def includes(self, path: bytes) -> bool:
-        """Whether the include glob matches."""
         return self._include is None or self._include(path)
 
     def enters(self, path: bytes, *, is_folder: bool = True) -> bool:
@@ -47,10 +46,10 @@ class GlobFilter:
 
 
 class PathFilter:
-    """Accepts the paths from ripgrep that a search may report. ripgrep's command line cannot say all of it."""
+    """Accepts the paths from ripgrep that a search may report. ripgrep's command line cannot express all filters."""
 
     def __init__(self, scope: SearchScope) -> None:
-        has_more_rules = bool(scope.ignore) or has_rules_above(scope) or has_odd_rules(scope)
+        has_more_rules = bool(scope.ignore) or _has_rules_above(scope) or has_odd_rules(scope)
         self._globs = GlobFilter(scope, has_ignore_rules=has_more_rules)
         self._credentials = CredentialFilter(scope)
 
@@ -122,7 +121,7 @@ def _list_unknown(path: bytes, known: Container[bytes]) -> list[bytes]:
 def list_protected_names(scope: SearchScope, last: bytes | None, stop: Stop) -> list[bytes]:
     """Return the names that policy withholds from a search, up to `last` in the order of results if that is given.
 
-    No file is opened, so their number tells nothing of what is in them.
+    No file is opened, so their number reveals no content.
     """
 
     def is_later(path: bytes) -> bool:
@@ -139,7 +138,7 @@ def list_protected_names(scope: SearchScope, last: bytes | None, stop: Stop) -> 
 # applies those between the root and the folder. In the folder itself ripgrep would follow links and wait for FIFOs.
 
 
-def has_rules_above(scope: SearchScope) -> bool:
+def _has_rules_above(scope: SearchScope) -> bool:
     """Whether folders above the searched one have ignore files."""
     return any(_read_kind(scope.root, f"{folder}{name}") for folder in _list_folders_above(scope) for name in FILES)
 

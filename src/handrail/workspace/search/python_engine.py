@@ -50,12 +50,10 @@ class PythonEngine:
         self._without: Without = without
 
     def files(self, scope: SearchScope, stop: Stop) -> Iterator[bytes]:
-        """Yield the files below a folder, by their paths below it."""
         for file in self._walk(scope, stop):
             yield file.path
 
     def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
-        """Yield the files with matching lines."""
         expression = self._compile(pattern)
         for file in self._walk(scope, stop):
             try:
@@ -77,7 +75,7 @@ class PythonEngine:
                     yield FileHits(file.path, tuple(collector.lines))
 
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
-        """Return the hits in an open file, from its position on; None if there are none."""
+        """Return the hits in an open file, from its position on. None if there are none."""
         collector = _HitCollector(self._compile(pattern), pattern)
         collector.take(_TextBlocks(descriptor, is_named=True), stop)
         if collector.hits and collector.is_binary:
@@ -104,7 +102,7 @@ class _OpenFolder(msgspec.Struct, frozen=True):
 
     descriptor: int
     below: str
-    """The path from there; empty if the descriptor is the folder's own."""
+    """The path from there. Empty if the descriptor is the folder's own."""
     kernel: bool
 
     def open(self, name: str, flags: int) -> int:
@@ -157,7 +155,6 @@ class _Walk:
         return self._ignore.gap
 
     def files(self) -> Iterator[_WalkedFile]:
-        """Yield the regular files to search."""
         try:
             self._enter(b"", _OpenFolder(self._scope.folder, "", self._scope.kernel), "", self._ignore)
             while self._levels:
@@ -386,7 +383,6 @@ class _Text:
         return end - start if self._is_ascii else len(self.encode(start, end))
 
     def to_bytes(self, line: MatchedLine) -> Spans:
-        """Return the matches of a line in bytes."""
         if self._is_ascii:
             return line.spans
         spans: Spans = []

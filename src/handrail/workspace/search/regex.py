@@ -97,7 +97,7 @@ class Expression:
                     raise UnsupportedPatternError(r"characters that not all versions of \w, \d and \b agree on")
 
     def _has_required(self, text: str) -> bool:
-        """Whether a text holds what every match does."""
+        """Whether a text holds the characters that every match holds."""
         return self._required in self._fold(text)
 
     def _fold(self, text: str) -> str:
@@ -160,7 +160,7 @@ class Expression:
         return spans
 
     def _skip_empty(self, text: str, place: int) -> int:
-        """Return where to go on after an empty match. Between the bytes of one character come empty ones again."""
+        """Return where to continue after an empty match. Between the bytes of one character come empty ones again."""
         if self._tree.is_empty_anywhere and not text[place : place + 1].isascii() and not _is_stray(text[place]):
             raise UnsupportedPatternError("empty matches between the bytes of a character that is not ASCII")
         return place + 1

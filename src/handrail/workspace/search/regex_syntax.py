@@ -200,7 +200,7 @@ class _CharacterClass:
         self._any_case = any_case
         self._ascii = set(members)
         self._wide = wide
-        """How `re` writes the members that are not ASCII."""
+        """The syntax of `re` for the members that are not ASCII."""
 
     def add(self, members: frozenset[str], wide: str = "") -> None:
         self._ascii |= members
@@ -291,7 +291,6 @@ class PatternParser:
         """Whether the literals of the tree stand for all cases."""
 
     def parse(self) -> Node:
-        """Return the tree of the expression."""
         node = self._parse_alternatives(0)
         if self._at < len(self._text):
             self._fail("a ) has no ( before it")
@@ -350,7 +349,7 @@ class PatternParser:
         return node
 
     def _set_flags(self, token: re.Match[str]) -> None:
-        """A dot never matches a line's end. Lines, Unicode and carriage returns are what they are: only case counts."""
+        """A dot never matches a line's end. Of the flags only case has an effect."""
         self._any_case = "i" in (token["on"] or "") or (self._any_case and "i" not in (token["off"] or ""))
 
     def _build_repeat(self, body: Node, token: re.Match[str]) -> Node:

@@ -20,7 +20,7 @@ from handrail.workspace.search.ripgrep_output import HitAssembler, RipgrepStderr
 
 _PIECE_BYTES = 1 << 18
 _PAUSE_MILLISECONDS = 2
-"""How long to wait for output before asking whether to stop."""
+"""Seconds to wait for output before checking for a stop."""
 _VARIABLES = ("HOME", "XDG_CONFIG_HOME")
 """ripgrep finds the user's own git ignore file by these."""
 _OPTIONS = ("--no-config", "--hidden", "--no-require-git", "--no-ignore-parent", "--no-mmap", "--color=never")
@@ -43,7 +43,6 @@ class Ripgrep:
         self._program = program
 
     def files(self, scope: SearchScope, stop: Stop) -> Iterator[bytes]:
-        """Yield the files below a folder, by their paths below it."""
         paths = PathFilter(scope)
         options = ("--files", "--null", *self._list_order_options(), *_list_globs(scope), "--", "./")
         with _RipgrepProcess(self._program, options, scope.folder) as process:
@@ -53,7 +52,6 @@ class Ripgrep:
                 raise process.build_error()
 
     def hits(self, scope: SearchScope, pattern: Pattern, stop: Stop) -> Iterator[FileHits]:
-        """Yield the files with matching lines."""
         paths, assembler = PathFilter(scope), HitAssembler()
         order = (*self._list_order_options(), *(("--line-buffered",) if self.ordered else ()))
         options = (*order, *_list_globs(scope), *_list_secret_globs(), *_list_pattern_options(pattern), "--", "./")
@@ -66,7 +64,7 @@ class Ripgrep:
                 raise process.build_error()
 
     def stream(self, descriptor: int, pattern: Pattern, stop: Stop) -> FileHits | None:
-        """Return the hits in an open file, from its position on; None if there are none."""
+        """Return the hits in an open file, from its position on. None if there are none."""
         assembler = HitAssembler()
         options = (*_list_pattern_options(pattern), "--", "-")
         with _RipgrepProcess(self._program, options, stdin=descriptor) as process:
@@ -116,7 +114,7 @@ def _is_plain_ignore(pattern: str, scope: SearchScope) -> bool:
 
 
 def _find_included_name(include: str | None) -> str | None:
-    """Return a glob for the last name of every path that the include glob matches; None if it narrows nothing."""
+    """Return a glob for the last name of every path that the include glob matches. None if it narrows nothing."""
     if include is None:
         return None
     name = include.rpartition("/")[2]
@@ -220,7 +218,7 @@ def find_ripgrep(roots: Iterable[str]) -> str | None:
 
 
 def read_program_version(program: str) -> str | None:
-    """Return what the program says about itself; None if it does not run."""
+    """Return the version output of the program. None if it does not run."""
     try:
         done = subprocess.run(
             ["rg", "--version"],  # noqa: S607  called so, and found by us

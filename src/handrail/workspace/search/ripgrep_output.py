@@ -35,7 +35,7 @@ class RipgrepSpan(msgspec.Struct):
     end: int
 
 
-class RipgrepData(msgspec.Struct):
+class _RipgrepData(msgspec.Struct):
     """The data of any message. Each type has some of the fields."""
 
     path: RipgrepBytes = RipgrepBytes()
@@ -46,16 +46,16 @@ class RipgrepData(msgspec.Struct):
     binary_offset: int | None = None
 
 
-class RipgrepMessage(msgspec.Struct):
+class _RipgrepMessage(msgspec.Struct):
     type: Literal["begin", "match", "context", "end", "summary"]
-    data: RipgrepData
+    data: _RipgrepData
 
 
 class HitAssembler:
     """Assembles messages to the hits of files. Of a file with too many hits it keeps the first ones."""
 
     def __init__(self) -> None:
-        self._decoder = get_json_decoder(RipgrepMessage)
+        self._decoder = get_json_decoder(_RipgrepMessage)
         self._path = b""
         self._lines: list[HitLine] = []
         self._bytes = 0
@@ -88,7 +88,7 @@ class HitAssembler:
     def _start_file(self, path: bytes) -> None:
         self._path, self._lines, self._bytes, self.is_full, self._oversized = path, [], 0, False, 0
 
-    def _add_line(self, message: RipgrepMessage) -> Iterator[FileHits]:
+    def _add_line(self, message: _RipgrepMessage) -> Iterator[FileHits]:
         if self.is_full:
             return
         data = message.data
@@ -132,12 +132,11 @@ class RipgrepStderr:
         self.mishaps = 0
         """Paths that could not be opened. They do not end the search."""
         self.unreadable = 0
-        """Those that the operating system refused. Others went away meanwhile."""
+        """Files that the operating system refused. Others were removed meanwhile."""
         self._words = b""
         self._rest = b""
 
     def add(self, piece: bytes) -> None:
-        """Take in some output."""
         *lines, rest = (self._rest + piece).split(b"\n")
         self._rest = rest[:_MAX_STDERR_LINE_BYTES]
         for line in lines:
@@ -167,7 +166,7 @@ def _build_refusal(words: str) -> ToolError:
 
 
 def build_pattern_error(reason: str) -> ToolError:
-    """Return the refusal of an expression, and what may help."""
+    """Return the refusal of an expression, with a suggestion."""
     hint = r"Put a backslash before what is meant literally, as in \( \[ \{ \. \*; look-around is not supported."
     return ToolError("INVALID_ARGUMENT", f"pattern is no valid regular expression: {reason}. {hint}")
 

@@ -71,12 +71,12 @@ class SearchResult(msgspec.Struct, Generic[Item], frozen=True):
     """Whether `total` counts all results."""
     limits: tuple[Limit, ...]
     protected: int | None
-    """How many names policy withheld; None if there was no time to count them."""
+    """The number of names that policy withheld. None if there was no time to count them."""
     stats: SearchStats
 
 
 class SearchTask(msgspec.Struct, Generic[Item], frozen=True):
-    """How one kind of result is found, weighed and verified."""
+    """Finds, weighs and verifies one kind of result."""
 
     find: Callable[[Engine, SearchScope, Stop], Iterator[Item]]
     weigh: Callable[[Item], tuple[int, int]]
@@ -141,7 +141,6 @@ def find_hits(
 
 
 def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelled: Stop) -> SearchResult[FileHits]:
-    """Find the lines of one open file that match."""
     end = time.monotonic() + STREAM_SECONDS
     is_late = False
 
@@ -189,7 +188,6 @@ class _Run(Generic[Item]):
         self._began = time.monotonic()
 
     def take(self, engine: Engine) -> None:
-        """Take the candidates of an engine."""
         with closing(self._find(engine)) as candidates:
             for item in candidates:
                 self._add(item)
@@ -234,7 +232,7 @@ class _Search(Generic[Item]):
         self._began = time.monotonic()
 
     def run_ordered(self, seconds: float, judge: Judge = _never) -> SearchResult[Item] | None:
-        """Return the first results; None if they take too long, or too few of them hold."""
+        """Return the first results. None if they take too long, or too few of them hold."""
         run = self._run(self._engines.ordered, self._most, seconds, judge)
         if run.end in {"time", "slow"}:
             return None
@@ -242,7 +240,7 @@ class _Search(Generic[Item]):
         return result if result.exact or result.total >= self._most else None
 
     def run_whole(self, judge: Judge) -> SearchResult[Item] | None:
-        """Return all results; None if the judge gives up."""
+        """Return all results. None if the judge gives up."""
         run = self._run_whole(judge)
         return None if run.end == "slow" else self._complete(run)
 
@@ -304,7 +302,7 @@ class _Search(Generic[Item]):
         return SearchResult(items, total, is_complete, (), self._count_protected(last), run.scope.stats)
 
     def _find_last_shown(self, items: list[Item]) -> bytes | None:
-        """Return the path of the last result that is shown. It is the same whichever run found it."""
+        """Return the path of the last result that is shown. Every run ends at the same path."""
         shown = 0
         for item in items:
             shown += self._task.weigh(item)[0]

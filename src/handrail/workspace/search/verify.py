@@ -32,7 +32,7 @@ def verify_names(scope: SearchScope, paths: Sequence[bytes]) -> Iterator[bytes]:
 
 
 def verify_hits(scope: SearchScope, hits: FileHits, most: int) -> FileHits | None:
-    """Return the lines that the file holds at their places; None if there are none, or no such file inside.
+    """Return the lines that the file holds at their places. None if there are none, or no such file inside.
 
     An engine need not read on after more hits than `most`. Then the rest of the file is checked for NULs here. A file
     with only oversized lines stays, without lines.
