@@ -1,17 +1,20 @@
-"""The hosts that a command needs, with what has to be looked up for it: the remotes of git repositories in the roots.
+"""The hosts that a command needs, with what has to be looked up: remotes of git repositories, registries of clients.
 
 git is not asked, since it would run what is configured there. Its files are opened beneath the roots, as all files are.
 """
 
 import os
 import posixpath
+from collections.abc import Callable
 from contextlib import suppress
 
 from handrail.policy.network.git_remotes import Remote, list_remote_urls
-from handrail.policy.network.needs import NetworkNeeds, add_remote_urls, find_network_needs
+from handrail.policy.network.needs import NetworkNeeds, add_registry_urls, add_remote_urls, find_network_needs
 from handrail.policy.parse import ParsedCommand
 from handrail.protocol.decisions import DisplayedCommand
 from handrail.protocol.errors import ToolError
+from handrail.runtime.registries import CommandFiles, find_registry_urls
+from handrail.sandbox.host import SandboxHost
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.workspace import Workspace
 
@@ -21,12 +24,20 @@ _LINK = "gitdir: "
 
 
 def collect_network_needs(
-    workspace: Workspace, command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None
+    workspace: Workspace,
+    command: ParsedCommand,
+    seen: tuple[DisplayedCommand, ...] | None,
+    host: Callable[[], SandboxHost] | None,
 ) -> NetworkNeeds:
-    """The hosts that a command needs."""
+    """The hosts that a command needs. Without a host, no registry is known."""
     needs = find_network_needs(command, seen)
     for remote in needs.remotes[:_MAX_REMOTES]:
         needs = add_remote_urls(needs, _urls(workspace, remote))
+    files = CommandFiles.from_host(workspace, host()) if needs.registries and host else None
+    folders = (command.cd_targets() or (command.cwd,)) if files else ()
+    for client in needs.registries:
+        found = [url for folder in folders if files for url in find_registry_urls(client, files, folder)]
+        needs = add_registry_urls(needs, client, found)
     return needs
 
 
