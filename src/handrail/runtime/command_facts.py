@@ -11,10 +11,8 @@ from handrail.workspace.facts import build_command_fact
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from handrail.policy.network.needs import NetworkNeeds
-    from handrail.sandbox.host import SandboxHost
+    from handrail.sandbox.host import HostLookup
 
 _MAX_PATHS = 1_000
 """Paths that are looked at; those after them count as outside, the strictest there is."""
@@ -28,12 +26,9 @@ def collect_command_facts(
     background: bool = False,
     yields: bool = False,
     tier: int,
-    host: "Callable[[], SandboxHost] | None" = None,
+    host: "HostLookup | None" = None,
 ) -> Facts:
-    """The facts of a command. It starts in a folder beneath the roots, or there is nothing to judge: ToolError.
-
-    `host`: the machine whose clients know their registries.
-    """
+    """The facts of a command. It starts in a folder beneath the roots, or there is nothing to judge: ToolError."""
     _refuse_cwd(workspace, cwd)
     command = parse_command(text, cwd, ())
     seen = _seen(text) if command.needs_display else None
@@ -82,10 +77,7 @@ def _is_git(words: tuple[str, ...]) -> bool:
 
 
 def _needs(
-    workspace: Workspace,
-    command: ParsedCommand,
-    seen: tuple[DisplayedCommand, ...] | None,
-    host: "Callable[[], SandboxHost] | None",
+    workspace: Workspace, command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None, host: "HostLookup | None"
 ) -> "NetworkNeeds | None":
     """What it needs of the network; None for what only looks, or only does what it says to the files it names."""
     if command.unparsed is None and not any(step.has_unknown_effect for step in command.steps):

@@ -14,7 +14,7 @@ from handrail.protocol.errors import Problem, ToolError
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime.registry import ToolSet
-from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.host import HostLookup
 from handrail.settings import Settings
 from handrail.store.grants import GrantedFolders
 from handrail.store.state_dir import StateFolder
@@ -48,8 +48,8 @@ class Explainer:
         workspace: Workspace,
         offer: Callable[[], ToolSet],
         tier: Callable[[], int],
-        host: Callable[[], SandboxHost],
-        processes: str = "",
+        host: HostLookup,
+        processes: str,
     ) -> None:
         self._workspace, self._offer, self._tier, self._host = workspace, offer, tier, host
         self._processes = processes

@@ -5,7 +5,6 @@ git is not asked, since it would run what is configured there. Its files are ope
 
 import os
 import posixpath
-from collections.abc import Callable
 from contextlib import suppress
 
 from handrail.policy.network.git_remotes import Remote, list_remote_urls
@@ -13,8 +12,8 @@ from handrail.policy.network.needs import NetworkNeeds, add_registry_urls, add_r
 from handrail.policy.parse import ParsedCommand
 from handrail.protocol.decisions import DisplayedCommand
 from handrail.protocol.errors import ToolError
-from handrail.runtime.registries import CommandFiles, find_registry_urls
-from handrail.sandbox.host import SandboxHost
+from handrail.runtime.registries import find_registry_urls
+from handrail.sandbox.host import HostLookup
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.workspace import Workspace
 
@@ -24,19 +23,15 @@ _LINK = "gitdir: "
 
 
 def collect_network_needs(
-    workspace: Workspace,
-    command: ParsedCommand,
-    seen: tuple[DisplayedCommand, ...] | None,
-    host: Callable[[], SandboxHost] | None,
+    workspace: Workspace, command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None, host: HostLookup | None
 ) -> NetworkNeeds:
     """The hosts that a command needs. Without a host, no registry is known."""
     needs = find_network_needs(command, seen)
     for remote in needs.remotes[:_MAX_REMOTES]:
         needs = add_remote_urls(needs, _urls(workspace, remote))
-    files = CommandFiles.from_host(workspace, host()) if needs.registries and host else None
-    folders = (command.cd_targets() or (command.cwd,)) if files else ()
+    roots, folders = tuple(root.path for root in workspace.roots), command.cd_targets() or (command.cwd,)
     for client in needs.registries:
-        found = [url for folder in folders if files for url in find_registry_urls(client, files, folder)]
+        found = [url for folder in folders if host for url in find_registry_urls(client, host(), roots, folder)]
         needs = add_registry_urls(needs, client, found)
     return needs
 

@@ -55,10 +55,8 @@ _OF_PIP = Reach(registry="pip", instead="-i --index-url --pypi-url", without="--
 _OF_UV = Reach(
     registry="uv", instead="-i --index-url --default-index", without="--no-index --offline", beside="--directory"
 )
-_UPLOAD_TARGETS = "-r --repository --repository-url --publish-url --index"
+_UPLOADS = "-r --repository --repository-url --publish-url --index"
 _OF_NPM = Reach(registry="npm", instead="--registry", without="--offline", proxies=_PROXIES)
-_OF_BUN, _OF_YARN = (msgspec.structs.replace(_OF_NPM, registry=client) for client in ("bun", "yarn"))
-_OF_CONDA = Reach(registry="conda", without="--offline")
 _OF_HTTPIE = Reach(
     bare=80,
     first=True,
@@ -91,24 +89,19 @@ _OF_WGET = Reach(
 REACHES: dict[str, Reach] = {
     **dict.fromkeys(["pip", "pip3", "pipx"], _OF_PIP),
     **dict.fromkeys(["uv", "uvx"], _OF_UV),
-    **{client: Reach(registry=client) for client in ("poetry", "pipenv", "pdm")},
-    **{name: Reach(registry=name, instead=_UPLOAD_TARGETS) for name in ("poetry publish", "pdm publish", "uv publish")},
+    **{client: Reach(registry=client) for client in ("poetry", "pipenv", "pdm", "deno", "go", "mix")},
+    **{name: Reach(registry=name, instead=_UPLOADS) for name in ("poetry publish", "pdm publish", "uv publish")},
     "uv python": Reach(hosts="github.com:443 release-assets.githubusercontent.com:443", instead="--mirror"),
     "uv self": Reach(hosts="github.com:443 api.github.com:443 release-assets.githubusercontent.com:443"),
-    **dict.fromkeys(["npm", "npx", "pnpm", "pnpx"], _OF_NPM),
-    **dict.fromkeys(["bun", "bunx"], _OF_BUN),
-    "yarn": _OF_YARN,
-    "deno": Reach(registry="deno"),
+    **dict.fromkeys(["npm", "npx", "pnpm", "pnpx", "bun", "bunx"], _OF_NPM),
+    "yarn": msgspec.structs.replace(_OF_NPM, registry="yarn"),
     "cargo": Reach(registry="cargo", instead="--index", without="--offline --frozen"),
-    "go": Reach(registry="go"),
     "gem": Reach(registry="gem", instead="-s --source --host", proxies="-p --http-proxy"),
     "bundle": Reach(registry="bundle", without="--local"),
     "composer": Reach(registry="composer", hosts="api.github.com:443 codeload.github.com:443"),
     "dotnet": Reach(registry="dotnet", instead="-s --source"),
-    "mix": Reach(registry="mix"),
     "mvn": Reach(registry="mvn", without="-o --offline"),
-    **dict.fromkeys(["conda", "mamba"], _OF_CONDA),
-    **dict.fromkeys(["flutter", "dart"], Reach(registry="dart", without="--offline")),
+    **{client: Reach(registry=client, without="--offline") for client in ("conda", "mamba", "flutter", "dart")},
     **dict.fromkeys(["gh", "hub"], Reach(hosts=_GITHUB)),
     "glab": Reach(hosts="gitlab.com:443"),
     "curl": _OF_CURL,
