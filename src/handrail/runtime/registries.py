@@ -44,7 +44,7 @@ _CLIENTS = {
     "gem": ("sources *", _GEM),
     "bundle": ("source *", f"./Gemfile {_GEM}"),
 }
-"""Settings and files, nearest first. A setting has variables and keys. Its first source counts, or each source after `+`.
+"""Settings and files, nearest first. A setting has variables and keys. Its first source counts, after `+` each source.
 `*`: a default. `./`: the folder and those above. `<x>/a|b`: a or b where x is installed. `a!b`: b in the zip file a."""
 _DEFAULTS = {
     "index.py": r"""^PyPI = PackageIndex\(\s*["'](https?://[^"']+)["'],\s*file_storage_domain=["']([\w.-]+)""",
