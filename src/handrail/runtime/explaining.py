@@ -49,7 +49,7 @@ class Explainer:
         offer: Callable[[], ToolSet],
         tier: Callable[[], int],
         host: HostLookup,
-        processes: str,
+        processes: str = "",
     ) -> None:
         self._workspace, self._offer, self._tier, self._host = workspace, offer, tier, host
         self._processes = processes

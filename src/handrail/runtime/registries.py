@@ -33,10 +33,10 @@ _GEM = "$HOME/.gemrc /etc/gemrc <ruby>/lib/ruby/*/rubygems/defaults.rb"
 _CLIENTS = {
     "pip": ("PIP_INDEX_URL index-url *, +PIP_EXTRA_INDEX_URL extra-index-url", f"{_PIP_CONF} {_PIP}"),
     "uv": (
-        "UV_DEFAULT_INDEX UV_INDEX_URL default-url index-url *, +UV_INDEX UV_EXTRA_INDEX_URL index.url extra-index-url",
+        "UV_DEFAULT_INDEX UV_INDEX_URL index.main index-url *, +UV_INDEX UV_EXTRA_INDEX_URL index.url extra-index-url",
         f"./uv.toml ./pyproject.toml $HOME/.config/uv/uv.toml /etc/uv/uv.toml {_PIP}",
     ),
-    **dict.fromkeys(["poetry", "pdm", "pipenv"], ("default-url *, +source.url", f"./pyproject.toml ./Pipfile {_PIP}")),
+    **dict.fromkeys(["poetry", "pdm", "pipenv"], ("source.main *, +source.url", f"./pyproject.toml ./Pipfile {_PIP}")),
     "npm": ("registry *, +scope-registry", _NPM),
     "yarn": ("YARN_NPM_REGISTRY_SERVER YARN_REGISTRY npmregistryserver registry", "./.yarnrc.yml ./.yarnrc ./.npmrc"),
     "cargo": ("registry, +index", "./.cargo/config.toml $CARGO_HOME/config.toml"),
@@ -72,8 +72,8 @@ class _CommandView(NamedTuple):
 
     def read(self, path: str, most: int) -> bytes:
         """The beginning of a regular file; nothing if a command does not see one there."""
-        real = os.path.realpath(path)
-        with suppress(OSError):
+        with suppress(OSError, ValueError):
+            real = os.path.realpath(path)
             if is_shown(self.mounts, real):
                 with open(os.open(real, READ_FILE), "rb") as file:
                     is_regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
@@ -109,9 +109,8 @@ def _read_sources(patterns: str, view: _CommandView, folder: str) -> Iterator[di
     for path in (path for pattern in patterns.split() for path in _expand_pattern(pattern, view, folder)):
         place, _, member = path.partition("!")
         default = _DEFAULTS.get(os.path.basename(member or place))
-        content = view.read(
-            place, _MAX_ARCHIVE_BYTES if member else _MAX_SOURCE_BYTES if default else _MAX_CONFIG_BYTES
-        )
+        most = _MAX_ARCHIVE_BYTES if member else _MAX_SOURCE_BYTES if default else _MAX_CONFIG_BYTES
+        content = view.read(place, most)
         text = (_read_member(content, member) if member else content).decode(errors="replace")
         if default is None:
             yield _parse_settings(text)
@@ -153,7 +152,7 @@ def _parse_settings(text: str) -> dict[str, list[str]]:
         pairs = [(match[1].lower().replace("_", "-"), match[2].strip()) for match in _PAIR.finditer(body)]
         primary = any((key, value.strip("\"'")) in _PRIMARY for key, value in pairs)
         for key, value in pairs:
-            name = "default-url" if primary and key == "url" else "scope-registry" if ":" in key else key
+            name = "main" if primary and key == "url" else "scope-registry" if ":" in key else key
             for full in (name, f"{section.strip().rpartition('.')[2]}.{name}"):
                 found.setdefault(full, []).append(value)
     return found
