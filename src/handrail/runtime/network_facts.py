@@ -12,7 +12,6 @@ from handrail.policy.network.needs import NetworkNeeds, add_registry_urls, add_r
 from handrail.policy.parse import ParsedCommand
 from handrail.protocol.decisions import DisplayedCommand
 from handrail.protocol.errors import ToolError
-from handrail.runtime.registries import find_registry_urls
 from handrail.sandbox.host import HostLookup
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.workspace import Workspace
@@ -29,10 +28,13 @@ def collect_network_needs(
     needs = find_network_needs(command, seen)
     for remote in needs.remotes[:_MAX_REMOTES]:
         needs = add_remote_urls(needs, _urls(workspace, remote))
-    roots, folders = tuple(root.path for root in workspace.roots), command.cd_targets() or (command.cwd,)
-    for client in needs.registries:
-        found = [url for folder in folders if host for url in find_registry_urls(client, host(), roots, folder)]
-        needs = add_registry_urls(needs, client, found)
+    if needs.registries:
+        from handrail.runtime.registries import find_registry_urls  # noqa: PLC0415  few commands fetch packages
+
+        roots, folders = tuple(root.path for root in workspace.roots), command.cd_targets() or (command.cwd,)
+        for client in needs.registries:
+            found = [url for folder in folders if host for url in find_registry_urls(client, host(), roots, folder)]
+            needs = add_registry_urls(needs, client, found)
     return needs
 
 
