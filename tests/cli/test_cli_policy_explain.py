@@ -70,6 +70,14 @@ def test_the_hosts_that_a_command_needs_are_named(here) -> None:
     assert "any host" not in here(*EXPLAIN, "--tier", "0", "--", "curl https://b.org").out
 
 
+def test_the_registry_that_a_client_is_configured_for_is_named(here, workspace: Path) -> None:
+    unknown = here(*EXPLAIN, "--json", "--", "yarn add x").json
+    assert "hosts" not in unknown
+    assert unknown["unopened"] == ["the registry of yarn is not known; list its host in network.allow"]
+    (workspace / ".yarnrc.yml").write_text('npmRegistryServer: "https://registry.example.org"\n')
+    assert here(*EXPLAIN, "--json", "--", "yarn add x").json["hosts"] == ["registry.example.org:443"]
+
+
 def test_a_denied_permission_is_named_and_no_host_is_promised(here, config) -> None:
     config('tools.deny = ["net.connect"]\nnetwork.allow = ["b.org:443"]\n')
     for mode in ("ask", "full"):
