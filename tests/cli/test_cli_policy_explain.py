@@ -70,6 +70,12 @@ def test_the_hosts_that_a_command_needs_are_named(here) -> None:
     assert "any host" not in here(*EXPLAIN, "--tier", "0", "--", "curl https://b.org").out
 
 
+def test_a_registry_that_is_not_known_is_said(here) -> None:
+    unknown = here(*EXPLAIN, "--json", "--", "yarn add x").json
+    assert "hosts" not in unknown
+    assert unknown["unopened"] == ["the registry of yarn is not known; list its host in network.allow"]
+
+
 def test_a_denied_permission_is_named_and_no_host_is_promised(here, config) -> None:
     config('tools.deny = ["net.connect"]\nnetwork.allow = ["b.org:443"]\n')
     for mode in ("ask", "full"):

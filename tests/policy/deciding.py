@@ -6,7 +6,7 @@ from typing import Any
 from handrail.code.shell_commands import find_shell_commands
 from handrail.policy.config import PolicyConfig
 from handrail.policy.decide import decide
-from handrail.policy.network.needs import find_network_needs
+from handrail.policy.network.needs import add_registry_urls, find_network_needs
 from handrail.policy.parse import parse_command
 from handrail.protocol.changes import Action, Change, Kind
 from handrail.protocol.decisions import CommandFact, Decision, Facts, PathFact
@@ -36,6 +36,8 @@ def facts_of(command: str, *, tier: int = 2, cwd: str = ".", background: bool = 
         PathFact(path=use.path, access=use.access, kind="file", real=real(use.path)) for use in parsed.path_uses(seen)
     )
     needs = find_network_needs(parsed, seen)
+    for client in needs.registries:
+        needs = add_registry_urls(needs, client, ["https://registry.example.org"])
     fact = CommandFact(
         text=command,
         cwd=cwd,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from handrail.runtime.explaining import Explainer
+    from handrail.tools.commands import CommandEnvironment
 
 
 class PolicyWorkspace:
@@ -62,12 +63,10 @@ class PolicyWorkspace:
         """The sandbox that commands have here, unless they go on after their call: those have no overlay."""
         from handrail.runtime.explaining import open_roots  # noqa: PLC0415  a replay looks at no file
         from handrail.sandbox.probing.place import make_probe_folder  # noqa: PLC0415  as above
-        from handrail.tools.commands import CommandEnvironment  # noqa: PLC0415  only commands are confined
 
         roots = open_roots(self.workspace, self.loaded.settings, self.rules(), self.state())
         with closing(roots) as house, make_probe_folder(self.state().path) as place:
-            commands = CommandEnvironment(self.loaded.settings, place or self.state().path, os.environ)
-            return commands.tier_over(house.roots)
+            return self._commands(place or self.state().path).tier_over(house.roots)
 
     def explainer(self, tier: "Callable[[], int]") -> "Explainer":
         """Explains calls here, as in a sandbox of that tier."""
@@ -75,4 +74,9 @@ class PolicyWorkspace:
 
         roots = open_roots(self.workspace, self.loaded.settings, self.rules(), self.state())
         processes = os.path.join(self.state().home(os.path.realpath(self.workspace)), "cli", "processes")
-        return Explainer(roots, self.offer, tier, processes)
+        return Explainer(roots, self.offer, tier, lambda: self._commands(self.state().path).host, processes)
+
+    def _commands(self, state: str) -> "CommandEnvironment":
+        from handrail.tools.commands import CommandEnvironment  # noqa: PLC0415  only commands are confined
+
+        return CommandEnvironment(self.loaded.settings, state, os.environ)

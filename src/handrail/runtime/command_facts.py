@@ -12,13 +12,21 @@ from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.policy.network.needs import NetworkNeeds
+    from handrail.sandbox.host import HostLookup
 
 _MAX_PATHS = 1_000
 """Paths that are looked at; those after them count as outside, the strictest there is."""
 
 
 def collect_command_facts(
-    workspace: Workspace, text: str, cwd: str = ".", *, background: bool = False, yields: bool = False, tier: int
+    workspace: Workspace,
+    text: str,
+    cwd: str = ".",
+    *,
+    background: bool = False,
+    yields: bool = False,
+    tier: int,
+    host: "HostLookup | None" = None,
 ) -> Facts:
     """The facts of a command. It starts in a folder beneath the roots, or there is nothing to judge: ToolError."""
     _refuse_cwd(workspace, cwd)
@@ -27,7 +35,7 @@ def collect_command_facts(
     uses = command.path_uses(seen)
     there = _find_existing_dirs(workspace, command)
     command = parse_command(text, cwd, there) if there else command
-    needs = _needs(workspace, command, seen)
+    needs = _needs(workspace, command, seen, host)
     return Facts(
         paths=tuple(_fact(workspace, use) if n < _MAX_PATHS else _outside(use) for n, use in enumerate(uses)),
         command=CommandFact(
@@ -69,14 +77,14 @@ def _is_git(words: tuple[str, ...]) -> bool:
 
 
 def _needs(
-    workspace: Workspace, command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None
+    workspace: Workspace, command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None, host: "HostLookup | None"
 ) -> "NetworkNeeds | None":
     """What it needs of the network; None for what only looks, or only does what it says to the files it names."""
     if command.unparsed is None and not any(step.has_unknown_effect for step in command.steps):
         return None
     from handrail.runtime.network_facts import collect_network_needs  # noqa: PLC0415  most commands need none
 
-    return collect_network_needs(workspace, command, seen)
+    return collect_network_needs(workspace, command, seen, host)
 
 
 def _refuse_cwd(workspace: Workspace, cwd: str) -> None:

@@ -14,6 +14,7 @@ from handrail.protocol.errors import Problem, ToolError
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime.registry import ToolSet
+from handrail.sandbox.host import HostLookup
 from handrail.settings import Settings
 from handrail.store.grants import GrantedFolders
 from handrail.store.state_dir import StateFolder
@@ -43,9 +44,14 @@ class Explainer:
     for the sandbox, which is tried when the first is asked about."""
 
     def __init__(
-        self, workspace: Workspace, offer: Callable[[], ToolSet], tier: Callable[[], int], processes: str = ""
+        self,
+        workspace: Workspace,
+        offer: Callable[[], ToolSet],
+        tier: Callable[[], int],
+        host: HostLookup,
+        processes: str = "",
     ) -> None:
-        self._workspace, self._offer, self._tier = workspace, offer, tier
+        self._workspace, self._offer, self._tier, self._host = workspace, offer, tier, host
         self._processes = processes
         """The folder of the process sessions that calls may be about."""
 
@@ -73,6 +79,7 @@ class Explainer:
             background=arguments.background,
             yields=arguments.yield_ms is not None,
             tier=min(self._tier(), _WITHOUT_LAYER) if arguments.background else self._tier(),
+            host=self._host,
         )
 
     def _tool(self, name: str) -> tuple[ToolSpec, Callable[[Any], Facts]]:

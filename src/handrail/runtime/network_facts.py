@@ -1,4 +1,4 @@
-"""The hosts that a command needs, with what has to be looked up for it: the remotes of git repositories in the roots.
+"""The hosts that a command needs, with what has to be looked up: remotes of git repositories, registries of clients.
 
 git is not asked, since it would run what is configured there. Its files are opened beneath the roots, as all files are.
 """
@@ -8,10 +8,11 @@ import posixpath
 from contextlib import suppress
 
 from handrail.policy.network.git_remotes import Remote, list_remote_urls
-from handrail.policy.network.needs import NetworkNeeds, add_remote_urls, find_network_needs
+from handrail.policy.network.needs import NetworkNeeds, add_registry_urls, add_remote_urls, find_network_needs
 from handrail.policy.parse import ParsedCommand
 from handrail.protocol.decisions import DisplayedCommand
 from handrail.protocol.errors import ToolError
+from handrail.sandbox.host import HostLookup
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.workspace import Workspace
 
@@ -21,12 +22,19 @@ _LINK = "gitdir: "
 
 
 def collect_network_needs(
-    workspace: Workspace, command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None
+    workspace: Workspace, command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None, host: HostLookup | None
 ) -> NetworkNeeds:
-    """The hosts that a command needs."""
+    """The hosts that a command needs. Without a host, no registry is known."""
     needs = find_network_needs(command, seen)
     for remote in needs.remotes[:_MAX_REMOTES]:
         needs = add_remote_urls(needs, _urls(workspace, remote))
+    if needs.registries:
+        from handrail.runtime.registries import find_registry_urls  # noqa: PLC0415  few commands fetch packages
+
+        roots = tuple(root.path for root in workspace.roots)
+        for client in needs.registries:
+            urls = find_registry_urls(client, host(), roots) if host else ()
+            needs = add_registry_urls(needs, client, urls)
     return needs
 
 

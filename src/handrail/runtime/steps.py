@@ -115,6 +115,7 @@ def _facts_of_command(session: Session, command: CommandUse) -> Facts:
         background=command.background,
         yields=command.yields,
         tier=session.commands.tier_over(session.workspace.roots, background=command.background),
+        host=lambda: session.commands.host,
     )
 
 

@@ -94,12 +94,12 @@ def can_change_files(pending: PendingCall) -> bool:
 
 def _what_reaches(command: CommandFact, decision: Decision) -> str:
     """The part of the command that needs the network, as far as one can tell; else the hosts."""
-    from handrail.policy.network.needs import find_network_needs  # noqa: PLC0415  few commands need one
+    from handrail.policy.network.needs import NetworkNeeds, find_network_needs  # noqa: PLC0415  few commands need one
     from handrail.policy.parse import parse_command  # noqa: PLC0415  as above
 
     for part in decision.parts or (decision,):
         needs = find_network_needs(parse_command(part.subject, command.cwd))
-        if needs.hosts or needs.remotes or needs.unreachable:
+        if needs != NetworkNeeds():
             return part.subject if len(part.subject) <= _MAX_SUBJECT_CHARS else f"{part.subject[:_MAX_SUBJECT_CHARS]}…"
     return ", ".join(command.hosts[:3])
 

@@ -1,6 +1,6 @@
 """The machine and the person that commands run for."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -17,3 +17,6 @@ class SandboxHost(msgspec.Struct, frozen=True, kw_only=True):
     """Folders and files that settings add to those that are shown read-only."""
     variables: tuple[str, ...] = ()
     """Names of variables that settings add to those that are passed on."""
+
+
+HostLookup = Callable[[], SandboxHost]

@@ -80,16 +80,17 @@ class CommandEnvironment:
 
         _ = self.spill_folder  # first: it shows the next session that this one may have started a sandbox
         chosen = self._settings.sandbox
-        return CommandSandbox(self._host, most=chosen.tier, least=chosen.least)
+        return CommandSandbox(self.host, most=chosen.tier, least=chosen.least)
 
     def variables(self, roots: "tuple[Root, ...]") -> dict[str, str]:
         """The variables that a command gets that somebody said yes to."""
         from handrail.sandbox.variables.approved import list_approved_variables  # noqa: PLC0415  as said above
 
-        return list_approved_variables(self._host, tuple(root.path for root in roots))
+        return list_approved_variables(self.host, tuple(root.path for root in roots))
 
     @cached_property
-    def _host(self) -> "SandboxHost":
+    def host(self) -> "SandboxHost":
+        """The machine that they run on."""
         from handrail.sandbox.host import SandboxHost  # noqa: PLC0415  as said above
 
         chosen = self._settings.sandbox

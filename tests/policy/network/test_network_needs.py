@@ -13,17 +13,12 @@ from handrail.policy.network.needs import (
     NOT_CARRIED,
     REACHES,
     NetworkNeeds,
+    add_registry_urls,
     add_remote_urls,
+    describe_unknown_registry,
     find_network_needs,
 )
 from handrail.policy.parse import parse_command
-
-
-def default_hosts(program: str) -> tuple[str, ...]:
-    return tuple(REACHES[program].hosts.split())
-
-
-PIP = default_hosts("pip")
 
 
 def needs(command: str, cwd: str = ".") -> NetworkNeeds:
@@ -48,33 +43,18 @@ HOSTS: dict[str, tuple[str, ...]] = {
     "https example.org/get": ("example.org:443",),
     "xh": (),
     "aria2c https://example.org/a.iso": ("example.org:443",),
-    # package managers, by default and with options
-    "pip install requests": PIP,
-    "pip3 download requests": PIP,
-    "python -m pip install requests": PIP,
-    "python3.11 -m pip install requests": PIP,
+    # package managers: hosts besides the registries of the client
     "pip install -i https://mirror.example.org/simple requests": ("mirror.example.org:443",),
     "pip install --index-url=https://mirror.example.org/simple requests": ("mirror.example.org:443",),
     "pip install -ihttps://mirror.example.org/simple requests": ("mirror.example.org:443",),
-    "pip install --extra-index-url https://x.example.org/simple requests": (*PIP, "x.example.org:443"),
-    "pip --isolated install requests": PIP,
+    "pip install --extra-index-url https://x.example.org/simple requests": ("x.example.org:443",),
     "pip install --no-index --find-links=https://x.example.org wheel": ("x.example.org:443",),
-    "pip install git+https://github.com/a/b@main": (*PIP, "github.com:443"),
-    "pip install 'z @ https://files.example.org/z.whl'": (*PIP, "files.example.org:443"),
-    "pip list": (),
-    "uvx ruff": PIP,
+    "pip install git+https://github.com/a/b@main": ("github.com:443",),
+    "pip install 'z @ https://files.example.org/z.whl'": ("files.example.org:443",),
     "uv add --default-index https://x.example.org/simple a": ("x.example.org:443",),
-    "uv publish": default_hosts("uv publish"),
-    "npm ci": default_hosts("npm"),
     "npm view left-pad --registry http://127.0.0.1:4873/": ("127.0.0.1:4873",),
-    "npm run build": (),
-    "npx cowsay": default_hosts("npm"),
-    "yarn add left-pad": default_hosts("yarn"),
-    "cargo add serde": default_hosts("cargo"),
-    "cargo fetch --offline": (),
-    "cargo publish": default_hosts("cargo publish"),
-    "go get example.org/mod": default_hosts("go"),
     "gem install --source https://gems.example.org rake": ("gems.example.org:443",),
+    "composer install": ("api.github.com:443", "codeload.github.com:443"),
     "gh pr list": ("api.github.com:443", "github.com:443"),
     # inside others
     "timeout 5 curl -O https://example.org/f": ("example.org:443",),
@@ -101,6 +81,42 @@ HOSTS: dict[str, tuple[str, ...]] = {
 @pytest.mark.parametrize("command", HOSTS)
 def test_the_hosts_of_a_command_are_those_that_it_names_or_is_known_to_reach(command: str) -> None:
     assert needs(command).hosts == HOSTS[command]
+
+
+REGISTRIES: dict[str, tuple[str, ...]] = {
+    "pip install requests": ("pip",),
+    "pip3 download requests": ("pip",),
+    "python -m pip install requests": ("pip",),
+    "python3.11 -m pip install requests": ("pip",),
+    "pip --isolated install requests": ("pip",),
+    "pip install -i https://mirror.example.org/simple requests": (),
+    "pip install --extra-index-url https://x.example.org/simple requests": ("pip",),
+    "pip install --no-index --find-links=https://x.example.org wheel": (),
+    "pip install git+https://github.com/a/b@main": ("pip",),
+    "pip list": (),
+    "uvx ruff": ("uv",),
+    "uv add --default-index https://x.example.org/simple a": (),
+    "uv publish": ("uv publish",),
+    "uv publish --publish-url https://up.example.org": (),
+    "npm ci": ("npm",),
+    "npm run build": (),
+    "npx cowsay": ("npm",),
+    "yarn add left-pad": ("yarn",),
+    "cargo add serde": ("cargo",),
+    "cargo fetch --offline": (),
+    "cargo publish": ("cargo",),
+    "go get example.org/mod": ("go",),
+    "gem install --source https://gems.example.org rake": (),
+    "composer install": ("composer",),
+    "npm ci && pip install x && npm ci": ("npm", "pip"),
+    "for n in 1 2; do pip install $n; done": ("pip",),
+    "make": (),
+}
+
+
+@pytest.mark.parametrize("command", REGISTRIES)
+def test_registries_are_left_to_whoever_can_look_them_up(command: str) -> None:
+    assert needs(command).registries == REGISTRIES[command]
 
 
 UNOPENED = {
@@ -178,10 +194,16 @@ def test_more_hosts_than_a_person_can_look_at_are_not_opened() -> None:
     assert found.unreachable == (f"7 hosts more than the {MAX_HOSTS} that a yes can open",)
 
 
-def test_sub_commands_that_publish_reach_other_hosts_than_those_that_fetch() -> None:
-    assert set(default_hosts("uv publish")).isdisjoint(default_hosts("uv"))
-    assert set(default_hosts("cargo publish")) > set(default_hosts("cargo"))
-    assert all(map(default_hosts, ("pip", "npm", "yarn", "cargo", "go", "uv publish")))
+def test_what_a_clients_registry_names_is_a_host_and_nothing_else_of_it_is_shown() -> None:
+    start = NetworkNeeds(("example.org:443",), registries=("pip",))
+    found = add_registry_urls(start, "pip", ("https://somebody:word@index.example.org/simple", "http://b.example.org"))
+    assert found.hosts == ("example.org:443", "index.example.org:443", "b.example.org:80")
+    assert found.unreachable == ()
+    assert found.registries == ("pip",)
+    for url in ("", "https://se_cret/", "ssh://word.example.org/", "file:///srv/packages"):
+        found = add_registry_urls(start, "pip", (url,))
+        assert (found.hosts, found.unreachable) == (start.hosts, (describe_unknown_registry("pip"),))
+    assert add_registry_urls(start, "pip", ()).unreachable == (describe_unknown_registry("pip"),)
 
 
 def test_every_host_of_the_tables_is_one_that_can_be_listed() -> None:

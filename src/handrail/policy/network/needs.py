@@ -26,13 +26,6 @@ from handrail.policy.programs.registry import classify_words
 from handrail.policy.programs.spec import to_base_name
 from handrail.protocol.decisions import CommandFact, DisplayedCommand
 
-_PYPI = "pypi.org:443 files.pythonhosted.org:443"
-_UPLOAD = "upload.pypi.org:443"
-_NPM = "registry.npmjs.org:443"
-_CRATES = "index.crates.io:443 static.crates.io:443"
-_CONDA = "conda.anaconda.org:443 repo.anaconda.com:443"
-_GEMS = "rubygems.org:443 index.rubygems.org:443"
-_PUB = "pub.dev:443"
 _GITHUB = "api.github.com:443 github.com:443"
 _PROXIES = "--proxy --http-proxy --https-proxy"
 
@@ -42,10 +35,12 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
 
     hosts: str = ""
     """Hosts that it reaches by default."""
+    registry: str = ""
+    """The client whose configured registries it reaches by default."""
     instead: str = ""
-    """Options whose value replaces these hosts. A URL in any other word is reached as well."""
+    """Options whose value replaces these. A URL in any other word is reached as well."""
     without: str = ""
-    """Options with which it reaches none of these hosts."""
+    """Options with which it reaches none of these."""
     proxies: str = ""
     """Options that name another proxy, which the sandbox cannot reach."""
     beside: str = ""
@@ -56,17 +51,12 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
     """Whether only the first operand is an address, or the second after an HTTP method."""
 
 
-_OF_PIP = Reach(hosts=_PYPI, instead="-i --index-url --pypi-url", without="--no-index", proxies="--proxy")
+_OF_PIP = Reach(registry="pip", instead="-i --index-url --pypi-url", without="--no-index", proxies="--proxy")
 _OF_UV = Reach(
-    hosts=_PYPI, instead="-i --index-url --default-index", without="--no-index --offline", beside="--directory"
+    registry="uv", instead="-i --index-url --default-index", without="--no-index --offline", beside="--directory"
 )
-_OF_PYTHON = Reach(hosts=_PYPI)
-_UPLOADING = Reach(hosts=_UPLOAD, instead="-r --repository --repository-url --publish-url --index")
-_OF_NPM = Reach(hosts=_NPM, instead="--registry", without="--offline", proxies=_PROXIES)
-_OF_YARN = Reach(hosts="registry.yarnpkg.com:443", instead="--registry", without="--offline", proxies=_PROXIES)
-_OF_CARGO = Reach(hosts=_CRATES, instead="--index", without="--offline --frozen")
-_AT_CRATES = Reach(hosts=f"crates.io:443 {_CRATES}", instead="--index", without="--offline --frozen")
-_OF_CONDA = Reach(hosts=_CONDA, without="--offline")
+_UPLOADS = "-r --repository --repository-url --publish-url --index"
+_OF_NPM = Reach(registry="npm", instead="--registry", without="--offline", proxies=_PROXIES)
 _OF_HTTPIE = Reach(
     bare=80,
     first=True,
@@ -99,24 +89,20 @@ _OF_WGET = Reach(
 REACHES: dict[str, Reach] = {
     **dict.fromkeys(["pip", "pip3", "pipx"], _OF_PIP),
     **dict.fromkeys(["uv", "uvx"], _OF_UV),
-    **dict.fromkeys(["poetry", "pipenv", "pdm"], _OF_PYTHON),
-    **dict.fromkeys(["poetry publish", "pdm publish", "uv publish"], _UPLOADING),
+    **dict.fromkeys(["poetry", "pipenv", "pdm"], Reach(registry="pip")),
+    **{client: Reach(registry=client) for client in ("deno", "go", "mix")},
+    **{name: Reach(registry=name, instead=_UPLOADS) for name in ("poetry publish", "pdm publish", "uv publish")},
     "uv python": Reach(hosts="github.com:443 release-assets.githubusercontent.com:443", instead="--mirror"),
     "uv self": Reach(hosts="github.com:443 api.github.com:443 release-assets.githubusercontent.com:443"),
     **dict.fromkeys(["npm", "npx", "pnpm", "pnpx", "bun", "bunx"], _OF_NPM),
-    "yarn": _OF_YARN,
-    "deno": Reach(hosts=f"jsr.io:443 npm.jsr.io:443 deno.land:443 {_NPM}"),
-    "cargo": _OF_CARGO,
-    **dict.fromkeys([f"cargo {sub}" for sub in ("publish", "search", "login", "yank", "owner")], _AT_CRATES),
-    "go": Reach(hosts="proxy.golang.org:443 sum.golang.org:443"),
-    "gem": Reach(hosts=_GEMS, instead="-s --source --host", proxies="-p --http-proxy"),
-    "bundle": Reach(hosts=_GEMS, without="--local"),
-    "composer": Reach(hosts="repo.packagist.org:443 packagist.org:443 api.github.com:443 codeload.github.com:443"),
-    "dotnet": Reach(hosts="api.nuget.org:443", instead="-s --source"),
-    "mix": Reach(hosts="repo.hex.pm:443 hex.pm:443 builds.hex.pm:443"),
-    "mvn": Reach(hosts="repo.maven.apache.org:443", without="-o --offline"),
-    **dict.fromkeys(["conda", "mamba"], _OF_CONDA),
-    **dict.fromkeys(["flutter", "dart"], Reach(hosts=_PUB, without="--offline")),
+    "yarn": msgspec.structs.replace(_OF_NPM, registry="yarn"),
+    "cargo": Reach(registry="cargo", instead="--index", without="--offline --frozen"),
+    "gem": Reach(registry="gem", instead="-s --source --host", proxies="-p --http-proxy"),
+    "bundle": Reach(registry="bundle", without="--local"),
+    "composer": Reach(registry="composer", hosts="api.github.com:443 codeload.github.com:443"),
+    "dotnet": Reach(registry="dotnet", instead="-s --source"),
+    "mvn": Reach(registry="mvn", without="-o --offline"),
+    **{client: Reach(registry=client, without="--offline") for client in ("conda", "mamba", "flutter", "dart")},
     **dict.fromkeys(["gh", "hub"], Reach(hosts=_GITHUB)),
     "glab": Reach(hosts="gitlab.com:443"),
     "curl": _OF_CURL,
@@ -154,6 +140,8 @@ class NetworkNeeds(msgspec.Struct, frozen=True):
     """Words that look like a host and cannot be opened, each with the reason."""
     remotes: tuple[Remote, ...] = ()
     """Remotes of repositories, whose URLs the caller looks up."""
+    registries: tuple[str, ...] = ()
+    """Clients whose configured registries the caller looks up: `pip`"""
 
 
 def find_network_needs(command: ParsedCommand, displayed: tuple[DisplayedCommand, ...] | None = None) -> NetworkNeeds:
@@ -162,7 +150,9 @@ def find_network_needs(command: ParsedCommand, displayed: tuple[DisplayedCommand
     read += [(words, folder, False) for words, folder in _list_seen(displayed or (), command.cwd)]
     reach = [one for words, folder, literal in read for one in _find_reach(words, folder, literal=literal)]
     remotes = tuple(dict.fromkeys(one for one in reach if isinstance(one, Remote)))
-    return _add_mentions(NetworkNeeds(remotes=remotes), [one for one in reach if isinstance(one, HostMention)])
+    registries = tuple(dict.fromkeys(one for one in reach if isinstance(one, str)))
+    mentions = [one for one in reach if isinstance(one, HostMention)]
+    return _add_mentions(NetworkNeeds(remotes=remotes, registries=registries), mentions)
 
 
 def add_remote_urls(needs: NetworkNeeds, urls: Iterable[str]) -> NetworkNeeds:
@@ -171,13 +161,25 @@ def add_remote_urls(needs: NetworkNeeds, urls: Iterable[str]) -> NetworkNeeds:
     return _add_mentions(needs, [one for one in mentions if one is not None])
 
 
+def add_registry_urls(needs: NetworkNeeds, client: str, urls: Iterable[str]) -> NetworkNeeds:
+    """The needs with the hosts of a client's registries. A URL may hold a password, so none is shown."""
+    hosts = [mention.host if (mention := parse_url_mention(url)) else "" for url in urls]
+    unknown = HostMention(unreachable=describe_unknown_registry(client))
+    return _add_mentions(needs, [HostMention(host) if host else unknown for host in hosts or [""]])
+
+
+def describe_unknown_registry(client: str) -> str:
+    """What a request says if no file names the registry of a client."""
+    return f"the registry of {client} is not known; list its host in network.allow"
+
+
 def _add_mentions(needs: NetworkNeeds, mentions: list[HostMention]) -> NetworkNeeds:
     """Each host once, and no more than a person can read."""
     hosts = tuple(dict.fromkeys([*needs.hosts, *(one.host for one in mentions if one.host)]))
     unreachable = tuple(dict.fromkeys([*needs.unreachable, *(one.unreachable for one in mentions if one.unreachable)]))
     if len(hosts) > MAX_HOSTS:
         unreachable = (f"{len(hosts) - MAX_HOSTS} hosts more than the {MAX_HOSTS} that a yes can open", *unreachable)
-    return NetworkNeeds(hosts[:MAX_HOSTS], unreachable[:_MAX_UNREACHABLE], needs.remotes)
+    return NetworkNeeds(hosts[:MAX_HOSTS], unreachable[:_MAX_UNREACHABLE], needs.remotes, needs.registries)
 
 
 def _list_steps(command: ParsedCommand) -> Iterator[tuple[Words, str | None]]:
@@ -202,7 +204,7 @@ def _is_same_git_command(inner: Words, outer: Words) -> bool:
     return inner[:1] == ("git",) and to_base_name(outer[0]) == "git" and outer[-len(inner) + 1 :] == inner[1:]
 
 
-def _find_reach(words: Words, folder: str | None, *, literal: bool) -> Iterator[HostMention | Remote]:
+def _find_reach(words: Words, folder: str | None, *, literal: bool) -> Iterator[HostMention | Remote | str]:
     """`literal`: the words have no expansions, so a word without a scheme can be an address."""
     if not words or not words[0]:
         return
@@ -221,7 +223,7 @@ def _needs_network(name: str, words: Words) -> bool:
     return next((word for word in words[1:] if not word.startswith("-") and "://" not in word), "") in fetching
 
 
-def _find_program_hosts(name: str, rest: Words, *, literal: bool) -> Iterator[HostMention]:
+def _find_program_hosts(name: str, rest: Words, *, literal: bool) -> Iterator[HostMention | str]:
     if rest[:2] == ("-m", "pip"):
         name, rest = "pip", rest[2:]
     if name in NOT_CARRIED:
@@ -232,7 +234,8 @@ def _find_program_hosts(name: str, rest: Words, *, literal: bool) -> Iterator[Ho
     yield from _find_hosts(reach, rest, literal=literal)
 
 
-def _find_hosts(reach: Reach, rest: Words, *, literal: bool) -> Iterator[HostMention]:
+def _find_hosts(reach: Reach, rest: Words, *, literal: bool) -> Iterator[HostMention | str]:
+    """The hosts, and the client whose registries are reached."""
     valued = {*reach.instead.split(), *reach.proxies.split(), *reach.beside.split()}
     arguments = list(split_options(rest, valued))
     options = [(argument.option, argument.value) for argument in arguments if argument.option]
@@ -240,6 +243,7 @@ def _find_hosts(reach: Reach, rest: Words, *, literal: bool) -> Iterator[HostMen
     instead = [value for option, value in options if option in reach.instead.split()]
     if not instead and not {option for option, _ in options} & set(reach.without.split()):
         yield from map(HostMention, reach.hosts.split())
+        yield from filter(None, [reach.registry])
     for option, value in options:
         if option in reach.proxies.split():
             yield HostMention(unreachable=f"the proxy {option} names, which nothing leads to")
