@@ -183,14 +183,17 @@ def _describe_permissions(value: object) -> str:
 
 
 def _describe_hosts(items: list[object]) -> str:
-    from handrail.policy.network.allowlist import parse_host_pattern  # noqa: PLC0415  only a mistake needs it
+    from handrail.policy.network.allowlist import (  # noqa: PLC0415  only a mistake needs it
+        HostPatternError,
+        parse_host_pattern,
+    )
 
     hints: list[str] = []
     for entry in items:
         try:
             parse_host_pattern(entry) if isinstance(entry, str) else None
-        except ValueError as error:
-            hints.append("; " + str(error).partition(". Write ")[0])
+        except HostPatternError as error:
+            hints.append(f"; {error.problem}")
     return "".join(hints[:_MAX_HINTS])
 
 

@@ -106,12 +106,20 @@ class HostPattern(NamedTuple):
         return (is_longer or below) and labels[-len(self.labels) :] == self.labels
 
 
+class HostPatternError(ValueError):
+    """An entry that cannot be listed."""
+
+    def __init__(self, text: str, reason: str) -> None:
+        self.problem = f"{render_untrusted(text)} cannot be listed: {reason}"
+        super().__init__(f"{self.problem}. Write {_FORMS}.")
+
+
 def parse_host_pattern(text: str) -> HostPattern:
-    """Parse an entry. Raises ValueError with the reason."""
+    """Parse an entry, or raise HostPatternError."""
     try:
         return _build_pattern(text, *_split_ports(text))
     except ValueError as error:
-        raise ValueError(f"{render_untrusted(text)} cannot be listed: {error}. Write {_FORMS}.") from None
+        raise HostPatternError(text, str(error)) from None
 
 
 def _split_ports(text: str) -> tuple[str, str | None]:
