@@ -23,6 +23,8 @@ _ASIDE = ".aside"
 _GATHERED = ".gathered"
 _ADOPTED = ".adopted"
 _MAX_SMALL_BYTES = 1 << 16
+_MIN_DATABASE_CONTENTS = 8
+"""For fewer contents, such as those of a preview, no database is made."""
 _LEVEL = 1
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
@@ -66,8 +68,10 @@ class Blobs:
             if size >= _BATCH_BYTES:
                 self._pack_small(batch)
                 batch, size = [], 0
-        if batch:
+        if len(batch) >= _MIN_DATABASE_CONTENTS or os.path.exists(self._path(DATABASE_NAME)):
             self._pack_small(batch)
+        else:
+            self._store_compressed(batch)
 
     def put_pieces(self, pieces: Iterator[bytes]) -> str:
         """Stores a text that comes piece by piece and returns its hash."""
@@ -175,8 +179,11 @@ class Blobs:
         try:
             self._packs.add(contents, replace=replace)
         except StoreError:  # the database is damaged or locked for long
-            for digest, data in contents:
-                self._store(self._path(digest) + _PACKED, [zlib.compress(data, _LEVEL)])
+            self._store_compressed(contents)
+
+    def _store_compressed(self, contents: list[tuple[str, bytes]]) -> None:
+        for digest, data in contents:
+            self._store(self._path(digest) + _PACKED, [zlib.compress(data, _LEVEL)])
 
     def _is_intact(self, digest: str, data: bytes) -> bool:
         try:
