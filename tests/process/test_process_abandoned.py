@@ -38,7 +38,11 @@ def start() -> Iterator[Start]:
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
-@pytest.mark.parametrize(("first", "stays"), [(OURS, False), ({"HOME": "/", **OURS}, True)], ids=["ours", "of others"])
+@pytest.mark.parametrize(
+    ("first", "stays"),
+    [(OURS, False), ({"HOME": "/", **OURS}, False), ({"BASH_ENV": "/etc/profile"}, True)],
+    ids=["ours", "ours, reordered by the shell that mounts an overlay", "of others"],
+)
 def test_a_command_whose_sandbox_has_lost_its_outer_process_is_ended(
     start: Start, first: dict[str, str], stays: bool
 ) -> None:

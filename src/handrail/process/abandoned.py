@@ -5,7 +5,7 @@ runtime just then, the other, which does not die with anybody yet, waits for eve
 file which only we hand out, and the end of a pipe that only its runtime had the other end of.
 
 It dies with the one outside only a moment after the command may begin, and stays if that dies in between. It has closed
-its files by then; ours is one whose environment begins as only we let it.
+its files by then; ours is one that has a variable as only we set it.
 """
 
 import contextlib
@@ -68,8 +68,8 @@ def _has_lost_us(process: int) -> bool:
 def _is_left_alone(process: int) -> bool:
     """Whether it is the one inside of ours, and the one outside is dead."""
     numbers = read_entry(f"/proc/{process}/status").partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
-    environment = read_entry(f"/proc/{process}/environ")
-    if numbers[1:][-1:] != [b"1"] or not environment.startswith(b"BASH_ENV=/proc/self/fd/"):
+    variables = read_entry(f"/proc/{process}/environ").split(b"\0")  # the shell that mounts an overlay reorders them
+    if numbers[1:][-1:] != [b"1"] or not any(one.startswith(b"BASH_ENV=/proc/self/fd/") for one in variables):
         return False
     return (found := find_process(process)) is not None and not _is_bubblewrap(found.parent)
 
