@@ -14,7 +14,7 @@ from handrail.policy.decide import decide
 from handrail.policy.parse import parse_command
 from handrail.protocol.decisions import CommandFact, Facts, PathFact
 from handrail.runtime.command_facts import collect_command_facts
-from handrail.tools.exec import EXEC
+from handrail.tools.exec_spec import EXEC
 from handrail.workspace.workspace import Workspace
 
 SIMPLE = (

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from handrail.tools.apply_patch import ApplyPatchData
     from handrail.tools.delete import DeleteData
     from handrail.tools.edit import EditData
-    from handrail.tools.exec import ExecData
+    from handrail.tools.exec_spec import ExecData
     from handrail.tools.find import FindData
     from handrail.tools.grep import GrepData
     from handrail.tools.ls import LsData

@@ -207,7 +207,9 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         """
         from handrail.runtime.client_roots import set_client_roots  # noqa: PLC0415  few clients tell of any
 
-        return self._enter(set_client_roots, self._session, folders, self._paths.client_roots, self._state.path)
+        restricted = self._session.rules.restriction is not None
+        arguments = (self._session.workspace, folders, self._paths.client_roots, self._state.path)
+        return self._enter(partial(set_client_roots, restricted=restricted), *arguments)
 
     def begin_conversations(self, current: Callable[[], str] = str) -> None:
         """Forgets which files earlier conversations of this session have read, so that a new one is not refused because

@@ -13,7 +13,7 @@ from handrail.policy.decide import decide
 from handrail.protocol.decisions import PathFact
 from handrail.protocol.errors import ToolError
 from handrail.runtime.command_facts import collect_command_facts
-from handrail.tools.exec import EXEC
+from handrail.tools.exec_spec import EXEC
 from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 

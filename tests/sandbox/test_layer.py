@@ -12,8 +12,8 @@ from tests.sandbox.layers import WHY_NOT, LayeredWorld, fingerprint
 
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.layer.layer import Overlay, drop_nested_roots
+from handrail.sandbox.layer.layers import sweep
 from handrail.sandbox.layer.owner import assign_owner, is_owned, reclaim
-from handrail.sandbox.layer.removal import sweep
 from handrail.sandbox.sandbox import CommandSandbox
 
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))

@@ -14,7 +14,7 @@ from handrail.protocol.text import truncate
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import encode
 from handrail.runtime.replaying import DecisionChange, PolicyReplay, replay
-from handrail.tools.exec import EXEC
+from handrail.tools.exec_spec import EXEC
 
 _HEAD = ("time", "session", "tool", "subject", "then", "", "now", "rule")
 

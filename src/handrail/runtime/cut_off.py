@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 BY_PERSON = "person.asked"
 """The rule of what a person did: no tool that a model or a third party brings can have it."""
-_NOTHING = "Nothing was changed."
+_NOTHING_CHANGED = "Nothing was changed."
 _UNKNOWN = "What it did is not known; look before you repeat it."
 
 
 def describe_interrupted(session: Session, pending: PendingCall) -> str:
     """Settles what the call left half done; the sentence that says what it did."""
     if _only_looked(pending):
-        return _NOTHING
+        return _NOTHING_CHANGED
     if not _changes_only_files(pending):
         return _of_command(session, pending)
     call_id = pending.call.tool_call_id
@@ -33,7 +33,7 @@ def describe_interrupted(session: Session, pending: PendingCall) -> str:
     except (StoreError, ToolError):
         return _UNKNOWN
     if entry is None:
-        return f"{_NOTHING}{_sent(session, pending)}"
+        return f"{_NOTHING_CHANGED}{_sent(session, pending)}"
     if entry.state != "done" or not entry.body.certain:
         return _UNKNOWN
     if pending.facts.command is None and pending.decision.rule != BY_PERSON:

@@ -10,7 +10,7 @@ from handrail.policy.programs.spec import ProgramSpec
 from handrail.policy.rules.lint import list_failing_examples
 from handrail.protocol.wire import Wire
 from handrail.runtime.explaining import Explainer
-from handrail.tools.exec import EXEC
+from handrail.tools.exec_spec import EXEC
 
 
 class Example(Wire, frozen=True):

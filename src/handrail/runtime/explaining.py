@@ -19,7 +19,7 @@ from handrail.settings import Settings
 from handrail.store.grants import GrantedFolders
 from handrail.store.state_dir import StateFolder
 from handrail.tools.contract import ProcessUse, Tool
-from handrail.tools.exec import EXEC, ExecArguments
+from handrail.tools.exec_spec import EXEC, ExecArguments
 from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
@@ -85,7 +85,7 @@ class Explainer:
     def _tool(self, name: str) -> tuple[ToolSpec, Callable[[Any], Facts]]:
         offer = self._offer()
         tool = offer.get(name)
-        if tool is None and (found := _of_server(name)) is not None:
+        if tool is None and (found := _find_server_tool(name)) is not None:
             return found
         if tool is None:
             raise _unknown(name, offer)
@@ -109,7 +109,7 @@ class Explainer:
         return collect_process_facts(use, lambda: ProcessSessions(self._processes), self._tier)
 
 
-def _of_server(name: str) -> tuple[ToolSpec, Callable[[Any], Facts]] | None:
+def _find_server_tool(name: str) -> tuple[ToolSpec, Callable[[Any], Facts]] | None:
     """A tool of another server, by its name alone: no server is asked."""
     if not name.startswith(MCP_PREFIX):
         return None

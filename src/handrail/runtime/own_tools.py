@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
     from handrail.tools.commands import CommandEnvironment
     from handrail.tools.companions.skill_control import SkillBook
-    from handrail.tools.saving import Records
+    from handrail.tools.records import Records
     from handrail.tools.searching import SessionSearch
 
 
@@ -94,7 +94,7 @@ def _ls(parts: ToolServices) -> Tool:
 
 
 def _exec(parts: ToolServices) -> Tool:
-    from handrail.tools.exec import build_exec_tool
+    from handrail.tools.executing import build_exec_tool
 
     return build_exec_tool(parts.commands, parts.background, parts.recorder)
 

@@ -3,15 +3,26 @@
 from collections.abc import Callable
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.runtime import closing, steps
 from handrail.runtime.crash import build_internal_error
 from handrail.runtime.cut_off import describe_interrupted
-from handrail.runtime.question import note_edited_command
 from handrail.runtime.session import PendingCall, Session
 from handrail.runtime.waiting_trials import forget_preview
 from handrail.store.journal import DuplicateCallError
 from handrail.tools.contract import ApprovalNeededError
+
+
+def note_edited_command(_: Session, pending: PendingCall) -> None:
+    """A step behind the run: the model reads that it was not its command that ran, but which."""
+    asked, output = pending.request, pending.output
+    if asked is None or not asked.edited or output is None:
+        return
+    told = f"The person changed the command to: {asked.command}"
+    pending.output = replace(output, content=f"{told}\n{output.content}", summary=f"{output.summary} (changed command)")
+
 
 Step = Callable[[Session, PendingCall], None]
 

@@ -121,15 +121,6 @@ def require_answer(session: Session, pending: PendingCall) -> None:
         raise ToolError("CONFLICT", "This needs a person's yes now, and nobody was asked. Nothing ran. Call again.")
 
 
-def note_edited_command(_: Session, pending: PendingCall) -> None:
-    """A step behind the run: the model reads that it was not its command that ran, but which."""
-    asked, output = pending.request, pending.output
-    if asked is None or not asked.edited or output is None:
-        return
-    told = f"The person changed the command to: {asked.command}"
-    pending.output = replace(output, content=f"{told}\n{output.content}", summary=f"{output.summary} (changed command)")
-
-
 def _answers(grants: tuple[str, ...], preview: Preview | None) -> tuple[AnswerKind, ...]:
     """The answers that are possible. `output` is where a command was tried."""
     *yes, no = GRANTING if grants else POSSIBLE

@@ -84,7 +84,7 @@ class _Counts:
             self._broken += 1
         elif call.decided.decision.rule in _BEFORE_POLICY:
             self._unjudged += 1
-        elif (spec := self._spec_of(name := call.start.tool_call_name) or _of_server(call.decided.facts)) is None:
+        elif (spec := self._spec_of(name := call.start.tool_call_name) or _to_server_spec(call.decided.facts)) is None:
             self._gone[name] = self._gone.get(name, 0) + 1
         else:
             self._judge(session, call, spec)
@@ -109,7 +109,7 @@ class _Counts:
         )
 
 
-def _of_server(facts: Facts) -> ToolSpec | None:
+def _to_server_spec(facts: Facts) -> ToolSpec | None:
     """Of another server's tool the facts have what policy goes by; no server is asked."""
     if facts.foreign is None:
         return None

@@ -11,7 +11,7 @@ from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, ReadMarks, Tool, Touches
 
 if TYPE_CHECKING:
-    from handrail.tools.saving import Records
+    from handrail.tools.records import Records
 
 MAX_PATCH_CHARS = 32 * 1024 * 1024
 """Characters that a patch may have."""

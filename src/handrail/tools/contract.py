@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from handrail.process.sessions.session import ProcessSession
     from handrail.process.sessions.sessions import ProcessSessions
 
+MAX_TEXT_BYTES = 32 * 1024 * 1024
+"""Largest text and file that a tool edits: several copies of it are in memory."""
+
 
 class CallLimits(msgspec.Struct, frozen=True):
     """What a call may use."""

@@ -10,7 +10,7 @@ from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, ReadMarks, Tool, Touches
 
 if TYPE_CHECKING:
-    from handrail.tools.saving import Records
+    from handrail.tools.records import Records
 
 
 class DeleteArguments(Arguments, frozen=True):

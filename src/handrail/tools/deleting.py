@@ -5,7 +5,7 @@ from handrail.edit.diff import Diff, build_unified_diff
 from handrail.protocol.permissions import Preview
 from handrail.tools.contract import Context, Output, ReadMarks
 from handrail.tools.delete import DeleteArguments, DeleteData
-from handrail.tools.saving import Records
+from handrail.tools.records import Records
 from handrail.tools.slots import ExistingTarget, TargetPath, TargetResolver
 from handrail.tools.together import FileChange, commit_files
 from handrail.workspace.errors import clip_path

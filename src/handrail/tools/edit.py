@@ -7,13 +7,10 @@ from msgspec import Meta
 from handrail.protocol.permissions import Preview
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, ReadMarks, Tool, Touches
+from handrail.tools.contract import MAX_TEXT_BYTES, Context, Output, ReadMarks, Tool, Touches
 
 if TYPE_CHECKING:
-    from handrail.tools.saving import Records
-
-MAX_TEXT_BYTES = 32 * 1024 * 1024
-"""Characters that either text may have, and bytes that the file may have: several copies of them are in memory."""
+    from handrail.tools.records import Records
 
 
 class EditArguments(Arguments, frozen=True):

@@ -7,13 +7,14 @@ from handrail.edit.lines import format_line_range, normalize_newlines
 from handrail.edit.omission import refuse_omission
 from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import Preview
-from handrail.tools.contract import Context, Output, ReadMarks
-from handrail.tools.edit import MAX_TEXT_BYTES, EditArguments, EditData
+from handrail.tools.contract import MAX_TEXT_BYTES, Context, Output, ReadMarks
+from handrail.tools.edit import EditArguments, EditData
 from handrail.tools.looking import FileState, build_too_large_error, check_file_size, open_target, read_file_state
 from handrail.tools.marks import WholeFileMark, encode_mark
 from handrail.tools.parses import find_parse_warning
+from handrail.tools.records import Records
 from handrail.tools.replacing import TextReplacement, replace_text
-from handrail.tools.saving import CommitResult, FileWrite, Records, check_hard_links, commit_file
+from handrail.tools.saving import CommitResult, FileWrite, check_hard_links, commit_file
 from handrail.tools.shown import describe_tolerance, render_diff_body
 from handrail.workspace.errors import clip_path
 from handrail.workspace.file_state import FileSnapshot

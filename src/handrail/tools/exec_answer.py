@@ -13,7 +13,7 @@ from handrail.sandbox.layer.hints import list_overlay_hints
 from handrail.sandbox.limits import ResourceLimits
 from handrail.tools.commands import RESTRICTED_SECONDS
 from handrail.tools.contract import CommandContext, Output
-from handrail.tools.exec import MAX_TIMEOUT_MS, ExecData
+from handrail.tools.exec_spec import MAX_TIMEOUT_MS, ExecData
 from handrail.tools.fitted_output import FittedOutput, fit_output
 from handrail.tools.outcome import NOTHING, ChangeOutcome
 

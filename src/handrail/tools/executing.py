@@ -1,14 +1,17 @@
 """Runs a command for exec: in an overlay, on the real tree, or beyond its call."""
 
+from collections.abc import Callable
+
 from handrail.changes.recorder import Recorder
 from handrail.policy.parse import ParsedCommand, parse_fact
 from handrail.process.ran import CommandResult
+from handrail.protocol.permissions import Preview
 from handrail.sandbox.confinement import SandboxProfile
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.confirming import run_with_speculative_sandbox
-from handrail.tools.contract import Background, CommandContext, Output
-from handrail.tools.exec import ExecArguments
+from handrail.tools.contract import Background, CommandContext, Output, Tool
 from handrail.tools.exec_answer import build_exec_output
+from handrail.tools.exec_spec import EXEC, ExecArguments, find_exec_touches
 from handrail.tools.running import (
     Confirm,
     NetworkedRun,
@@ -21,6 +24,20 @@ from handrail.tools.running import (
     run_command,
 )
 from handrail.tools.sandbox_words import build_sandbox_used
+
+
+def build_exec_tool(commands: CommandEnvironment, background: Background, recorder: Callable[[], Recorder]) -> Tool:
+    """The tool exec."""
+
+    def run(context: CommandContext, arguments: ExecArguments) -> Output:
+        return execute(context, arguments, commands, background, recorder())
+
+    def preview(context: CommandContext, arguments: ExecArguments) -> Preview:
+        from handrail.tools.trying import preview_command  # noqa: PLC0415  most commands have no preview
+
+        return preview_command(context, arguments, commands, recorder())
+
+    return Tool(EXEC, run, find_exec_touches, preview, context=CommandContext)
 
 
 def execute(

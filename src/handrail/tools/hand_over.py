@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from handrail.protocol.results import SandboxUsed
 from handrail.tools.contract import CommandContext, Output
-from handrail.tools.exec import ExecData
+from handrail.tools.exec_spec import ExecData
 from handrail.tools.polling import take_new_output
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.limits import ResourceLimits
 from handrail.tools.contract import Background, CommandContext
-from handrail.tools.exec import ExecArguments
+from handrail.tools.exec_spec import ExecArguments
 from handrail.tools.kept_output import read_captured_output
 from handrail.tools.running import NetworkedRun
 

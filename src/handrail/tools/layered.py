@@ -12,8 +12,8 @@ from handrail.sandbox.confinement import SandboxProfile
 from handrail.sandbox.layer.layer import Overlay
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import ApprovalNeededError, CommandContext, Output
-from handrail.tools.exec import ExecArguments
 from handrail.tools.exec_answer import build_exec_output
+from handrail.tools.exec_spec import ExecArguments
 from handrail.tools.outcome import ChangeOutcome
 from handrail.tools.running import Confirm, remove_spill_files, require_command_fact, watch_disk
 from handrail.tools.trying import build_storage_error, open_overlay, run_preview, store_preview, to_permission_preview

@@ -9,10 +9,9 @@ import msgspec
 from handrail.edit.lines import count_common_end, count_common_start, format_line_range, list_line_ranges
 from handrail.policy.names import find_protection
 from handrail.protocol.errors import ToolError
-from handrail.tools.contract import Context, ReadMarks
-from handrail.tools.edit import MAX_TEXT_BYTES
+from handrail.tools.contract import MAX_TEXT_BYTES, Context, ReadMarks
 from handrail.tools.marks import find_whole_hash, hash_seen_page, is_stale
-from handrail.tools.saving import Records
+from handrail.tools.records import Records
 from handrail.workspace.errors import clip_path, to_tool_error
 from handrail.workspace.file_state import FileSnapshot, read_file_snapshot
 from handrail.workspace.resolve import ResolvedParent

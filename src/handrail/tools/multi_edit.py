@@ -7,11 +7,10 @@ from msgspec import Meta
 from handrail.protocol.permissions import Preview
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, ReadMarks, Tool, Touches
-from handrail.tools.edit import MAX_TEXT_BYTES
+from handrail.tools.contract import MAX_TEXT_BYTES, Context, Output, ReadMarks, Tool, Touches
 
 if TYPE_CHECKING:
-    from handrail.tools.saving import Records
+    from handrail.tools.records import Records
 
 MAX_EDITS = 1_000
 """Edits in one call: each looks through the file."""

@@ -11,14 +11,14 @@ from handrail.edit.match import match_edit
 from handrail.edit.omission import refuse_omission
 from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import Preview
-from handrail.tools.contract import Context, Output, ReadMarks
-from handrail.tools.edit import MAX_TEXT_BYTES
+from handrail.tools.contract import MAX_TEXT_BYTES, Context, Output, ReadMarks
 from handrail.tools.looking import build_too_large_error, check_file_size, open_target, read_file_state
 from handrail.tools.marks import WholeFileMark, encode_mark
 from handrail.tools.multi_edit import Edited, MultiEditArguments, MultiEditData, OneEdit
 from handrail.tools.parses import find_parse_warning
+from handrail.tools.records import Records
 from handrail.tools.replacing import TextReplacement, replace_text
-from handrail.tools.saving import CommitResult, FileWrite, Records, check_hard_links, commit_file
+from handrail.tools.saving import CommitResult, FileWrite, check_hard_links, commit_file
 from handrail.tools.shown import describe_tolerance, format_count, render_diff_body
 from handrail.tools.text_file import FileRewrite, decode_text_file
 from handrail.workspace.errors import clip_path

@@ -12,7 +12,7 @@ from handrail.tools.marks import WholeFileMark, encode_mark
 from handrail.tools.parses import check_parses, find_parse_warning
 from handrail.tools.patch_places import add_position_by_path, check_nested_paths
 from handrail.tools.patch_plan import PlannedFile, plan_patch
-from handrail.tools.saving import Records
+from handrail.tools.records import Records
 from handrail.tools.shown import describe_tolerance, format_count
 from handrail.tools.slots import TargetResolver
 from handrail.tools.together import FileChange, commit_files

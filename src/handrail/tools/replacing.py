@@ -7,7 +7,7 @@ from handrail.edit.fuzzy.candidates import OF_EDIT, Wording
 from handrail.edit.lines import LineEnding, Replacement, Span, count_common_start, list_line_ranges, normalize_newlines
 from handrail.edit.match import EditMatch, find_unique_match, list_edge_slips, match_edit
 from handrail.protocol.errors import ToolError
-from handrail.tools.edit import MAX_TEXT_BYTES
+from handrail.tools.contract import MAX_TEXT_BYTES
 from handrail.tools.text_file import PDF, decode_text_file
 from handrail.workspace.text import Encoding
 

@@ -1,56 +1,23 @@
 """The last step of every tool that changes a file: new bytes take the place of the old ones, and that can be undone."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 
 from handrail.changes.carrying import MAX_IN_MEMORY_BYTES
 from handrail.changes.planned import PlannedChangeSet, build_change
-from handrail.changes.recorder import RecordedChangeSet
 from handrail.edit.diff import Diff
 from handrail.protocol.changes import ChangeSet, State
 from handrail.protocol.errors import ToolError
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
 from handrail.tools.parses import check_parses
+from handrail.tools.records import Records
 from handrail.workspace.atomic import build_temporary_name, replace, sync_folder
 from handrail.workspace.errors import clip_path
 from handrail.workspace.file_state import Content, FileSnapshot, start_hash
 from handrail.workspace.in_place import WriteResult
 from handrail.workspace.resolve import NewFolders, ResolvedParent
-
-
-class Records(Protocol):
-    """Where a change is written down, before and after it is made."""
-
-    @property
-    def durable(self) -> bool:
-        """Whether what is reported as done must survive a loss of power."""
-        ...
-
-    def content(self, digest: str) -> bytes | None:
-        """What was kept under a hash; None when nothing was, or it is large."""
-        ...
-
-    def keep(self, before: FileSnapshot, landing: ResolvedParent) -> None:
-        """Keeps what a file holds before it is changed."""
-
-    def keep_bytes(self, digest: str, data: bytes) -> None:
-        """Keeps bytes that are to be written, or that settling a crash may need."""
-
-    def keep_link(self, landing: ResolvedParent) -> None:
-        """Keeps where a link leads."""
-
-    def carry_out(self, temporary: str, steps: tuple[Step, ...]) -> list[Step]:
-        """Takes steps whose contents are kept, all of them or none; those that changed something."""
-        ...
-
-    def record(
-        self, call_id: str, planned: PlannedChangeSet, work: Callable[[], tuple[Step, ...]]
-    ) -> RecordedChangeSet:
-        """Does the work between the two records of it."""
-        ...
 
 
 class FileWrite(msgspec.Struct, frozen=True):

@@ -10,11 +10,10 @@ import msgspec
 from handrail.policy.names import find_protection
 from handrail.protocol.changes import State
 from handrail.protocol.errors import ToolError
-from handrail.tools.contract import Context, ReadMarks
-from handrail.tools.edit import MAX_TEXT_BYTES
+from handrail.tools.contract import MAX_TEXT_BYTES, Context, ReadMarks
 from handrail.tools.looking import FileState, check_file_size, open_target, read_file_state
 from handrail.tools.marks import hash_seen_page
-from handrail.tools.saving import Records
+from handrail.tools.records import Records
 from handrail.workspace.errors import clip_path, to_tool_error
 from handrail.workspace.file_state import PathState, read_state
 from handrail.workspace.resolve import ResolvedParent

@@ -7,7 +7,7 @@ import msgspec
 from handrail.edit.lines import LineEnding, Replacement, normalize_newlines, predict_line_ending, restore_newlines
 from handrail.edit.sequences import narrow_replacements
 from handrail.protocol.errors import ToolError
-from handrail.tools.edit import MAX_TEXT_BYTES
+from handrail.tools.contract import MAX_TEXT_BYTES
 from handrail.workspace.text import Encoding, LosslessText, decode_lossless, replace_surrogates, splice_bytes
 
 PDF = b"%PDF-"

@@ -14,7 +14,7 @@ from handrail.protocol.changes import Change, State
 from handrail.protocol.errors import ToolError
 from handrail.store.change_log import Step
 from handrail.tools.contract import Context
-from handrail.tools.saving import Records
+from handrail.tools.records import Records
 from handrail.tools.slots import TargetPath
 from handrail.workspace.atomic import build_temporary_name
 from handrail.workspace.file_state import Content

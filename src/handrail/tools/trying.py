@@ -28,7 +28,7 @@ from handrail.sandbox.limits import MEGABYTE
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.confirming import run_with_speculative_sandbox
 from handrail.tools.contract import CommandContext
-from handrail.tools.exec import ExecArguments
+from handrail.tools.exec_spec import ExecArguments
 from handrail.tools.running import (
     Confirm,
     NetworkedRun,

@@ -10,7 +10,7 @@ from handrail.protocol.wire import Wire
 from handrail.tools.contract import Context, Output, ReadMarks, Tool, Touches
 
 if TYPE_CHECKING:
-    from handrail.tools.saving import Records
+    from handrail.tools.records import Records
 
 MAX_CONTENT_CHARS = 32 * 1024 * 1024
 """Characters that one write may carry: several copies of them are in memory and in the journal."""

@@ -10,7 +10,8 @@ from handrail.tools.contract import Context, Output, ReadMarks
 from handrail.tools.looking import open_target, read_file_state
 from handrail.tools.marks import WholeFileMark, encode_mark
 from handrail.tools.parses import find_parse_warning
-from handrail.tools.saving import CommitResult, FileWrite, Records, check_hard_links, commit_file
+from handrail.tools.records import Records
+from handrail.tools.saving import CommitResult, FileWrite, check_hard_links, commit_file
 from handrail.tools.write import WriteArguments, WriteData
 from handrail.workspace.errors import clip_path
 from handrail.workspace.file_state import FileSnapshot

@@ -13,7 +13,7 @@ from handrail.sandbox.layer.layer import Overlay
 from handrail.sandbox.layer.owner import assign_owner
 from handrail.tools.commands import CommandEnvironment
 from handrail.tools.contract import Background, CommandContext, Output
-from handrail.tools.exec import ExecArguments
+from handrail.tools.exec_spec import ExecArguments
 from handrail.tools.hand_over import build_handover_output
 from handrail.tools.keeping import DetachedRun
 from handrail.tools.layered import judge_and_commit

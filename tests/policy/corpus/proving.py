@@ -6,7 +6,7 @@ from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.syntax import Unparsed
 from handrail.protocol.decisions import Decision
 from handrail.runtime.command_facts import collect_command_facts
-from handrail.tools.exec import EXEC
+from handrail.tools.exec_spec import EXEC
 from handrail.workspace.workspace import Workspace
 
 _RULES = PolicyConfig(mode="plan")

@@ -8,19 +8,19 @@ from handrail.agent.prompt.tools import describe_exclusions
 from handrail.agent.prompt.words import describe_intent, uppercase_first
 from handrail.protocol.tool_spec import Layer, ToolSpec
 
-_LAYERS: tuple[tuple[Layer, str], ...] = (
+_LAYER_TITLES: tuple[tuple[Layer, str], ...] = (
     ("base", "Base tools: files and commands"),
     ("companion", "Companions: the conversation with the person"),
     ("gain", "Extra tools: what the base tools lack"),
 )
-_HEAD = "| to | take | not for |\n|---|---|---|"
+_TABLE_HEAD = "| to | take | not for |\n|---|---|---|"
 
 
 def render_guide(specs: Sequence[ToolSpec]) -> str:
     """A table for each group, as Markdown; a group without tools is left out."""
     names = {spec.name for spec in specs}
-    layers = ((title, [spec for spec in sort_specs(specs) if spec.layer == layer]) for layer, title in _LAYERS)
-    return "\n".join(f"### {title}\n{_HEAD}\n{_rows(found, names)}\n" for title, found in layers if found)
+    layers = ((title, [spec for spec in sort_specs(specs) if spec.layer == layer]) for layer, title in _LAYER_TITLES)
+    return "\n".join(f"### {title}\n{_TABLE_HEAD}\n{_rows(found, names)}\n" for title, found in layers if found)
 
 
 def _rows(specs: Sequence[ToolSpec], names: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from handrail.agent.prompt.words import truncate_line
 _MAX_NOTE_CHARS = 2_000
 _MAX_NOTES_CHARS = 32_000
 """Characters: more than a workspace may have notes of, with what stands around each."""
-_HEAD = """\
+_MEMORY_HEAD = """\
 # Notes of earlier sessions
 They may be out of date. What the person says, and the project's own instructions, go before them."""
 
@@ -36,4 +36,4 @@ def render_notes(notes: Sequence[Note]) -> str:
         return ""
     left = len(notes) - len(lines)
     more = [f"{left} more {'is' if left == 1 else 'are'} not shown here; the memory tool lists all."] if left else []
-    return "\n".join((_HEAD, fence_text("notes", "\n".join(lines)), *more))
+    return "\n".join((_MEMORY_HEAD, fence_text("notes", "\n".join(lines)), *more))

@@ -11,9 +11,9 @@ from handrail.protocol.tool_spec import ToolSpec
 
 SKILL_SWITCH = "skill_control"
 """The tool that activates a skill."""
-_MAX_DESCRIPTION_CHARS = 240
+_MAX_SKILL_CHARS = 240
 _MAX_SHOWN_SKILLS = 50
-_HEAD = """\
+_SKILLS_HEAD = """\
 # Skills
 Instructions for particular kinds of work, each in a text of its own. Where one fits the task, take it up before you \
 begin: call skill_control with its name and the action activate. The result holds its text. While a skill is active, \
@@ -40,9 +40,10 @@ def render_skills(specs: Sequence[ToolSpec], skills: Sequence[ListedSkill]) -> s
         return ""
     shown = sorted(skills, key=lambda skill: (not skill.active, skill.name))
     more = [f"- … and {len(shown) - _MAX_SHOWN_SKILLS} more."] if len(shown) > _MAX_SHOWN_SKILLS else []
-    return "\n".join((_HEAD, fence_text("skills", "\n".join((*map(_line, shown[:_MAX_SHOWN_SKILLS]), *more)))))
+    lines = (*map(_render_skill, shown[:_MAX_SHOWN_SKILLS]), *more)
+    return "\n".join((_SKILLS_HEAD, fence_text("skills", "\n".join(lines))))
 
 
-def _line(skill: ListedSkill) -> str:
+def _render_skill(skill: ListedSkill) -> str:
     mark = " (active)" if skill.active else ""
-    return f"- {truncate_line(skill.name, 80)}{mark}: {truncate_line(skill.description, _MAX_DESCRIPTION_CHARS)}"
+    return f"- {truncate_line(skill.name, 80)}{mark}: {truncate_line(skill.description, _MAX_SKILL_CHARS)}"

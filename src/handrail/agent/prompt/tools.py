@@ -7,7 +7,7 @@ from handrail.agent.prompt.signatures import render_signature
 from handrail.agent.prompt.words import describe_intent, uppercase_first
 from handrail.protocol.tool_spec import ToolSpec
 
-_HEAD = """\
+_TOOLS_HEAD = """\
 # Which tool for what
 Choose by purpose. Parameters with `=` have that value where you leave them out; those with `?` are optional too."""
 
@@ -17,7 +17,7 @@ def render_tools(specs: Sequence[ToolSpec]) -> str:
     if not specs:
         return "# Which tool for what\nNo tools are offered: answer from what you are told."
     names = {spec.name for spec in specs}
-    return "\n".join((_HEAD, *(_line(spec, names) for spec in sort_specs(specs))))
+    return "\n".join((_TOOLS_HEAD, *(_render_tool(spec, names) for spec in sort_specs(specs))))
 
 
 def describe_exclusions(spec: ToolSpec, names: Collection[str]) -> str:
@@ -26,6 +26,6 @@ def describe_exclusions(spec: ToolSpec, names: Collection[str]) -> str:
     return f"not for {', '.join(others)}" if others else ""
 
 
-def _line(spec: ToolSpec, names: Collection[str]) -> str:
+def _render_tool(spec: ToolSpec, names: Collection[str]) -> str:
     others = describe_exclusions(spec, names)
     return f"- {uppercase_first(describe_intent(spec))}: `{render_signature(spec)}`{f'; {others}' if others else ''}"

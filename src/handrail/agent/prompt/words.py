@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from handrail.protocol.text import truncate
 from handrail.protocol.tool_spec import ToolSpec
 
-_MAX_DESCRIPTION_CHARS = 160
+_MAX_INTENT_CHARS = 160
 
 
 def join_alternatives(names: Sequence[str]) -> str:
@@ -15,7 +15,7 @@ def join_alternatives(names: Sequence[str]) -> str:
 
 def describe_intent(spec: ToolSpec) -> str:
     """What a tool is for; of one that does not say so, how its description begins."""
-    return spec.intent or truncate_line(spec.description.split(". ")[0].rstrip("."), _MAX_DESCRIPTION_CHARS)
+    return spec.intent or truncate_line(spec.description.split(". ")[0].rstrip("."), _MAX_INTENT_CHARS)
 
 
 def uppercase_first(text: str) -> str:

@@ -6,7 +6,7 @@ from handrail.agent.prompt.order import sort_specs
 from handrail.agent.prompt.words import join_alternatives
 from handrail.protocol.tool_spec import Stage, ToolSpec
 
-_STAGES: tuple[tuple[Stage, str], ...] = (
+_SENTENCES: tuple[tuple[Stage, str], ...] = (
     ("look", "locate with {}"),
     ("read", "look closely with {}"),
     ("change", "change with {}"),
@@ -24,7 +24,7 @@ def render_work_rules(specs: Sequence[ToolSpec]) -> str:
 
 
 def _order(specs: Sequence[ToolSpec]) -> list[str]:
-    steps = [words.format(join_alternatives(found)) for stage, words in _STAGES if (found := _names(specs, stage))]
+    steps = [words.format(join_alternatives(found)) for stage, words in _SENTENCES if (found := _names(specs, stage))]
     return [f"Work in this order: {' → '.join(steps)}."] if len(steps) > 1 else []
 
 

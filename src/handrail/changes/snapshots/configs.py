@@ -2,11 +2,11 @@
 
 import os
 
-from handrail.changes.undoing import probe_path
+from handrail.changes.looking import probe_path
 from handrail.store.change_log import Step
 from handrail.workspace.workspace import Workspace
 
-_MAX_CONFIG_BYTES = 65_536
+_MAX_CONFIG_BYTES = 1 << 16
 
 
 def read_new_configs(workspace: Workspace, steps: tuple[Step, ...]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from handrail.process.keeper.files import SOCKET, VERSION, Json
 
 _PIECE_BYTES = 1 << 16
-_MAX_ANSWER_BYTES = 4096
+_MAX_REPLY_BYTES = 4096
 
 
 class NoKeeperError(Exception):
@@ -76,7 +76,7 @@ def _exchanged(connection: socket.socket, data: bytes, seconds: float) -> Json:
         if not ready:
             raise NoKeeperError("no answer")
         if ready[0][1] & ~select.POLLOUT:
-            said = connection.recv(_MAX_ANSWER_BYTES)
+            said = connection.recv(_MAX_REPLY_BYTES)
             if not said:
                 raise NoKeeperError("it ended")
             answer += said

@@ -49,12 +49,12 @@ class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_record(folder: str) -> KeeperRecord | None:
     """None where there is none: it is not started yet, or never was."""
-    return _read(os.path.join(folder, RECORD), KeeperRecord)
+    return _read_record_file(os.path.join(folder, RECORD), KeeperRecord)
 
 
 def read_end(folder: str) -> ExitRecord | None:
     """None where it runs, or its keeper was killed."""
-    return _read(os.path.join(folder, END), ExitRecord)
+    return _read_record_file(os.path.join(folder, END), ExitRecord)
 
 
 def read_state(folder: str) -> ProcessState:
@@ -77,7 +77,7 @@ def read_boot_id() -> str:
         return file.read().strip()
 
 
-def _read(path: str, kind: type[_Kind]) -> _Kind | None:
+def _read_record_file(path: str, kind: type[_Kind]) -> _Kind | None:
     try:
         with open(path, "rb") as file:
             return decode_json(file.read(), kind)

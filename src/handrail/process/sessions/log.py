@@ -93,7 +93,7 @@ def _stretch(folder: int, parts: list[_LogPart], start: int, limit: int) -> Iter
         if part.begin > start or limit <= 0:
             return
         try:
-            data = _read(folder, part, start, limit)
+            data = _read_part(folder, part, start, limit)
         except FileNotFoundError:
             if number:
                 return
@@ -104,7 +104,7 @@ def _stretch(folder: int, parts: list[_LogPart], start: int, limit: int) -> Iter
             return
 
 
-def _read(folder: int, part: _LogPart, start: int, limit: int) -> bytes:
+def _read_part(folder: int, part: _LogPart, start: int, limit: int) -> bytes:
     descriptor = os.open(format_log_name(part.begin), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         return os.pread(descriptor, min(limit, part.end - start), start - part.begin)

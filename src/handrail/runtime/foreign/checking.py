@@ -16,7 +16,7 @@ from handrail.runtime.foreign.values import build_problem
 
 _MAX_STEPS = 20_000
 _MAX_PROBLEMS = 20
-_MAX_LEVELS = 100
+_MAX_DEPTH_CHECKED = 100
 _OLD = ("draft-03", "draft-04", "draft-06", "draft-07")
 """The versions of JSON Schema in which nothing counts beside a `$ref`."""
 
@@ -60,7 +60,7 @@ class SchemaCheck:
             return
         known = cast("dict[str, Any]", schema)
         self._depth += 1
-        if self._depth > _MAX_LEVELS:
+        if self._depth > _MAX_DEPTH_CHECKED:
             raise _TooMuchError
         yield from self._reference(known, value, where)
         if not (self._only_refers and "$ref" in known):

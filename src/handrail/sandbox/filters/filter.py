@@ -9,8 +9,20 @@ from handrail.kernel.seccomp import Outcome, build_filter_program
 from handrail.kernel.syscall_numbers import Machine, UnknownMachineError, detect_machine
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.confinement import CommandOrigin
-from handrail.sandbox.filters import refused_calls, tested_calls
-from handrail.sandbox.filters.refused_calls import RefusedCalls
+from handrail.sandbox.filters.refused_calls import (
+    REFUSED_ALWAYS,
+    REFUSED_READ_ONLY,
+    REFUSED_WITHOUT_NAMESPACES,
+    REFUSED_WITHOUT_NETWORK,
+    RefusedCalls,
+)
+from handrail.sandbox.filters.tested_calls import (
+    TESTED_ALWAYS,
+    TESTED_READ_ONLY,
+    TESTED_WITHOUT_NAMESPACES,
+    TESTED_WITHOUT_NETWORK,
+    build_ownership_outcomes,
+)
 
 __all__ = ["Owner", "UnknownMachineError", "build_filter", "build_outcomes", "require_filter"]
 
@@ -54,14 +66,14 @@ _Layer = tuple[tuple[RefusedCalls, ...], Mapping[str, Outcome]]
 
 def _layers(trust: CommandOrigin, tier: int, owner: Owner) -> Iterator[_Layer]:
     own_namespaces = tier > 1
-    yield refused_calls.ALWAYS, tested_calls.ALWAYS
+    yield REFUSED_ALWAYS, TESTED_ALWAYS
     if trust == "proven" or not own_namespaces:
-        yield refused_calls.WITHOUT_NETWORK, tested_calls.WITHOUT_NETWORK
+        yield REFUSED_WITHOUT_NETWORK, TESTED_WITHOUT_NETWORK
     if not own_namespaces:
-        yield refused_calls.WITHOUT_NAMESPACES, tested_calls.WITHOUT_NAMESPACES
-        yield (), tested_calls.build_ownership_outcomes(*owner)
+        yield REFUSED_WITHOUT_NAMESPACES, TESTED_WITHOUT_NAMESPACES
+        yield (), build_ownership_outcomes(*owner)
     if trust == "proven":
-        yield refused_calls.ONLY_LOOKS, tested_calls.ONLY_LOOKS
+        yield REFUSED_READ_ONLY, TESTED_READ_ONLY
 
 
 @lru_cache(maxsize=16)

@@ -23,7 +23,7 @@ class RefusedCalls(NamedTuple):
         return ((name, RefuseOutcome(self.errno)) for name in self.names.split())
 
 
-ALWAYS = (
+REFUSED_ALWAYS = (
     RefusedCalls(
         "the view of the disk is made of mounts: who can mount, unmount or enter another namespace undoes it",
         EPERM,
@@ -63,7 +63,7 @@ ALWAYS = (
     ),
 )
 
-WITHOUT_NETWORK = (
+REFUSED_WITHOUT_NETWORK = (
     RefusedCalls(
         "without a network namespace a socket reaches everything that listens; a command that only looks needs none",
         EACCES,
@@ -71,7 +71,7 @@ WITHOUT_NETWORK = (
     ),
 )
 
-WITHOUT_NAMESPACES = (
+REFUSED_WITHOUT_NAMESPACES = (
     RefusedCalls(
         "memory, queues and semaphores by number belong to all processes of the machine",
         ENOSYS,
@@ -85,7 +85,7 @@ WITHOUT_NAMESPACES = (
     ),
 )
 
-ONLY_LOOKS = (
+REFUSED_READ_ONLY = (
     RefusedCalls(
         "changes what is known about a file; its temporary files a reader may still write and remove",
         EPERM,

@@ -89,9 +89,9 @@ _SOCKETS: Mapping[str, Outcome] = {
     "socketpair": _only(0, _UNIX, otherwise=EAFNOSUPPORT),
 }
 
-ALWAYS: Mapping[str, Outcome] = {**_PROCESSES, **_NODES, **_modes(_SETUID), **_SOCKETS, "ioctl": _IOCTL}
+TESTED_ALWAYS: Mapping[str, Outcome] = {**_PROCESSES, **_NODES, **_modes(_SETUID), **_SOCKETS, "ioctl": _IOCTL}
 
-WITHOUT_NETWORK: Mapping[str, Outcome] = {
+TESTED_WITHOUT_NETWORK: Mapping[str, Outcome] = {
     # One end of a pair of datagrams can still be told to send elsewhere: to any socket with a name.
     "socketpair": _only(
         0,
@@ -103,7 +103,7 @@ WITHOUT_NETWORK: Mapping[str, Outcome] = {
 
 _ONESELF, _ONE_PROCESS, _EVERYBODY = 0, 1, EVERY_BIT
 _PRIORITY_OF_ONE = 0
-WITHOUT_NAMESPACES: Mapping[str, Outcome] = {
+TESTED_WITHOUT_NAMESPACES: Mapping[str, Outcome] = {
     # Limits, turns and places of other processes of the user. Signals cannot be told apart by whom they reach, but for
     # the one to everybody.
     "kill": ChoiceOutcome(0, EVERY_BIT, ((_EVERYBODY, _FORBIDDEN),), ALLOW),
@@ -131,4 +131,4 @@ def build_ownership_outcomes(user: int, group: int) -> Mapping[str, Outcome]:
     }
 
 
-ONLY_LOOKS: Mapping[str, Outcome] = {"ioctl": _IOCTL_THAT_READS}
+TESTED_READ_ONLY: Mapping[str, Outcome] = {"ioctl": _IOCTL_THAT_READS}

@@ -1,5 +1,6 @@
 """The overlays of one host: where they are stored, and whether one can lie over roots, found out by doing."""
 
+import contextlib
 import errno
 import os
 import time
@@ -10,12 +11,14 @@ from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.layer.fitness import find_file_system, find_overlay_obstacle, keep_path_end, read_mounts
 from handrail.sandbox.layer.layer import Overlay, drop_nested_roots
 from handrail.sandbox.layer.mounting import Programs, find_programs
+from handrail.sandbox.layer.owner import is_owned
 from handrail.sandbox.layer.places import OverlayFolder, list_memory_folders
 from handrail.sandbox.layer.probe import probe_overlay
 from handrail.sandbox.layer.remedies import diagnose_missing_programs, diagnose_mount_failure
-from handrail.sandbox.layer.removal import sweep
+from handrail.sandbox.layer.removal import remove_folder
 from handrail.sandbox.probing.remedies import Diagnosis
 from handrail.sandbox.view.mounts import is_within
+from handrail.store.state_dir import lock_folder
 
 SECONDS_TO_BELIEVE = 60.0
 """How long overlays count as not working: a disk may have been full, or the machine too busy."""
@@ -148,3 +151,22 @@ class OverlayPool:
         if place.folder not in self._swept:
             self._swept.add(place.folder)
             sweep(place.folder)
+
+
+def sweep(folder: str) -> None:
+    """Removes the overlays in a folder that nobody has any more."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            _remove_abandoned(os.path.join(folder, name))
+
+
+def _remove_abandoned(overlay: str) -> None:
+    descriptor = lock_folder(overlay)
+    if descriptor < 0:
+        return
+    try:
+        with contextlib.suppress(OSError):
+            if not is_owned(overlay):
+                remove_folder(overlay)
+    finally:
+        os.close(descriptor)

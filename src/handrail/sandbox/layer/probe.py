@@ -30,8 +30,8 @@ def probe_overlay(folder: str, roots: tuple[str, ...], programs: Programs, *, in
             stack.callback(overlay.remove)
             for over in below.overlaid:
                 _stage(os.path.join(over.upper, mark))
-            printed = _run(overlay, mark, programs)
-            return next(_wrong(overlay, mark, printed), None)
+            printed = _run_in_overlay(overlay, mark, programs)
+            return next(_find_overlay_faults(overlay, mark, printed), None)
     except (OSError, subprocess.SubprocessError) as error:
         return f"trying it out failed: {error}"
 
@@ -48,7 +48,7 @@ def _stage(folder: str) -> None:
             file.write("old\n")
 
 
-def _run(overlay: Overlay, mark: str, programs: Programs) -> str:
+def _run_in_overlay(overlay: Overlay, mark: str, programs: Programs) -> str:
     argv = ("/bin/sh", "-c", _CHANGED, "handrail", mark, *(over.root for over in overlay.overlaid))
     done = subprocess.run(  # noqa: S603  programs of the system with words of our own
         wrap_in_overlay(argv, overlay, programs),
@@ -63,7 +63,7 @@ def _run(overlay: Overlay, mark: str, programs: Programs) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
-def _wrong(overlay: Overlay, mark: str, printed: str) -> Iterator[str]:
+def _find_overlay_faults(overlay: Overlay, mark: str, printed: str) -> Iterator[str]:
     said = extract_mount_error(printed)
     if NOT_MOUNTED in printed:
         yield said or "it cannot be mounted"

@@ -3,8 +3,6 @@
 import contextlib
 import os
 
-from handrail.store.state_dir import lock_folder
-
 _MAX_LEVELS = 10
 """Folders below one another whose path is sure to be one that the system opens, and does not grow the stack."""
 
@@ -16,27 +14,6 @@ def remove_folder(folder: str) -> None:
         while _emptied(folder, folder, 0):
             pass
         os.rmdir(folder)
-
-
-def sweep(folder: str) -> None:
-    """Removes the overlays in a folder that nobody has any more."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(folder):
-            _remove_abandoned(os.path.join(folder, name))
-
-
-def _remove_abandoned(overlay: str) -> None:
-    descriptor = lock_folder(overlay)
-    if descriptor < 0:
-        return
-    from handrail.sandbox.layer.owner import is_owned  # noqa: PLC0415  an overlay is removed by this
-
-    try:
-        with contextlib.suppress(OSError):
-            if not is_owned(overlay):
-                remove_folder(overlay)
-    finally:
-        os.close(descriptor)
 
 
 def _emptied(folder: str, top: str, depth: int) -> bool:

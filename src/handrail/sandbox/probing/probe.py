@@ -60,7 +60,7 @@ def probe_tier(start: Start, host: SandboxHost, *, expected: Mapping[str, str]) 
     try:
         with make_temporary_folder("handrail-probe-") as folder, socket.socket() as listener:
             stage = _staged(Path(folder), listener)
-            return next(_wrong(stage, _run(start, stage, host), expected), None)
+            return next(_find_tier_faults(stage, _run_in_tier(start, stage, host), expected), None)
     except (OSError, ToolError, subprocess.SubprocessError) as error:
         return f"trying it out failed: {error}"
 
@@ -79,7 +79,7 @@ def _staged(folder: Path, listener: socket.socket) -> _Stage:
     return _Stage(folder, secret, listener)
 
 
-def _run(start: Start, stage: _Stage, host: SandboxHost) -> str:
+def _run_in_tier(start: Start, stage: _Stage, host: SandboxHost) -> str:
     with start(stage.profile(), stage.host(host), stage.script()) as launch:
         process = subprocess.Popen(  # noqa: S603  what a tier puts together
             launch.argv,
@@ -99,7 +99,7 @@ def _run(start: Start, stage: _Stage, host: SandboxHost) -> str:
                 process.kill()
 
 
-def _wrong(stage: _Stage, printed: str, expected: Mapping[str, str]) -> Iterator[str]:
+def _find_tier_faults(stage: _Stage, printed: str, expected: Mapping[str, str]) -> Iterator[str]:
     lines = printed.split("\n")
     if "probed" not in lines:
         yield _last_words(lines)

@@ -1,21 +1,13 @@
-"""exec: one shell command, in the sandbox."""
+"""The arguments and the result of exec."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta
 
 from handrail.protocol.errors import ToolError
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import CommandContext, CommandUse, Output, Tool, Touches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from handrail.changes.recorder import Recorder
-    from handrail.protocol.permissions import Preview
-    from handrail.tools.commands import CommandEnvironment
-    from handrail.tools.contract import Background
+from handrail.tools.contract import CommandUse, Touches
 
 MAX_TIMEOUT_MS = 600_000
 _MAX_COMMAND_BYTES = 100_000
@@ -79,25 +71,7 @@ EXEC = ToolSpec(
 )
 
 
-def build_exec_tool(
-    commands: "CommandEnvironment", background: "Background", recorder: "Callable[[], Recorder]"
-) -> Tool:
-    """The tool exec. What it is done with is loaded on first use; `recorder` is what writes changes down."""
-
-    def run(context: CommandContext, arguments: ExecArguments) -> Output:
-        from handrail.tools.executing import execute  # noqa: PLC0415  as said
-
-        return execute(context, arguments, commands, background, recorder())
-
-    def preview(context: CommandContext, arguments: ExecArguments) -> "Preview":
-        from handrail.tools.trying import preview_command  # noqa: PLC0415  as said
-
-        return preview_command(context, arguments, commands, recorder())
-
-    return Tool(EXEC, run, _touches, preview, context=CommandContext)
-
-
-def _touches(arguments: ExecArguments) -> Touches:
+def find_exec_touches(arguments: ExecArguments) -> Touches:
     command = arguments.command
     if not command.strip():
         raise ToolError("INVALID_ARGUMENT", "exec: command has nothing in it but blanks. Nothing was run.")
