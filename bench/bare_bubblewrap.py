@@ -5,8 +5,7 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from handrail.sandbox.confinement import CommandOrigin, SandboxProfile
-from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.profile import CommandOrigin, SandboxHost, SandboxProfile
 from handrail.sandbox.sandbox import CommandSandbox
 
 DROPPED = {"--json-status-fd", "--seccomp"}

@@ -13,8 +13,8 @@ from handrail.policy.config import PolicyConfig
 from handrail.policy.decide import decide
 from handrail.policy.parse import parse_command
 from handrail.protocol.decisions import CommandFact, Facts, PathFact
-from handrail.runtime.command_facts import collect_command_facts
-from handrail.tools.exec_spec import EXEC
+from handrail.runtime.facts import collect_command_facts
+from handrail.tools.exec.spec import EXEC
 from handrail.workspace.workspace import Workspace
 
 SIMPLE = (

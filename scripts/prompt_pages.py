@@ -3,13 +3,10 @@
 import argparse
 from pathlib import Path
 
-from handrail.agent.prompt.guide import render_guide
-from handrail.agent.prompt.memory import Note
-from handrail.agent.prompt.skills import ListedSkill
-from handrail.agent.prompt.system import render_system_prompt
+from handrail.agent.prompt import ListedSkill, Note, render_guide, render_system_prompt
 from handrail.protocol.tool_spec import ToolSpec
-from handrail.runtime.instructions import Instructions
-from handrail.runtime.offering import build_tool_set
+from handrail.runtime.conversation import Instructions
+from handrail.runtime.registry import build_tool_set
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

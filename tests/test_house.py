@@ -53,7 +53,7 @@ def test_exceptions_are_no_more_than_they_were() -> None:
 
 def test_a_tidy_house_has_no_faults(tmp_path: Path) -> None:
     tidy = {
-        "__init__.py": "from handrail.rail import Handrail\n",
+        "__init__.py": "from handrail.api import Handrail\n",
         "protocol/__init__.py": "",
         "protocol/call.py": "from handrail.protocol.error import Fault\nimport msgspec\ntime = 1\nlater = time.x\n",
         "protocol/error.py": "class Fault: ...\n",
@@ -61,7 +61,7 @@ def test_a_tidy_house_has_no_faults(tmp_path: Path) -> None:
         "workspace/root.py": "import os\nfrom pathlib import Path\ndef read():\n    return open('x')\n",
         "rail.py": "from . import protocol\nfrom .tools import read\n",
         "tools/read.py": "from handrail.workspace.root import read\n",
-        "cli/main.py": "import os\nfrom handrail.rail import Handrail\nmode = os.environ.get('MODE')\nfile.open()\n",
+        "cli/main.py": "import os\nfrom handrail.api import Handrail\nmode = os.environ.get('MODE')\nfile.open()\n",
     }
     assert faults_of(tmp_path, tidy) == []
 

@@ -13,12 +13,12 @@ from typing import TypeVar
 from bench.layers.tree import IN_A_FOLDER, opened
 from bench.measure import Row
 from handrail import Handrail
-from handrail.changes.layered.committing import commit
-from handrail.changes.layered.examining import examine, list_overlay_entries
-from handrail.changes.layered.trial import OverlayChanges
-from handrail.process.running import run_launch
-from handrail.sandbox.confinement import SandboxProfile
-from handrail.sandbox.layer.layer import Overlay
+from handrail.changes.model import OverlayChanges
+from handrail.changes.overlay.changes import examine, list_overlay_entries
+from handrail.changes.overlay.commit import commit
+from handrail.process.run import run_launch
+from handrail.sandbox.overlay.overlay import Overlay
+from handrail.sandbox.profile import SandboxProfile
 
 CHANGED = 1_000
 LISTED_MS, COMPARED_MS = 20.0, 50.0

@@ -3,7 +3,7 @@
 import msgspec
 
 from handrail.protocol.schema import to_mcp_tool
-from handrail.runtime.offering import build_tool_set
+from handrail.runtime.registry import build_tool_set
 from handrail.settings import Settings
 
 _HEADER = '''\

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from handrail import Context, Done, Handrail, Parked, Tool, ToolCall, tool
-from handrail.process import updates
+from handrail.process import output
 from handrail.protocol.decisions import Mode
 from handrail.protocol.schema import describe
 from handrail.protocol.tool_spec import ToolSpec
@@ -71,7 +71,7 @@ def play() -> Story:
     """Plays the session. Ids, times and durations differ from run to run."""
     os.umask(0o022)  # the mode of a new file is part of a change
     # What is told on the way, and where a search gives up, are matters of time; a recorded story must not be.
-    updates._FIRST_PAUSE_SECONDS = search.MAX_SECONDS = _ANSWERS_WITHIN  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    output._FIRST_PAUSE_SECONDS = search.MAX_SECONDS = _ANSWERS_WITHIN  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     with tempfile.TemporaryDirectory(prefix="handrail-story-") as folder:
         shop, state = Path(folder, "shop"), Path(folder, "state")
         (shop / "src").mkdir(parents=True)

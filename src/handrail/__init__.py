@@ -6,46 +6,44 @@ TYPE_CHECKING = False  # what reads types knows the name; to load typing takes l
 if TYPE_CHECKING:
     from typing import Any
 
-    from handrail.agent.limits import TurnLimits
     from handrail.agent.loop import Agent
-    from handrail.agent.turn import Turn
-    from handrail.async_rail import AsyncHandrail
+    from handrail.agent.turn import Turn, TurnLimits
+    from handrail.api import Handrail
+    from handrail.async_api import AsyncHandrail
     from handrail.protocol.calls import Done, Parked, ToolCall
     from handrail.protocol.errors import HandrailError, StoreError, ToolError, UsageError
     from handrail.protocol.permissions import Answer, PermissionRequest, Question, Reply
     from handrail.protocol.results import ToolResult
-    from handrail.rail import Handrail
     from handrail.settings import SettingsError
-    from handrail.tools.contract import Context, Output, Tool
-    from handrail.tools.custom import tool
-    from handrail.tools.definition import tool_from_definition
+    from handrail.tools.custom import tool, tool_from_definition
+    from handrail.tools.tool import Context, Output, Tool
 
 __version__ = VERSION
 
 _HOMES = {
     "Agent": "agent.loop",
     "Answer": "protocol.permissions",
-    "AsyncHandrail": "async_rail",
-    "Context": "tools.contract",
+    "AsyncHandrail": "async_api",
+    "Context": "tools.tool",
     "Done": "protocol.calls",
-    "Handrail": "rail",
+    "Handrail": "api",
     "HandrailError": "protocol.errors",
-    "Output": "tools.contract",
+    "Output": "tools.tool",
     "Parked": "protocol.calls",
     "PermissionRequest": "protocol.permissions",
     "Question": "protocol.permissions",
     "Reply": "protocol.permissions",
     "SettingsError": "settings",
     "StoreError": "protocol.errors",
-    "Tool": "tools.contract",
+    "Tool": "tools.tool",
     "ToolCall": "protocol.calls",
     "ToolError": "protocol.errors",
     "ToolResult": "protocol.results",
     "Turn": "agent.turn",
-    "TurnLimits": "agent.limits",
+    "TurnLimits": "agent.turn",
     "UsageError": "protocol.errors",
     "tool": "tools.custom",
-    "tool_from_definition": "tools.definition",
+    "tool_from_definition": "tools.custom",
 }
 
 __all__ = [

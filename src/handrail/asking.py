@@ -10,7 +10,7 @@ from handrail.protocol.calls import Done, Parked, ToolCall
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
 from handrail.protocol.results import ToolResult
-from handrail.runtime import latch
+from handrail.runtime import approvals
 from handrail.runtime.batch import answer_request, run_batch
 from handrail.runtime.session import Session
 
@@ -86,7 +86,7 @@ class ApprovalDriver:
 
     def _is_open(self, request: PermissionRequest) -> bool:
         """Whether it still waits, as it was shown."""
-        waiting = latch.load_parked(self._session, request.batch_id).requests
+        waiting = approvals.load_parked(self._session, request.batch_id).requests
         return any((one.id, one.revision) == (request.id, request.revision) for one in waiting)
 
 

@@ -14,13 +14,11 @@ from playing import Playing
 from wire_rules import chat_completions, messages_api
 
 from handrail import AsyncHandrail, tool
-from handrail.agent.compacting import compact_after_refusal, compact_if_full
-from handrail.agent.compaction.measuring import estimate_message_tokens, estimate_request_tokens
-from handrail.agent.compaction.sending import truncate_results
-from handrail.agent.compaction.summing_up import render_transcript
-from handrail.agent.limits import TurnLimits
+from handrail.agent.compaction import compact_after_refusal, compact_if_full
 from handrail.agent.loop import Agent
-from handrail.agent.talk import Transcript
+from handrail.agent.summary import render_transcript
+from handrail.agent.transcript import Transcript, estimate_message_tokens, estimate_request_tokens, truncate_results
+from handrail.agent.turn import TurnLimits
 from handrail.models.model import ModelError
 from handrail.protocol.events import Notice, Usage
 from handrail.protocol.messages import (

@@ -12,12 +12,16 @@ from playing import Playing
 from wire_rules import chat_completions, messages_api
 
 from handrail import AsyncHandrail
-from handrail.agent.compaction.bounding import format_ranges, keep_ends
-from handrail.agent.compaction.measuring import TokenEstimates, estimate_messages_tokens, estimate_request_tokens
-from handrail.agent.compaction.planning import plan_compaction
-from handrail.agent.compaction.sending import select_context_messages
-from handrail.agent.limits import TurnLimits
+from handrail.agent.compaction import plan_compaction
 from handrail.agent.loop import Agent
+from handrail.agent.summary import format_ranges, keep_ends
+from handrail.agent.transcript import (
+    TokenEstimates,
+    estimate_messages_tokens,
+    estimate_request_tokens,
+    select_context_messages,
+)
+from handrail.agent.turn import TurnLimits
 from handrail.models.model import ModelError, ModelRequest
 from handrail.protocol.messages import (
     AssistantMessage,

@@ -9,7 +9,7 @@ from tests.wires.server import WireServer
 
 from handrail import AsyncHandrail
 from handrail.agent.loop import Agent
-from handrail.agent.talk import Transcript
+from handrail.agent.transcript import Transcript
 from handrail.protocol.messages import SummaryMessage
 from handrail.settings import Settings
 

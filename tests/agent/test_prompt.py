@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 from tool_sets import RETIRED, every_tool, named
 
 from handrail import tool
-from handrail.agent.prompt.fences import fence_text
-from handrail.agent.prompt.memory import Note
-from handrail.agent.prompt.signatures import render_signature
-from handrail.agent.prompt.skills import ListedSkill
-from handrail.agent.prompt.system import render_system_prompt
+from handrail.agent.prompt import ListedSkill, Note, fence_text, render_signature, render_system_prompt
 from handrail.protocol.arguments import ALIASES
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
-from handrail.runtime.instructions import Instructions
+from handrail.runtime.conversation import Instructions
 
 EVERY = every_tool()
 BASE = named(*BASE_NAMES)

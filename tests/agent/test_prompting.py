@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from handrail import AsyncHandrail
-from handrail.agent.prompting import prepare_system
-from handrail.agent.talk import Transcript
+from handrail.agent.prompt import prepare_system
+from handrail.agent.transcript import Transcript
 from handrail.protocol.events import Notice
 from handrail.protocol.messages import SystemMessage
 from handrail.settings import Settings

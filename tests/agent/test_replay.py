@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.agent.replay.playing import SessionReplay, play
-from handrail.agent.replay.recorded import read_recording
-from handrail.agent.replay.start import make_start
+from handrail.replay.player import SessionReplay, make_start, play
+from handrail.replay.recording import read_recording
 from handrail.settings import LoadedSettings, Settings
 from handrail.store.state_dir import StateFolder
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tool_sets import every_tool
 
-from handrail.agent.prompt.guide import render_guide
+from handrail.agent.prompt import render_guide
 from handrail.protocol.schema import describe
 from handrail.protocol.tool_spec import BASE_NAMES
 

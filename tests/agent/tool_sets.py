@@ -1,7 +1,7 @@
 """The tools that come with handrail, for tests about what is said of them."""
 
 from handrail.protocol.tool_spec import ToolSpec
-from handrail.runtime.offering import build_tool_set
+from handrail.runtime.registry import build_tool_set
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from tests.changes.layering import World
 
 from handrail import Handrail
-from handrail.changes.layered.committing import commit
-from handrail.changes.layered.examining import examine
-from handrail.changes.layered.sealing import load_preview, save_preview
-from handrail.changes.layered.trial import CommandPreview
+from handrail.changes.model import CommandPreview
+from handrail.changes.overlay.changes import examine
+from handrail.changes.overlay.commit import commit
+from handrail.changes.overlay.previews import load_preview, save_preview
 from handrail.changes.recorder import RecordedChangeSet, Recorder
-from handrail.process.ran import CapturedOutput, CommandResult
+from handrail.process.result import CapturedOutput, CommandResult
 from handrail.protocol.results import SandboxUsed
 from handrail.settings import Settings
 

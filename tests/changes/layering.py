@@ -12,11 +12,10 @@ from typing import Any
 
 from tests.escape.starting import ordinary_number
 
-from handrail.changes.layered.examining import examine
-from handrail.changes.layered.trial import OverlayChanges
+from handrail.changes.model import OverlayChanges
+from handrail.changes.overlay.changes import examine
 from handrail.protocol.changes import Change
-from handrail.sandbox.layer.layer import Overlay
-from handrail.sandbox.layer.mounting import require_programs, wrap_in_overlay
+from handrail.sandbox.overlay.overlay import Overlay, require_programs, wrap_in_overlay
 from handrail.workspace.workspace import Workspace
 
 USERS = ("root", "ordinary") if os.geteuid() == 0 else ("ordinary",)

@@ -349,10 +349,10 @@ def test_a_mode_that_others_gave_a_file_stays_with_the_new_bytes(kept: Callable[
 def test_a_failure_in_the_middle_puts_the_very_files_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sealed: bool
 ) -> None:
-    from handrail.changes import bringing
+    from handrail.changes import apply
 
     name = "put_instead" if sealed else "take"
-    real, left = getattr(bringing, name), [20]
+    real, left = getattr(apply, name), [20]
 
     def full(*args: Any, **options: Any) -> Any:
         left[0] -= 1
@@ -366,7 +366,7 @@ def test_a_failure_in_the_middle_puts_the_very_files_back(
         before = tree(world.root)
         files = {path.name: path.stat() for path in (world.root / "d").iterdir()}
         script = "rm d/4*; chmod 755 e; mkdir n; for i in d/*; do echo new >>$i; done; echo new >n/n"
-        monkeypatch.setattr(bringing, name, full)
+        monkeypatch.setattr(apply, name, full)
         with pytest.raises(ToolError) as refused:
             keeper.keep(script, sealed=sealed)
         assert refused.value.code == "NO_SPACE"
@@ -381,14 +381,14 @@ def test_a_failure_in_the_middle_puts_the_very_files_back(
 def test_where_power_may_be_lost_all_is_on_the_disk_before_it_counts_as_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from handrail.changes import carrying
+    from handrail.changes import apply
     from handrail.store.change_log import ChangeLog
 
     happened: list[str] = []
-    sync, finish, begin = carrying.sync_file_system, ChangeLog.finish, ChangeLog.begin
+    sync, finish, begin = apply.sync_file_system, ChangeLog.finish, ChangeLog.begin
     fsync = os.fsync
     monkeypatch.setattr(os, "fsync", lambda descriptor: (happened.append("fsync"), fsync(descriptor))[1])
-    monkeypatch.setattr(carrying, "sync_file_system", lambda folder: (happened.append("all"), sync(folder))[1])
+    monkeypatch.setattr(apply, "sync_file_system", lambda folder: (happened.append("all"), sync(folder))[1])
     monkeypatch.setattr(ChangeLog, "begin", lambda *a, **o: (happened.append("begun"), begin(*a, **o))[1])
     monkeypatch.setattr(ChangeLog, "finish", lambda *a, **o: (happened.append("done"), finish(*a, **o))[1])
     (tmp_path / "world").mkdir()

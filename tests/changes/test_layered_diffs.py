@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from tests.changes.layering import World, a_world, by_path, told
 
-from handrail.changes.layered.diffing import DiffBounds, add_diffs
-from handrail.changes.layered.examining import examine
-from handrail.changes.layered.trial import OverlayChanges
-from handrail.sandbox.layer.layer import Overlay
+from handrail.changes.model import OverlayChanges
+from handrail.changes.overlay.changes import DiffBounds, add_diffs, examine
+from handrail.sandbox.overlay.overlay import Overlay
 from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 

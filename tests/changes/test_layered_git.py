@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from tests.changes.layering import World, a_world
 
-from handrail.changes.layered.configs import read_git_configs
-from handrail.changes.layered.examining import examine
+from handrail.changes.overlay.changes import examine, read_git_configs
 from handrail.policy.changeset import judge_changes
 from handrail.policy.config import PolicyConfig
 from handrail.protocol.decisions import Decision

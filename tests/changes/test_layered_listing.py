@@ -7,8 +7,8 @@ import socket
 import pytest
 from tests.changes.layering import As, World, by_path, told
 
-from handrail.changes.layered.examining import examine, list_overlay_entries
-from handrail.changes.layered.trial import OverlayChanges, OverlayPlacement
+from handrail.changes.model import OverlayChanges, OverlayPlacement
+from handrail.changes.overlay.changes import examine, list_overlay_entries
 
 
 def manners(examined: OverlayChanges) -> dict[str, OverlayPlacement]:

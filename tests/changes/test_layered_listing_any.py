@@ -10,7 +10,7 @@ import stat
 import pytest
 from tests.changes.layering import As, World
 
-from handrail.changes.layered.trial import OverlayChanges
+from handrail.changes.model import OverlayChanges
 from handrail.protocol.changes import State
 
 NAMES = ("a", "b", "c", "d", "d/a", "d/b", "d/e", "d/e/a", "f", "f/a")

@@ -6,12 +6,11 @@ import shutil
 import pytest
 from tests.changes.layering import As, World, by_path, told
 
-from handrail.changes.layered.comparing import compare_entry
-from handrail.changes.layered.diffing import add_diffs
-from handrail.changes.layered.examining import examine
-from handrail.changes.layered.trial import OverlayChanges
-from handrail.changes.layered.walking import MAX_OVERLAY_DEPTH, SWAPPED_ERRNOS, OverlayEntry, OverlayWalk
-from handrail.sandbox.layer.layer import Overlay
+from handrail.changes.model import OverlayChanges
+from handrail.changes.overlay.changes import add_diffs, examine
+from handrail.changes.overlay.compare import compare_entry
+from handrail.changes.overlay.walk import MAX_OVERLAY_DEPTH, SWAPPED_ERRNOS, OverlayEntry, OverlayWalk
+from handrail.sandbox.overlay.overlay import Overlay
 
 PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin")  # one that every user may run
 TREE = "mkdir -p d/e; echo a >a; echo b >b; echo x >d/x; echo y >d/e/y; ln -s a l"

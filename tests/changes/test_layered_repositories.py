@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from handrail.changes.layered.repositories import list_repository_conflicts
-from handrail.changes.layered.trial import OverlayChanges
+from handrail.changes.model import OverlayChanges
+from handrail.changes.overlay.commit import list_repository_conflicts
 from handrail.store.change_log import Step
 from handrail.workspace.workspace import Workspace
 

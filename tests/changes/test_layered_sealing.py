@@ -13,15 +13,15 @@ import pytest
 from tests.changes.layering import World, a_world
 
 from handrail.changes.history import History
-from handrail.changes.layered.examining import examine
-from handrail.changes.layered.laying import restack
-from handrail.changes.layered.sealing import delete_preview, load_preview, save_preview
-from handrail.changes.layered.trial import CommandPreview, OverlayChanges
-from handrail.process.ran import CapturedOutput, CommandResult
+from handrail.changes.model import CommandPreview, OverlayChanges
+from handrail.changes.overlay.changes import examine
+from handrail.changes.overlay.previews import delete_preview, load_preview, save_preview
+from handrail.changes.overlay.restack import restack
+from handrail.process.result import CapturedOutput, CommandResult
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.results import SandboxUsed
-from handrail.sandbox.layer.layer import Overlay
+from handrail.sandbox.overlay.overlay import Overlay
 from handrail.store.change_log import Step
 
 SAMPLE = Path(__file__).with_name("samples") / "trial-1.msgpack"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail, UsageError
-from handrail.changes.line_ways import apply_diff, find_old_line, split_text_lines
+from handrail.changes.blame import apply_diff, find_old_line, split_text_lines
 from handrail.edit.diff import build_unified_diff
 from handrail.protocol.errors import ToolError
 from handrail.settings import Settings

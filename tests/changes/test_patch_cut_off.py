@@ -57,7 +57,7 @@ assert (rail.undo() if work == "undo" else rail.apply_patch(patch)).ok
 os._exit(3)
 """
 POINTS = {
-    "before a step": ("handrail.changes.carrying", "StepApplier._take"),
+    "before a step": ("handrail.changes.apply", "StepApplier._take"),
     "before a swap": ("handrail.workspace.atomic", "exchange"),
     "before what was put aside goes": ("handrail.workspace.atomic", "is_unchanged"),
     "before the record": ("handrail.store.change_log", "ChangeLog.finish"),

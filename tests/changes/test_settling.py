@@ -75,7 +75,7 @@ def old(workspace: Path) -> None:
         (workspace / name).write_text(f"old {name}")
 
 
-HALF_AN_UNDO = ('rail.undo(session="killed")', ("handrail.changes.bringing", "put_instead", 2), WRITES)
+HALF_AN_UNDO = ('rail.undo(session="killed")', ("handrail.changes.apply", "put_instead", 2), WRITES)
 
 
 @pytest.mark.usefixtures("old")
@@ -177,13 +177,13 @@ def test_what_cannot_be_settled_stands_in_nobodys_way(rail: Rail, workspace: Pat
 def test_a_defect_in_the_middle_of_an_undo_leaves_everything_as_it_was(
     rail: Rail, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from handrail.changes import bringing
+    from handrail.changes import apply
 
     one = rail(session="s")
     for name in NAMES:
         (workspace / name).write_text(f"old {name}")
         one.write(name, f"new {name}")
-    real, left = bringing.put_instead, [2]
+    real, left = apply.put_instead, [2]
 
     def fails(*args, **options):
         left[0] -= 1
@@ -192,7 +192,7 @@ def test_a_defect_in_the_middle_of_an_undo_leaves_everything_as_it_was(
         return real(*args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(bringing, "put_instead", fails)
+        patch.setattr(apply, "put_instead", fails)
         error = one.undo(session="s").error
     assert error is not None
     assert error.code == "INTERNAL"
@@ -283,7 +283,7 @@ def test_many_later_changes_are_found_without_asking_again_for_each(rail: Rail, 
         one.write("a", f"{number}")
     asked = []
     log = one._session.recorder.history.log
-    from handrail.changes.choosing import select_with_later
+    from handrail.changes.undo import select_with_later
 
     class Counting:
         def entry(self, number):

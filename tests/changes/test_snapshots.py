@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from handrail.changes.history import History
-from handrail.changes.snapshots import git, patience, taking
-from handrail.changes.snapshots.manifest import compare_manifests, read_manifest
-from handrail.changes.snapshots.patience import SnapshotError
-from handrail.changes.snapshots.snapshot import Snapshot, SnapshotChanges, load_last_snapshot, take_snapshot
+from handrail.changes.snapshot import git_store, scan, tables
+from handrail.changes.snapshot.compare import compare_manifests, read_manifest
+from handrail.changes.snapshot.scan import SnapshotError
+from handrail.changes.snapshot.snapshot import Snapshot, SnapshotChanges, load_last_snapshot, take_snapshot
 from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
-GIT = git.find_git() or pytest.skip("git is not installed", allow_module_level=True)
+GIT = git_store.find_git() or pytest.skip("git is not installed", allow_module_level=True)
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ def test_the_repository_and_those_within_are_not_covered_and_that_is_said(
 def test_of_what_git_ignores_a_little_is_covered_and_much_is_told(
     workspace: Path, house: Workspace, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MAX_IGNORED_PATHS", 10)
+    monkeypatch.setattr(tables, "MAX_IGNORED_PATHS", 10)
     repository(workspace)
     (workspace / ".gitignore").write_text("much/\nlittle/\n*.log\n")
     for folder, files in (("much", 30), ("little", 3)):
@@ -235,7 +235,7 @@ def test_of_what_git_ignores_a_little_is_covered_and_much_is_told(
 def test_what_git_tracks_is_covered_although_it_would_be_ignored(
     workspace: Path, house: Workspace, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MAX_IGNORED_PATHS", 0)
+    monkeypatch.setattr(tables, "MAX_IGNORED_PATHS", 0)
     repository(workspace)
     (workspace / ".gitignore").write_text("*.log\n")
     (workspace / "tracked.log").write_text("one\n")
@@ -250,7 +250,7 @@ def test_what_git_tracks_is_covered_although_it_would_be_ignored(
 def test_what_was_there_is_never_told_as_new_whatever_becomes_of_ignore_rules(
     workspace: Path, house: Workspace, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MAX_IGNORED_PATHS", 0)
+    monkeypatch.setattr(tables, "MAX_IGNORED_PATHS", 0)
     (workspace / ".gitignore").write_text("data/\n*.log\n")
     (workspace / "data").mkdir()
     (workspace / "data" / "precious").write_text("one\n")
@@ -290,12 +290,12 @@ def test_special_files_large_ones_and_closed_folders_are_not_covered(
 ) -> None:
     os.mkfifo(workspace / "pipe")
     with open(workspace / "large", "wb") as file:
-        file.truncate(patience.MAX_FILE_BYTES + 1)
+        file.truncate(scan.MAX_FILE_BYTES + 1)
     (workspace / "small").write_text("one\n")
     snapshot = take_snapshot(house, history)
     assert uncovered(snapshot) == {"pipe": "neither file, link nor folder", "large": "larger than 32 MB"}
     with open(workspace / "small", "wb") as file:
-        file.truncate(patience.MAX_FILE_BYTES + 1)
+        file.truncate(scan.MAX_FILE_BYTES + 1)
     os.truncate(workspace / "large", 1)
     outcome = snapshot.compare(history)
     assert told(outcome) == {"small": "modified"}
@@ -339,17 +339,17 @@ def test_the_next_snapshot_reads_only_what_changed(
     for number in range(20):
         (workspace / str(number)).write_text(f"{number}\n")
         os.utime(workspace / str(number))
-    monkeypatch.setattr("handrail.changes.snapshots.marks.SETTLED_NANOSECONDS", 0)
+    monkeypatch.setattr("handrail.changes.snapshot.scan.SETTLED_NANOSECONDS", 0)
     take_snapshot(house, history)
     (workspace / "3").write_text("other\n")
     read: list[str] = []
-    real = taking.read_content
+    real = tables.read_content
 
     def noted(root: Root, path: str, *more: object, **options: bool) -> object:
         read.append(path)
         return real(root, path, *more, **options)  # pyright: ignore
 
-    monkeypatch.setattr(taking, "read_content", noted)
+    monkeypatch.setattr(tables, "read_content", noted)
     snapshot = take_snapshot(house, history)
     assert read == ["3"]
     (workspace / "3").write_text("again\n")
@@ -376,8 +376,8 @@ def test_too_much_is_not_kept_and_what_was_kept_by_then_is_not_lost(
     for number in range(600):
         (workspace / str(number)).write_text(f"{number}\n")
         os.utime(workspace / str(number))
-    monkeypatch.setattr("handrail.changes.snapshots.marks.SETTLED_NANOSECONDS", 0)
-    monkeypatch.setattr(taking, "MAX_SNAPSHOT_BYTES", 1_000)
+    monkeypatch.setattr("handrail.changes.snapshot.scan.SETTLED_NANOSECONDS", 0)
+    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 1_000)
     with pytest.raises(SnapshotError, match="too much"):
         take_snapshot(house, history)
     with pytest.raises(SnapshotError, match="too much"):
@@ -391,7 +391,7 @@ def test_a_snapshot_that_was_not_finished_is_never_used_to_settle_a_command(
     begun = datetime.now(UTC)
     for name in ("a", "b", "c"):
         (workspace / name).write_text(name * 100)
-    monkeypatch.setattr(taking, "MAX_SNAPSHOT_BYTES", 150)
+    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 150)
     with pytest.raises(SnapshotError, match="too much"):
         take_snapshot(house, history)
     with pytest.raises(SnapshotError, match="not kept"):
@@ -404,9 +404,7 @@ def test_an_earlier_snapshot_does_not_stand_for_one_that_failed(
     begun = datetime.now(UTC)
     take_snapshot(house, history)
     (workspace / "later").write_text("the command did not make this")
-    monkeypatch.setattr(
-        patience.SnapshotDeadline, "check", lambda _: (_ for _ in ()).throw(patience.SnapshotLimitError)
-    )
+    monkeypatch.setattr(scan.SnapshotDeadline, "check", lambda _: (_ for _ in ()).throw(scan.SnapshotLimitError))
     with pytest.raises(SnapshotError, match="too much"):
         take_snapshot(house, history)
     with pytest.raises(SnapshotError, match="not kept"):
@@ -420,7 +418,7 @@ def test_one_root_without_a_snapshot_leaves_none_of_the_others(
     beside = tmp_path / "beside"
     beside.mkdir()
     (beside / "large").write_text("x" * 200)
-    monkeypatch.setattr(taking, "MAX_SNAPSHOT_BYTES", 150)
+    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 150)
     with Workspace(str(workspace), Root(str(beside))) as house:
         with pytest.raises(SnapshotError, match="too much"):
             take_snapshot(house, history)
@@ -433,13 +431,13 @@ def test_a_snapshot_of_an_older_version_is_only_used_to_save_work(
 ) -> None:
     begun = datetime.now(UTC)
     (workspace / "a").write_text("one\n")
-    monkeypatch.setattr("handrail.changes.snapshots.marks.SETTLED_NANOSECONDS", 0)
+    monkeypatch.setattr("handrail.changes.snapshot.scan.SETTLED_NANOSECONDS", 0)
     take_snapshot(house, history)
     (written,) = Path(history.folder).glob("snapshots/*/whole")
     written.rename(written.with_name("table"))  # what older versions called whole and partial ones alike
     with pytest.raises(SnapshotError, match="not kept"):
         load_last_snapshot(house, history, since=begun, until=datetime.now(UTC))
-    monkeypatch.setattr(taking, "MAX_SNAPSHOT_BYTES", 0)  # nothing may be read again
+    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 0)  # nothing may be read again
     assert told(take_snapshot(house, history).compare(history)) == {}
 
 
@@ -504,18 +502,18 @@ def test_a_manifest_tells_what_changed_and_brings_nothing_back(workspace: Path, 
 
 @pytest.mark.parametrize(
     ("raised", "told"),
-    [(KeyboardInterrupt(), KeyboardInterrupt), (patience.SnapshotLimitError(), git.GitError)],
+    [(KeyboardInterrupt(), KeyboardInterrupt), (scan.SnapshotLimitError(), git_store.GitError)],
     ids=["an interrupt", "too long"],
 )
 def test_an_interrupt_while_contents_are_kept_stays_one_also_where_git_fails_of_it(
     tmp_path: Path, raised: BaseException, told: type[BaseException]
 ) -> None:
     """A person's Ctrl-C ends git too: that must not look like a machine that can keep nothing."""
-    store = git.PrivateGit(GIT, str(tmp_path))
+    store = git_store.PrivateGit(GIT, str(tmp_path))
     store.make()
 
     def broken_off() -> None:
-        with store.storing(patience.SnapshotDeadline(60)) as stdin:
+        with store.storing(scan.SnapshotDeadline(60)) as stdin:
             stdin.write(b"nothing that git knows\n")
             raise raised
 

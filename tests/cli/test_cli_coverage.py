@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from handrail.changes.planned import PlannedChangeSet
+from handrail.api import Handrail
+from handrail.changes.model import PlannedChangeSet
 from handrail.cli.coverage import describe_record_gap, describe_result_gap
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.results import Artifacts, Meta, SandboxUsed, ToolResult
-from handrail.rail import Handrail
 
 SENT = "what was sent to example.org:443"
 TIME = datetime(2026, 7, 1, tzinfo=UTC)

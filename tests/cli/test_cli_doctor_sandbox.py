@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from handrail.sandbox import choice
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.sandbox import tiers
+from handrail.sandbox.bubblewrap import find_bubblewrap
 
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> None:
-    choice.forget()
+    tiers.forget()
 
 
 def sandbox_rows(done) -> list[dict]:
@@ -29,7 +29,7 @@ def test_the_tier_in_use_is_named_and_what_the_kernel_offers(here, state: Path) 
 
 
 def test_a_missing_bubblewrap_is_a_warning_with_what_to_type(here, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.sandbox.namespaces.bubblewrap.SYSTEM_PROGRAMS", ())
+    monkeypatch.setattr("handrail.sandbox.bubblewrap.SYSTEM_PROGRAMS", ())
     monkeypatch.setattr("shutil.which", lambda name, **_: name if name == "apt-get" else None)
     done = here("doctor", "--json", PATH="/nowhere")
     [missing] = [row for row in sandbox_rows(done) if row["text"].startswith("tier 2")]
@@ -45,7 +45,7 @@ def test_a_missing_bubblewrap_is_a_warning_with_what_to_type(here, monkeypatch: 
 def test_why_there_is_no_layer_is_a_row_and_so_is_that_settings_ask_for_one(
     here, config, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("handrail.sandbox.layer.mounting._FOLDERS", ())
+    monkeypatch.setattr("handrail.sandbox.overlay.overlay._FOLDERS", ())
     [first, why, *_] = sandbox_rows(here("doctor", "--json"))
     assert (first["status"], first["text"][:7]) == ("ok", "tier 2:")
     expected = "tier 3 has no overlay here: the programs unshare and mount (of util-linux) are not installed"

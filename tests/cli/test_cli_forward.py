@@ -19,9 +19,9 @@ from tests.escape.starting import ordinary_number, python_for
 
 from handrail import Handrail
 from handrail.kernel.procfs import find_process
-from handrail.process.sessions.forwarding import MAX_CONNECTIONS
+from handrail.process.sessions.forward import MAX_CONNECTIONS
 from handrail.protocol.events import Notice
-from handrail.sandbox.proxy.inside import PORT
+from handrail.sandbox.proxy.handover import PORT
 from handrail.settings import Settings
 from handrail.settings.model import NetworkSettings, Sandbox
 

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from handrail.protocol.schema import build_wire_schemas
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.sandbox.bubblewrap import find_bubblewrap
 
 READ = '{"path": "a.txt"}'
 

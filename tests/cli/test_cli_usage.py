@@ -34,10 +34,10 @@ def imported(words: list[str], environment: dict[str, str], workspace: Path) -> 
 def test_a_read_imports_nothing_that_is_slow_to_start(environment: dict[str, str], workspace: Path) -> None:
     (workspace / "a.txt").write_text("hello\n")
     modules = imported(["call", "read", '{"path": "a.txt"}', "-q"], environment, workspace)
-    assert "handrail.rail" in modules
+    assert "handrail.api" in modules
     assert modules.isdisjoint((*SLOW, "select", "socket"))
-    rooms = ("process", "sandbox", "terminal", "policy.network", "changes.layered", "changes.snapshots")
-    later = ("handrail.runtime.trials", "handrail.changes.stored_previews")
+    rooms = ("process", "sandbox", "terminal", "policy.network", "changes.overlay", "changes.snapshot")
+    later = ("handrail.runtime.preview", "handrail.changes.stored_previews")
     of_commands = (*(f"handrail.{room}" for room in rooms), *later)
     assert not [name for name in modules if name.startswith(of_commands)]
 

@@ -8,12 +8,9 @@ from tests.escape.case import Trust
 from tests.escape.corpus.exhausting import FILE_MEGABYTES, MEGABYTES, PROCESSES
 from tests.escape.ways import Answer
 
-from handrail.process.running import run_launch
-from handrail.sandbox.confinement import SandboxProfile
-from handrail.sandbox.host import SandboxHost
-from handrail.sandbox.layer.layer import Overlay
-from handrail.sandbox.layer.mounting import require_programs, wrap_in_overlay
-from handrail.sandbox.limits import MEGABYTE, ResourceLimits
+from handrail.process.run import run_launch
+from handrail.sandbox.overlay.overlay import Overlay, require_programs, wrap_in_overlay
+from handrail.sandbox.profile import MEGABYTE, ResourceLimits, SandboxHost, SandboxProfile
 from handrail.sandbox.sandbox import CommandSandbox
 from handrail.workspace.roots import Root
 from handrail.workspace.sensitive_paths import SensitivePaths, list_read_only_paths

@@ -17,7 +17,7 @@ from tests.escape.outside.listeners import Listeners
 from tests.sandbox.namespaces import PROGRAM, World
 from tests.sandbox.proxied import Proxied, serving
 
-from handrail.sandbox.proxy.inside import PLACE, PORT
+from handrail.sandbox.proxy.handover import PLACE, PORT
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 

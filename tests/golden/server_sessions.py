@@ -9,7 +9,7 @@ from handrail import Agent, AsyncHandrail, Context, Done, Handrail, Output, Park
 from handrail.mcp.calling import ClientCalls
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.results import Attachment
-from handrail.runtime.sources import ForeignTool
+from handrail.runtime.foreign.source import ForeignTool
 
 FIND, CREATE = "mcp__tracker__find_issue", "mcp__tracker__create_issue"
 KEPT = {"path": "kept.txt", "content": "kept\n"}

@@ -15,9 +15,6 @@ from server_sessions import OPEN, Tracker
 from sessions import SETTINGS, TOOLS
 
 from handrail import Agent, AsyncHandrail, Done, Handrail
-from handrail.agent.replay.playing import SessionReplay, play
-from handrail.agent.replay.recorded import read_recording
-from handrail.agent.replay.start import make_start
 from handrail.dialects.events import ADAPTERS
 from handrail.mcp.calling import ClientCalls
 from handrail.models.scripted import ScriptedModel, ScriptedReply
@@ -25,7 +22,9 @@ from handrail.protocol.events import KINDS, PermissionEvent, ToolEvent, decode_e
 from handrail.protocol.messages import AssistantMessage, Message, ResultsMessage
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.replay.player import SessionReplay, make_start, play
+from handrail.replay.recording import read_recording
+from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import LoadedSettings
 from handrail.store.sessions import open_journal
 from handrail.store.state_dir import StateFolder

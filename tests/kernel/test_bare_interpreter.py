@@ -14,7 +14,7 @@ SOURCE = Path(handrail.__file__).parents[1]
 PROGRAMS = (
     "handrail.process.keeper.program",
     "handrail.sandbox.supervisor.program",
-    "handrail.sandbox.namespaces.fresh_signals",
+    "handrail.sandbox.reset_signals",
 )
 BARE = """
 import sys

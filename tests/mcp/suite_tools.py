@@ -6,8 +6,8 @@ from typing import Any
 
 from handrail import Context, Output, ToolError, tool
 from handrail.protocol.results import Attachment
-from handrail.runtime.sources import ForeignTool
-from handrail.tools.contract import Tool
+from handrail.runtime.foreign.source import ForeignTool
+from handrail.tools.tool import Tool
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d49484452000000010000000108020000009077"

@@ -21,7 +21,7 @@ from handrail.mcp.calling import ClientCalls, digest_call
 from handrail.mcp.outcomes import FormAnswer, UnansweredCall
 from handrail.protocol.events import ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import Answer, Reply
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 from handrail.store.state_dir import StateFolder

@@ -8,12 +8,10 @@ import os
 import sys
 from pathlib import Path
 
+from handrail.process.sessions.keeper_client import LogSizes
 from handrail.process.sessions.sessions import ProcessSessions
-from handrail.process.sessions.starting import LogSizes
-from handrail.sandbox.confinement import SandboxProfile
-from handrail.sandbox.host import SandboxHost
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile
 from handrail.sandbox.sandbox import CommandSandbox
 
 

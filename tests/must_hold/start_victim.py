@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 from handrail import Handrail
-from handrail.process import starting
+from handrail.process import run
 from handrail.settings import Settings
 
 _AT_ONCE = 5
@@ -58,8 +58,8 @@ def _wait(rail: Handrail, command: str) -> None:
         options["pass_fds"] = (*options["pass_fds"], full)
         return subprocess.Popen((*argv[:at], "--info-fd", str(full), *argv[at:]), **options)
 
-    starting.subprocess = type(sys)("subprocess")
-    starting.subprocess.Popen = popen  # type: ignore[attr-defined]
+    run.subprocess = type(sys)("subprocess")
+    run.subprocess.Popen = popen  # type: ignore[attr-defined]
     threading.Thread(target=rail.exec, args=(command,), daemon=True).start()
     _tell()
 

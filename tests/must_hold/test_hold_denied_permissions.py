@@ -22,7 +22,7 @@ from tests.sandbox.proxied import Server, serving
 from handrail import Done, Handrail
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.permissions import PERMISSIONS, Permission
-from handrail.runtime.offering import build_tool_set
+from handrail.runtime.registry import build_tool_set
 from handrail.settings import Settings
 from handrail.settings.model import NetworkSettings, Tools
 from handrail.tools.custom import tool

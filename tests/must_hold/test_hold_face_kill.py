@@ -23,7 +23,7 @@ from loop_place import KILLED, left_in
 from test_hold_start_kill import is_true_soon, with_word
 from tests.escape.starting import ordinary_number, python_for
 
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.sandbox.bubblewrap import find_bubblewrap
 
 VICTIM = Path(__file__).with_name("face_victim.py")
 REPOSITORY = Path(__file__).parents[2]

@@ -16,11 +16,11 @@ from keeper_runtime import launch, launcher, sessions_in
 from test_exec_trees import Stage
 from tests.escape.starting import ordinary_number, python_for
 
-from handrail.process.sessions.known import read_record
-from handrail.process.sessions.session import ProcessSession
-from handrail.process.sessions.starting import LogSizes
+from handrail.process.sessions.keeper_client import LogSizes
+from handrail.process.sessions.sessions import ProcessSession
+from handrail.process.sessions.store import read_record
 from handrail.protocol.errors import ToolError
-from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.profile import ResourceLimits
 from leftovers import MARK, marked
 
 RUNTIME = Path(__file__).with_name("keeper_runtime.py")

@@ -16,7 +16,7 @@ import pytest
 from handrail import Done, Handrail
 from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
 from handrail.protocol.results import ToolResult
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify

@@ -15,7 +15,7 @@ import pytest
 from loop_outcome import EFFECTS, Outcome, but_for_undo, outcome, without
 from loop_place import KILLED, REFUSED, RIVAL, Place, Players, left_in, wait_for_command
 
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.sandbox.bubblewrap import find_bubblewrap
 
 PAIRS = 80
 pytestmark = pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")

@@ -18,7 +18,7 @@ from tests.sandbox.proxied import Proxied, leading_to, serving, web
 
 from handrail import Handrail
 from handrail.protocol.events import Network as NetworkEvent
-from handrail.sandbox.proxy.inside import PORT
+from handrail.sandbox.proxy.handover import PORT
 from handrail.settings import Settings
 from handrail.settings.model import NetworkSettings
 

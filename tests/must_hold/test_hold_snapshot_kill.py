@@ -16,7 +16,7 @@ import snapshot_victim
 from kills import kills
 
 from handrail import Handrail
-from handrail.changes.snapshots.git import find_git
+from handrail.changes.snapshot.git_store import find_git
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
 

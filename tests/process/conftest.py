@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 from process_launches import MakeLaunch, Run, confined, own_children, running, sandboxed, supervised
 
-from handrail.process.ran import CommandResult
-from handrail.process.running import run_launch
-from handrail.process.sessions.session import ProcessSession
-from handrail.process.sessions.sessions import ProcessSessions
-from handrail.process.sessions.starting import LogSizes
+from handrail.process.result import CommandResult
+from handrail.process.run import run_launch
+from handrail.process.sessions.keeper_client import LogSizes
+from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.profile import ResourceLimits
 
 _marks = itertools.count(1)
 

@@ -9,8 +9,8 @@ from types import FrameType
 
 import process_launches as launches
 
-from handrail.process.running import run_launch
-from handrail.sandbox.limits import ResourceLimits
+from handrail.process.run import run_launch
+from handrail.sandbox.profile import ResourceLimits
 
 MARK = os.environ["MARK"]
 

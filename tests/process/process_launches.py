@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail.process.ran import CommandResult
-from handrail.sandbox.confinement import SandboxProfile
-from handrail.sandbox.host import SandboxHost
+from handrail.process.result import CommandResult
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile
 from handrail.sandbox.sandbox import CommandSandbox
 
 BASH = ("/bin/bash", "--noprofile", "--norc", "-c")

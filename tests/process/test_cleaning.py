@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.process.cleaning import Cleaner, clean_output
+from handrail.process.output import Cleaner, clean_output
 
 DRAWN = {
     "git": (

@@ -16,13 +16,11 @@ import msgspec
 import pytest
 from process_launches import comes_true, launched, running
 
-from handrail.process.abandoned import kill_orphans
-from handrail.process.sessions.known import KeeperRecord, read_record
-from handrail.process.sessions.ports import is_alive
-from handrail.process.sessions.session import ProcessSession
-from handrail.process.sessions.sessions import ProcessSessions
+from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
+from handrail.process.sessions.store import KeeperRecord, is_alive, read_record
+from handrail.process.tree import kill_orphans
 from handrail.protocol.errors import ToolError
-from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.profile import ResourceLimits
 from in_time import cut_short
 
 Start = Callable[..., ProcessSession]

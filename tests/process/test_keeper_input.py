@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from process_launches import comes_true
 
-from handrail.process.sessions.session import ProcessSession
+from handrail.process.sessions.sessions import ProcessSession
 from handrail.protocol.errors import ToolError
 
 Start = Callable[..., ProcessSession]

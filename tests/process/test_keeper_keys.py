@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.process.keeper.keys import END_OF_FILE, KEYS, MAX_PIECE_BYTES, encode_keys
-from handrail.process.keeper.terminal import Terminal
+from handrail.process.keeper.terminal import END_OF_FILE, KEYS, MAX_PIECE_BYTES, Terminal, encode_keys
 
 LONG_LINES = st.integers(MAX_PIECE_BYTES - 2, 2 * MAX_PIECE_BYTES + 2).map(lambda size: b"x" * size)
 

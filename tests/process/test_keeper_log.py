@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.process.keeper.writing_log import LogWriter
-from handrail.process.sessions.log import ProcessLog
-from handrail.process.sessions.session import ProcessSession
+from handrail.process.keeper.log_writer import LogWriter
+from handrail.process.sessions.sessions import ProcessSession
+from handrail.process.sessions.store import ProcessLog
 
 HEAD, KEPT, SEGMENT = 100, 400, 50
 _folders = itertools.count()

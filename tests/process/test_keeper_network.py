@@ -14,16 +14,13 @@ import pytest
 from process_launches import comes_true
 
 import handrail.process.keeper.network as keeper_network
-from handrail.process.keeper.files import ATTEMPTS
 from handrail.process.keeper.network import serve_network
-from handrail.process.sessions.known import read_record
-from handrail.process.sessions.network import ProxyPlan, read_attempts
-from handrail.process.sessions.session import ProcessSession
-from handrail.process.sessions.sessions import ProcessSessions
+from handrail.process.keeper.state import ATTEMPTS
+from handrail.process.sessions.keeper_client import ProxyPlan, read_attempts
+from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
+from handrail.process.sessions.store import read_record
 from handrail.protocol.errors import ToolError
-from handrail.sandbox.confinement import SandboxProfile
-from handrail.sandbox.host import SandboxHost
-from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile
 from handrail.sandbox.sandbox import CommandSandbox
 
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from process_launches import comes_true, sandboxed
 
-from handrail.process.sessions.known import read_record
-from handrail.process.sessions.session import ProcessSession
-from handrail.process.sessions.sessions import ProcessSessions
-from handrail.sandbox.limits import ResourceLimits
+from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
+from handrail.process.sessions.store import read_record
+from handrail.sandbox.profile import ResourceLimits
 
 Start = Callable[..., ProcessSession]
 LIMIT = 60.0

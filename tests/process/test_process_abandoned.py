@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from process_launches import comes_true, running, sandboxed
 
-from handrail.process.abandoned import kill_orphans
-from handrail.process.running import run_launch
-from handrail.sandbox.limits import ResourceLimits
+from handrail.process.run import run_launch
+from handrail.process.tree import kill_orphans
+from handrail.sandbox.profile import ResourceLimits
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 WORDS = ("--unshare-all", "--unshare-user", "--bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.process.cleaning import Cleaner, clean_output
+from handrail.process.output import Cleaner, clean_output
 
 CASES = {
     "plain": (b"plain\ttext\n", "plain\ttext\n"),

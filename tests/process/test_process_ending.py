@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from process_launches import MakeLaunch, Run, comes_true, confined, launched, left_of, running, supervised
 
-from handrail.process.ran import CommandResult
+from handrail.process.result import CommandResult
 from in_time import cut_short
 
 STUBBORN = "trap '' TERM HUP INT; (trap '' TERM; exec sleep {0}) & (sleep {0} & sleep {0}) & echo ready; sleep {0}; :"

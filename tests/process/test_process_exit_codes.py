@@ -2,7 +2,7 @@
 
 import pytest
 
-from handrail.process.exit_codes import describe_exit_code, find_exit_signal
+from handrail.process.result import describe_exit_code, find_exit_signal
 
 
 @pytest.mark.parametrize(

@@ -92,8 +92,8 @@ def test_without_a_folder_the_beginning_and_the_end_are_kept(run: Run, tmp_path:
 FULL_DISK = """
 import os, sys
 from process_launches import supervised
-from handrail.process.running import run_launch
-from handrail.sandbox.limits import ResourceLimits
+from handrail.process.run import run_launch
+from handrail.sandbox.profile import ResourceLimits
 ran = run_launch(
     supervised("seq 1000000"), limits=ResourceLimits(output=200_000), cancelled=lambda: False, spill_folder=sys.argv[1]
 )
@@ -127,9 +127,9 @@ def test_a_full_disk_costs_the_file_and_nothing_else(tmp_path: Path) -> None:
 MEMORY = """
 import pathlib, re, sys
 from process_launches import supervised
-from handrail.process.running import run_launch
-from handrail.process.updates import Updates
-from handrail.sandbox.limits import ResourceLimits
+from handrail.process.run import run_launch
+from handrail.process.output import Updates
+from handrail.sandbox.profile import ResourceLimits
 last = int(sys.argv[1])
 ran = run_launch(
     supervised(f"seq {last}"),

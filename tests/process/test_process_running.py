@@ -11,10 +11,8 @@ from pathlib import Path
 import pytest
 from process_launches import MakeLaunch, Run, comes_true, launched, left_of, running, supervised
 
-from handrail.process.collecting import OutputBuffer
-from handrail.process.pipes import PIPE_CAPACITY_BYTES, Pipes
-from handrail.process.tap import Tap
-from handrail.sandbox.limits import ResourceLimits
+from handrail.process.output import PIPE_CAPACITY_BYTES, OutputBuffer, Pipes, Tap
+from handrail.sandbox.profile import ResourceLimits
 
 
 def test_output_and_exit_code_are_told(make: MakeLaunch, run: Run) -> None:

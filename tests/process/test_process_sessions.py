@@ -8,8 +8,7 @@ from types import FrameType
 import pytest
 from process_launches import comes_true
 
-from handrail.process.sessions.session import ProcessSession
-from handrail.process.sessions.sessions import ProcessSessions
+from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
 from handrail.protocol.errors import ToolError
 
 Start = Callable[..., ProcessSession]

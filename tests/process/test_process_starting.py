@@ -6,7 +6,7 @@ import resource
 import pytest
 from process_launches import MakeLaunch, Run, launched
 
-from handrail.process.ran import CommandResult
+from handrail.process.result import CommandResult
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.launch import Launch
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from handrail.process.pipes import PIPE_CAPACITY_BYTES, Pipes
-from handrail.process.status import Status
+from handrail.process.output import PIPE_CAPACITY_BYTES, Pipes
+from handrail.process.tree import Status
 
 
 @pytest.fixture

@@ -5,8 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.process.cleaning import clean_output
-from handrail.process.updates import Update, Updates
+from handrail.process.output import Update, Updates, clean_output
 
 
 class Following:

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from process_launches import Run, comes_true, running, sandboxed
 
-from handrail.sandbox.limits import ResourceLimits
+from handrail.sandbox.profile import ResourceLimits
 
 _VICTIM = """
 import sys
 from pathlib import Path
 from process_launches import sandboxed
-from handrail.process.running import run_launch
-from handrail.sandbox.limits import ResourceLimits
+from handrail.process.run import run_launch
+from handrail.sandbox.profile import ResourceLimits
 folder = Path(sys.argv[1])
 limits = ResourceLimits(seconds=60.0)
 

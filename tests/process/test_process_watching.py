@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from process_launches import MakeLaunch, Run, left_of, running
 
-from handrail.process.census import count_bytes_below, sample_descendants
-from handrail.process.watching import UsageMonitor
-from handrail.sandbox.limits import MEGABYTE, ResourceLimits
+from handrail.process.usage import UsageMonitor, count_bytes_below, sample_descendants
+from handrail.sandbox.profile import MEGABYTE, ResourceLimits
 
 FORKS = """
 import os, signal

@@ -12,7 +12,7 @@ from handrail.protocol.arguments import ALIASES, validate
 from handrail.protocol.errors import ToolError
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire, encode
-from handrail.tools.exec_spec import EXEC
+from handrail.tools.exec.spec import EXEC
 from handrail.tools.grep import GREP
 from handrail.tools.ls import LS
 from handrail.tools.read import READ

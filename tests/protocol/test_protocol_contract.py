@@ -12,7 +12,7 @@ import pytest
 from handrail.edit.fuzzy.strategies import FORGIVEN
 from handrail.protocol.errors import CODES, MEANING
 from handrail.protocol.schema import WIRE_TYPES
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.sandbox.bubblewrap import find_bubblewrap
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 can_play = pytest.mark.skipif(

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from handrail.protocol.errors import ToolError
-from handrail.runtime.sources import ForeignTool
-from handrail.tools.contract import Context, Output
+from handrail.runtime.foreign.source import ForeignTool
+from handrail.tools.tool import Context, Output
 
 Handler = Callable[[Context, dict[str, Any]], Any]
 

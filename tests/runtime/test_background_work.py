@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 import pytest
 
 from handrail import AsyncHandrail, Handrail
-from handrail.process.sessions.starting import start_keeper
+from handrail.process.sessions.keeper_client import start_keeper
 from handrail.protocol.events import Event, Process
-from handrail.runtime.telling import emit_once
+from handrail.runtime.background import emit_once
 from handrail.settings import Settings
 from handrail.store.state_dir import StateFolder
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from handrail import Context, Handrail, tool
 from handrail.protocol.events import ToolCallRunning
-from handrail.runtime.cancelling import CancelTokens
+from handrail.runtime.locks import CancelTokens
 
 Make = Callable[..., Handrail]
 PATIENCE = 30.0

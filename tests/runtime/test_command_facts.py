@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from handrail.changes.snapshots.git import find_git
+from handrail.changes.snapshot.git_store import find_git
 from handrail.policy.config import PolicyConfig
 from handrail.policy.decide import decide
 from handrail.protocol.decisions import PathFact
 from handrail.protocol.errors import ToolError
-from handrail.runtime.command_facts import collect_command_facts
-from handrail.tools.exec_spec import EXEC
+from handrail.runtime.facts import collect_command_facts
+from handrail.tools.exec.spec import EXEC
 from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 

@@ -11,7 +11,7 @@ import pytest
 
 import handrail
 from handrail import Context, Handrail, Output, ToolError, UsageError, tool, tool_from_definition
-from handrail.runtime.discovery import load_folder_tools, load_installed_tools
+from handrail.runtime.registry import load_folder_tools, load_installed_tools
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

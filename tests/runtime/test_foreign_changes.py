@@ -11,8 +11,8 @@ from other_server import OtherServer, listed
 from handrail import Done, Handrail, Output, ToolCall
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.permissions import PermissionRequest
-from handrail.runtime.foreign import known
-from handrail.runtime.foreign.describing import render_difference
+from handrail.runtime.foreign import pins
+from handrail.runtime.foreign.pins import render_difference
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 
@@ -281,7 +281,7 @@ def test_active_skills_still_narrow_what_is_listed_anew(rail: Open, workspace: P
 def test_one_that_lists_others_all_the_time_fills_no_disk_and_is_still_known(
     rail: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known, "_MAX_KEPT_BYTES", 20_000)
+    monkeypatch.setattr(pins, "_MAX_KEPT_BYTES", 20_000)
     server, person = OtherServer("a", listed("x")), Person("deny")
     one = rail(mode="full", sources=[server], on_permission=person)
     assert one.call(X, {}).ok

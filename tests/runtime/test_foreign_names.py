@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from other_server import OtherServer, listed
 
 from handrail import Handrail, UsageError, tool
-from handrail.agent.prompt.tools import render_tools
-from handrail.runtime.foreign.naming import build_tool_name, split_tool_name
+from handrail.agent.prompt import render_tools
+from handrail.runtime.foreign.source import build_tool_name, split_tool_name
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

@@ -7,11 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from handrail.runtime.foreign.accepting import find_tool_problem
-from handrail.runtime.foreign.checking import find_argument_problems
-from handrail.runtime.foreign.keywords import KEYWORDS
-from handrail.runtime.foreign.showing import clean_schema
-from handrail.runtime.sources import ForeignTool
+from handrail.runtime.foreign.schema import KEYWORDS, clean_schema, find_argument_problems, find_tool_problem
+from handrail.runtime.foreign.source import ForeignTool
 
 ISSUE = {
     "type": "object",

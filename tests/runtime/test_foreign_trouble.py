@@ -19,12 +19,10 @@ from handrail.policy.config import Rule
 from handrail.protocol.events import Notice, ToolCallError
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.results import Attachment, ToolResult
-from handrail.runtime.foreign.describing import to_description
-from handrail.runtime.foreign.known import PinStore
-from handrail.runtime.foreign.outcome import MAX_TEXT_CHARACTERS
-from handrail.runtime.foreign.servers import ForeignCatalog
-from handrail.runtime.foreign.tools import build_foreign_spec
-from handrail.runtime.sources import ForeignTool
+from handrail.runtime.foreign.call import MAX_TEXT_CHARACTERS, build_foreign_spec
+from handrail.runtime.foreign.catalog import ForeignCatalog
+from handrail.runtime.foreign.pins import PinStore, to_description
+from handrail.runtime.foreign.source import ForeignTool
 from handrail.settings import LoadedSettings, Settings
 from handrail.store.grants import KnownTools
 
@@ -164,7 +162,7 @@ def test_cancel_ends_a_call_whose_source_listens(rail: Open) -> None:
 
 
 def test_cancel_ends_a_call_whose_source_does_not_listen(rail: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.runtime.foreign.calling._CANCEL_SECONDS", 0.2)
+    monkeypatch.setattr("handrail.runtime.foreign.call._CANCEL_SECONDS", 0.2)
     free = threading.Event()
     server = OtherServer("a", listed("x"), handler=lambda *_: free.wait(60))
     one = rail(mode="full", sources=[server])

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.protocol.wire import encode
-from handrail.runtime.foreign.tools import build_foreign_spec
-from handrail.runtime.sources import ForeignTool
+from handrail.runtime.foreign.call import build_foreign_spec
+from handrail.runtime.foreign.source import ForeignTool
 
 UNSEEN = (
     *("\u200b", "\u200d", "\u00ad", "\u034f", "\u061c", "\u115f", "\u180e", "\u202e", "\u2028", "\u2066", "\u3164"),

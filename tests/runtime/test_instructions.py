@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.runtime.instructions import MAX_INSTRUCTION_BYTES
+from handrail.runtime.conversation import MAX_INSTRUCTION_BYTES
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

@@ -15,7 +15,7 @@ from handrail.policy.config import Rule
 from handrail.protocol.events import Event, ToolCallError, get_event_kind
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import ToolResult
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.merge import LoadedSettings
 from meeting import Meeting, meeting

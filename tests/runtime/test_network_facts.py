@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from handrail.protocol.decisions import CommandFact
-from handrail.runtime.command_facts import collect_command_facts
+from handrail.runtime.facts import collect_command_facts
 from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 

@@ -30,7 +30,7 @@ from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
 from handrail.settings.model import Paths, Tools
 from handrail.store.state_dir import StateFolder
-from handrail.tools.contract import Touches
+from handrail.tools.tool import Touches
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.roots import open_root
 from handrail.workspace.workspace import Workspace

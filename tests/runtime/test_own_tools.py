@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handrail.protocol.tool_spec import BASE_NAMES
-from handrail.runtime.offering import build_tool_set
+from handrail.runtime.registry import build_tool_set
 from handrail.settings import Settings
 from handrail.settings.model import Tools
 

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from handrail.protocol.decisions import CommandFact
-from handrail.runtime.command_facts import collect_command_facts
-from handrail.sandbox.host import SandboxHost
+from handrail.runtime.facts import collect_command_facts
+from handrail.sandbox.profile import SandboxHost
 from handrail.workspace.workspace import Workspace
 
 INDEX = 'class PackageIndex:\n    pass\n\nPyPI = PackageIndex("https://{0}/", file_storage_domain="files.{0}")\n'

@@ -15,8 +15,8 @@ from handrail import tool
 from handrail.policy.config import PolicyConfig, Rule
 from handrail.protocol.decisions import MODES
 from handrail.protocol.tool_spec import ToolSpec
-from handrail.runtime.offering import build_tool_set
-from handrail.runtime.replaying import PolicyReplay, replay
+from handrail.runtime.explain import PolicyReplay, replay
+from handrail.runtime.registry import build_tool_set
 from handrail.settings import Settings
 from handrail.store.state_dir import StateFolder
 

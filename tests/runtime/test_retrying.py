@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from handrail import Answer, AsyncHandrail, Done, Handrail, PermissionRequest, ToolError, UsageError
-from handrail.changes.layered import checking
+from handrail.changes.overlay import commit
 from handrail.protocol.events import ToolCallPermissionRequired
 from handrail.protocol.results import ToolResult
-from handrail.runtime import outdating
+from handrail.runtime import permission_request
 from handrail.settings import Settings
 from handrail.store.audit import decode_record, redact_arguments
 
@@ -203,11 +203,11 @@ def test_a_preview_that_is_not_certain_to_be_fresh_is_made_again(rail: Make, mon
     one = rail(mode="ask")
     request = asked(one, "touch made")
     with monkeypatch.context() as patch:
-        patch.setattr(outdating, "FRESH_FOR", timedelta(0))
+        patch.setattr(permission_request, "FRESH_FOR", timedelta(0))
         old = one.refresh(request.id)
     assert old != request
     with monkeypatch.context() as patch:
-        patch.setattr(checking, "_LOOKING_SECONDS", -1.0)
+        patch.setattr(commit, "_LOOKING_SECONDS", -1.0)
         anew = one.refresh(old.id)
     assert anew != old
     assert one.refresh(anew.id) == anew

@@ -16,7 +16,7 @@ import pytest
 from handrail import AsyncHandrail, Context, Handrail, Tool, UsageError, tool, tool_from_definition
 from handrail.protocol.events import ToolCallEnd
 from handrail.protocol.schema import describe
-from handrail.runtime.discovery import load_folder_tools, load_installed_tools
+from handrail.runtime.registry import load_folder_tools, load_installed_tools
 from handrail.settings import Settings
 
 Make = Callable[..., Handrail]

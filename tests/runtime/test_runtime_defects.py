@@ -14,7 +14,7 @@ from handrail.protocol.events import Event
 from handrail.protocol.results import Attachment
 from handrail.store.state_dir import StateFolder
 from handrail.store.verify import verify
-from handrail.tools.contract import Touches
+from handrail.tools.tool import Touches
 
 Make = Callable[..., Handrail]
 SPEC = tool(lambda: "x", name="odd", description="Is odd.", read_only=True, auto_execute=True).spec

@@ -15,7 +15,7 @@ import pytest
 
 from handrail import Handrail, Output, Tool, tool
 from handrail.runtime.locks import ROOT, Locks, SessionQueue
-from handrail.tools.contract import Touches
+from handrail.tools.tool import Touches
 
 Make = Callable[..., Handrail]
 

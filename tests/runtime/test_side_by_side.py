@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from handrail import Done, Handrail, ToolCall
 from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.results import ToolResult
-from handrail.runtime import side_by_side
+from handrail.runtime import batch
 from handrail.settings import Settings
 from handrail.settings.model import Results
 
@@ -70,9 +70,9 @@ def test_the_results_are_those_of_one_by_one(
             pytest.MonkeyPatch.context() as patch,
             Handrail(folder / name / "workspace", state_dir=folder / name / "s", mode="auto", settings=chosen) as rail,
         ):
-            patch.setattr(side_by_side, "MAX_PARALLEL_CALLS", most)
+            patch.setattr(batch, "MAX_PARALLEL_CALLS", most)
             if most == 1:
-                patch.setattr(side_by_side, "_only_looks", lambda _: False)
+                patch.setattr(batch, "_only_looks", lambda _: False)
             outcome = rail.batch(calls(*wanted))
             assert isinstance(outcome, Done)
             ended = [one.tool_call_id for one in rail.events() if isinstance(one, ToolCallEnd | ToolCallError)]
@@ -86,14 +86,14 @@ def test_they_really_run_side_by_side_and_no_more_than_so_many(
 ) -> None:
     (workspace / "a.txt").write_text("x\n")
     meeting, seen = threading.Barrier(3, timeout=60), set[int]()
-    steps = side_by_side.RUNNING
+    steps = batch.RUNNING
 
     def meet(_session: object, _flight: object) -> None:
         seen.add(threading.get_ident())
         meeting.wait()
 
-    monkeypatch.setattr(side_by_side, "RUNNING", (meet, *steps))
-    monkeypatch.setattr(side_by_side, "MAX_PARALLEL_CALLS", 3)
+    monkeypatch.setattr(batch, "RUNNING", (meet, *steps))
+    monkeypatch.setattr(batch, "MAX_PARALLEL_CALLS", 3)
     with rail() as one:
         outcome = one.batch(calls(*[("read", {"path": "a.txt"})] * 6))
     assert isinstance(outcome, Done)
@@ -117,7 +117,7 @@ def test_an_interrupt_gives_every_call_its_result(
 ) -> None:
     (workspace / "a.txt").write_text("x\n")
     main = threading.main_thread()
-    steps, others = side_by_side.RUNNING, threading.Event()
+    steps, others = batch.RUNNING, threading.Event()
 
     def interrupted(_session: object, flight: Any) -> None:
         if threading.current_thread() is main:
@@ -126,7 +126,7 @@ def test_an_interrupt_gives_every_call_its_result(
         others.set()
         flight.parallel_stop.wait(60)
 
-    monkeypatch.setattr(side_by_side, "RUNNING", (interrupted, *steps))
+    monkeypatch.setattr(batch, "RUNNING", (interrupted, *steps))
     one = rail()
     with pytest.raises(KeyboardInterrupt):
         one.batch(calls(*[("read", {"path": "a.txt"})] * 12))

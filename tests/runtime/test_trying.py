@@ -14,7 +14,7 @@ from handrail.policy.config import Rule
 from handrail.protocol.decisions import CommandFact
 from handrail.protocol.permissions import Preview, PreviewRun
 from handrail.protocol.results import ToolResult
-from handrail.runtime.trials import find_preview_obstacle
+from handrail.runtime.preview import find_preview_obstacle
 from handrail.settings import Settings
 from handrail.settings.merge import LoadedSettings
 from handrail.settings.model import Sandbox

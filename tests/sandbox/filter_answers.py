@@ -6,8 +6,8 @@ from itertools import product
 from bpf_interpreter import answered
 from handrail.kernel.seccomp import build_filter_program
 from handrail.kernel.syscall_numbers import AARCH64, X86_64, Machine
-from handrail.sandbox.confinement import CommandOrigin
-from handrail.sandbox.filters.filter import Owner, build_outcomes
+from handrail.sandbox.profile import CommandOrigin
+from handrail.sandbox.seccomp_rules import Owner, build_outcomes
 
 OWNER = Owner(1000, 1001)
 TRUSTS: tuple[CommandOrigin, ...] = ("proven", "unasked", "approved")

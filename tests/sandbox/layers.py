@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.sandbox.namespaces import PROGRAM, Ended, World, ended
 
-from handrail.sandbox.layer.layer import Overlay
+from handrail.sandbox.overlay.overlay import Overlay
 from handrail.sandbox.sandbox import CommandSandbox
 
 WHY_NOT = "bubblewrap is not installed" if PROGRAM is None else None

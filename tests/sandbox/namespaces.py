@@ -5,11 +5,9 @@ import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from handrail.sandbox.confinement import SandboxProfile
-from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.bubblewrap import BubblewrapBackend, find_bubblewrap, inspect_bubblewrap
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap, inspect_bubblewrap
-from handrail.sandbox.namespaces.preparing import BubblewrapBackend
+from handrail.sandbox.profile import SandboxHost, SandboxProfile
 
 PROGRAM = find_bubblewrap(os.environ)
 

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.policy.network.allowlist import Allowlist
-from handrail.sandbox.proxy.attempt import Attempt
-from handrail.sandbox.proxy.proxy import Proxy
+from handrail.sandbox.proxy.proxy import Attempt, Proxy
 
 PATIENCE = 60.0
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from supervising import a_host, confined, start
 
-from handrail.sandbox.supervision.launching import launch_supervised
+from handrail.sandbox.landlock import launch_supervised
 
 if __name__ == "__main__":
     folder, tier, text = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]

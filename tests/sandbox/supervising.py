@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from handrail.sandbox.confinement import SandboxProfile
-from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.landlock import launch_supervised
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.supervision.launching import launch_supervised
+from handrail.sandbox.profile import SandboxHost, SandboxProfile
 
 PYTHON = os.path.realpath(sys.executable)
 ENDED_WITHIN = 30.0

@@ -9,14 +9,18 @@ import pytest
 from namespaces import PROGRAM, World, ended
 
 from handrail.protocol.errors import ToolError
-from handrail.sandbox.limits import ResourceLimits
-from handrail.sandbox.namespaces.arguments import build_arguments
-from handrail.sandbox.namespaces.bubblewrap import Bubblewrap, find_bubblewrap, inspect_bubblewrap
-from handrail.sandbox.namespaces.guard import NOBODY_THERE, is_counted_by_namespace
-from handrail.sandbox.namespaces.preparing import BubblewrapBackend
-from handrail.sandbox.view.mounts import Mount
-from handrail.sandbox.view.system import SECRETS, list_secret_mounts
-from handrail.sandbox.view.view import build_base_view
+from handrail.sandbox.bubblewrap import (
+    NOBODY_THERE,
+    Bubblewrap,
+    BubblewrapBackend,
+    build_arguments,
+    find_bubblewrap,
+    inspect_bubblewrap,
+    is_counted_by_namespace,
+)
+from handrail.sandbox.mounts import Mount
+from handrail.sandbox.profile import ResourceLimits
+from handrail.sandbox.view import SECRETS, build_base_view, list_secret_mounts
 from handrail.workspace.search.ripgrep import find_ripgrep
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
@@ -308,7 +312,7 @@ def test_a_sandbox_that_cannot_be_made_has_no_exit_code(world: World) -> None:
 
 
 def test_without_a_bash_nothing_is_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.sandbox.bash._PLACES", ())
+    monkeypatch.setattr("handrail.sandbox.environment._PLACES", ())
     world.write("home/projects/mine/bin/bash").chmod(0o755)  # what an agent wrote is none
     world.environ["PATH"] = f"{world.workspace}/bin"
     with pytest.raises(ToolError, match="There is no bash") as caught:

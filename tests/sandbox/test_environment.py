@@ -10,12 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.sandbox.confinement import CommandOrigin, SandboxProfile
-from handrail.sandbox.host import SandboxHost
-from handrail.sandbox.variables.approved import build_approved_host, list_approved_variables
-from handrail.sandbox.variables.environment import build_environment, find_withheld_variables
-from handrail.sandbox.variables.git import build_git_variables
-from handrail.sandbox.variables.toolchains import LISTS, PLACES
+from handrail.sandbox.environment import (
+    LISTS,
+    PLACES,
+    build_approved_host,
+    build_environment,
+    build_git_variables,
+    find_withheld_variables,
+    list_approved_variables,
+)
+from handrail.sandbox.profile import CommandOrigin, SandboxHost, SandboxProfile
 
 TRUSTS: tuple[CommandOrigin, ...] = ("proven", "unasked", "approved")
 SECRETS = (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.sandbox.confinement import CommandOrigin
-from handrail.sandbox.filters.filter import build_filter
+from handrail.sandbox.profile import CommandOrigin
+from handrail.sandbox.seccomp_rules import build_filter
 
 BWRAP = ("bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--ro-bind", "/", "/")
 

@@ -10,8 +10,8 @@ from filter_answers import BESIDE, EVERY, OWNER, PROVEN, WITHOUT_NETWORK, become
 from bpf_interpreter import ALLOWED, Arguments, answered, decided, described, told_apart
 from handrail.kernel.seccomp import EVERY_BIT, Outcome, build_filter_program
 from handrail.kernel.syscall_numbers import AARCH64, NUMBERS, X86_64, Machine, detect_machine
-from handrail.sandbox.confinement import CommandOrigin
-from handrail.sandbox.filters.filter import build_filter, build_outcomes
+from handrail.sandbox.profile import CommandOrigin
+from handrail.sandbox.seccomp_rules import build_filter, build_outcomes
 
 ALWAYS = {
     errno.EPERM: "mount umount2 pivot_root chroot setns open_tree open_tree_attr move_mount fsopen fsconfig fsmount"

@@ -13,8 +13,8 @@ import pytest
 import handrail
 from handrail.kernel.seccomp import RefuseOutcome
 from handrail.kernel.syscall_numbers import UnknownMachineError, detect_machine
-from handrail.sandbox.confinement import CommandOrigin
-from handrail.sandbox.filters.filter import Owner, build_filter, build_outcomes
+from handrail.sandbox.profile import CommandOrigin
+from handrail.sandbox.seccomp_rules import Owner, build_filter, build_outcomes
 
 try:
     MACHINE = detect_machine()

@@ -8,7 +8,7 @@ from filter_answers import BESIDE, CONFINED_BY_NAMESPACES, WITHOUT_NETWORK, beco
 
 from bpf_interpreter import ALLOWED
 from handrail.kernel.seccomp import EVERY_BIT
-from handrail.sandbox.confinement import CommandOrigin
+from handrail.sandbox.profile import CommandOrigin
 
 SOCKETS = "socket connect bind listen accept accept4"
 

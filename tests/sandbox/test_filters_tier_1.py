@@ -8,7 +8,7 @@ from filter_answers import OWNER, TRUSTS, becomes
 
 from bpf_interpreter import ALLOWED
 from handrail.kernel.seccomp import EVERY_BIT
-from handrail.sandbox.confinement import CommandOrigin
+from handrail.sandbox.profile import CommandOrigin
 
 SHARED_MEMORY = "shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semctl semtimedop mq_open mq_unlink"
 ATTRIBUTES = "setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat"

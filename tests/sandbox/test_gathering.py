@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.sandbox.confinement import SandboxProfile
-from handrail.sandbox.view.gathering import collapse_hidden
-from handrail.sandbox.view.mounts import is_within
+from handrail.sandbox.mounts import collapse_hidden, is_within
+from handrail.sandbox.profile import SandboxProfile
 
 NAMES = st.sampled_from(["a", "b", "c"])
 FILES = st.lists(st.lists(NAMES, min_size=1, max_size=4).map("/".join), unique=True, max_size=30)

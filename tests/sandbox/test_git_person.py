@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail.sandbox.host import SandboxHost
-from handrail.sandbox.view.git_person import build_git_identity
+from handrail.sandbox.profile import SandboxHost
+from handrail.sandbox.view import build_git_identity
 
 SETTINGS = [
     ("[user]\n\tname = Ada\n\temail = ada@example.org\n", "ada@example.org", "Ada"),

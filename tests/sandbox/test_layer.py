@@ -11,9 +11,8 @@ import pytest
 from tests.sandbox.layers import WHY_NOT, LayeredWorld, fingerprint
 
 from handrail.protocol.errors import ToolError
-from handrail.sandbox.layer.layer import Overlay, drop_nested_roots
-from handrail.sandbox.layer.layers import sweep
-from handrail.sandbox.layer.owner import assign_owner, is_owned, reclaim
+from handrail.sandbox.overlay.overlay import Overlay, assign_owner, drop_nested_roots, is_owned, reclaim
+from handrail.sandbox.overlay.pool import sweep
 from handrail.sandbox.sandbox import CommandSandbox
 
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
@@ -182,7 +181,7 @@ def test_a_layer_that_is_removed_later_is_gone_when_its_sandbox_is_closed(world:
 
 _HOLDING = """
 import sys
-from handrail.sandbox.layer.layer import Overlay
+from handrail.sandbox.overlay.overlay import Overlay
 layer = Overlay(sys.argv[1], (sys.argv[2],))
 print("made", flush=True)
 sys.stdin.read()

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tests.sandbox.layers import WHY_NOT, LayeredWorld
 
-from handrail.sandbox.layer.clock import is_changed_since, wait_for_fresh_ctime
-from handrail.sandbox.layer.layers import forget
+from handrail.sandbox.overlay.overlay import is_changed_since, wait_for_fresh_ctime
+from handrail.sandbox.overlay.pool import forget
 
 SECOND = 1_000_000_000
 
@@ -36,7 +36,7 @@ def test_where_change_times_stand_still_there_is_no_overlay(tmp_path: Path, monk
     world = LayeredWorld(tmp_path)
     real = os.chmod
     monkeypatch.setattr(os, "chmod", lambda path, mode: None if mode == 0o700 else real(path, mode))
-    monkeypatch.setattr("handrail.sandbox.layer.clock._MAX_PAUSES", 3)
+    monkeypatch.setattr("handrail.sandbox.overlay.overlay._MAX_PAUSES", 3)
     forget()
     why = world.sandbox.find_overlay_obstacle(world.roots)
     forget()

@@ -11,17 +11,21 @@ from tests.sandbox.layers import WHY_NOT, LayeredWorld
 from tests.sandbox.namespaces import World, ended
 
 from handrail.protocol.errors import ToolError
-from handrail.sandbox.layer import layers, mounting
-from handrail.sandbox.layer.fitness import MountPoint, find_file_system, find_overlay_obstacle
-from handrail.sandbox.layer.places import list_memory_folders
-from handrail.sandbox.layer.remedies import diagnose_mount_failure
+from handrail.sandbox.overlay import overlay, pool
+from handrail.sandbox.overlay.pool import (
+    MountPoint,
+    diagnose_mount_failure,
+    find_file_system,
+    find_overlay_obstacle,
+    list_memory_folders,
+)
 from handrail.sandbox.sandbox import CommandSandbox
 
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 
 _ASKING = """
 import sys
-from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.profile import SandboxHost
 from handrail.sandbox.sandbox import CommandSandbox
 folder = sys.argv[1]
 sandbox = CommandSandbox(SandboxHost(home=folder + "/home", environ={"PATH": "/usr/bin:/bin"}, state=folder + "/state"))
@@ -51,7 +55,7 @@ else:
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[LayeredWorld]:
     yield LayeredWorld(tmp_path)
-    layers.forget()
+    pool.forget()
 
 
 @pytest.fixture
@@ -81,7 +85,7 @@ def test_a_mount_in_the_workspace_is_named(world: LayeredWorld, mounted: Callabl
 
 _LOOKING_TWICE = """
 import os, subprocess, sys
-from handrail.sandbox.layer.fitness import read_mounts
+from handrail.sandbox.overlay.pool import read_mounts
 place = sys.argv[1] + "/home"
 places = lambda: place in [mount.place for mount in read_mounts()]
 def forked():
@@ -186,7 +190,7 @@ def test_without_the_programs_that_mount_there_is_no_layer(
     world: LayeredWorld, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     layer = world.new_layer()
-    monkeypatch.setattr(mounting, "_FOLDERS", (str(tmp_path),))
+    monkeypatch.setattr(overlay, "_FOLDERS", (str(tmp_path),))
     assert world.sandbox.find_overlay_obstacle(world.roots) == (
         "the programs unshare and mount (of util-linux) are not installed"
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.sandbox.layers import WHY_NOT, LayeredWorld
 
-from handrail.sandbox.layer.hints import list_overlay_hints
+from handrail.sandbox.overlay.overlay import list_overlay_hints
 
 
 @pytest.mark.parametrize(

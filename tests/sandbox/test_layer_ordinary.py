@@ -12,7 +12,7 @@ import pytest
 from tests.escape.starting import ordinary_number, python_for
 from tests.sandbox.layers import WHY_NOT
 
-from handrail.sandbox.layer.hints import list_overlay_hints
+from handrail.sandbox.overlay.overlay import list_overlay_hints
 
 _REPOSITORY = Path(__file__).parents[2]
 pytestmark = [
@@ -31,7 +31,7 @@ with world.new_layer() as layer:
 _WHY_NOT = """
 import os, sys
 from handrail.settings import Settings
-from handrail.tools.commands import CommandEnvironment
+from handrail.tools.exec.environment import CommandEnvironment
 from handrail.workspace.roots import Root
 commands = CommandEnvironment(Settings(), sys.argv[1] + "/state", dict(os.environ))
 print(commands.why_no_layer((Root(sys.argv[1] + "/home/projects/mine"),)))

@@ -1,6 +1,6 @@
 """Limits as settings say them become limits of a command."""
 
-from handrail.sandbox.limits import ResourceLimits, build_limits
+from handrail.sandbox.profile import ResourceLimits, build_limits
 from handrail.settings.model import Limits as Chosen
 
 

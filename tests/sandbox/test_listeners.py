@@ -3,8 +3,8 @@
 import socket
 from pathlib import Path
 
-from handrail.sandbox.host import SandboxHost
-from handrail.sandbox.view.view import build_base_view
+from handrail.sandbox.profile import SandboxHost
+from handrail.sandbox.view import build_base_view
 
 
 def test_a_socket_in_a_toolchain_is_covered(tmp_path: Path) -> None:

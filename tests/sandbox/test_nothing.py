@@ -4,7 +4,7 @@ import os
 import threading
 from pathlib import Path
 
-from handrail.sandbox.namespaces.nothing import make_empty_placeholders
+from handrail.sandbox.bubblewrap import make_empty_placeholders
 
 
 def test_commands_that_are_the_first_together_all_find_them(tmp_path: Path) -> None:

@@ -11,13 +11,10 @@ from namespaces import PROGRAM, World
 
 from apart import environment_in
 from handrail.protocol.errors import ToolError
-from handrail.sandbox.confinement import SandboxProfile
-from handrail.sandbox.host import SandboxHost
+from handrail.sandbox.bubblewrap import BubblewrapBackend, inspect_bubblewrap, launch_namespaced
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.namespaces.bubblewrap import inspect_bubblewrap
-from handrail.sandbox.namespaces.launching import launch_namespaced
-from handrail.sandbox.namespaces.preparing import BubblewrapBackend
-from handrail.sandbox.probing.probe import probe_tier
+from handrail.sandbox.probe import probe_tier
+from handrail.sandbox.profile import SandboxHost, SandboxProfile
 
 EXPECTED = {"NoNewPrivs": "1", "Seccomp": "2", "CapEff": "0" * 16}
 needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")

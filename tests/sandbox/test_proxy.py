@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from proxied import Proxied, Server, all_of, eventually, leading_to, serving
 
-from handrail.sandbox.proxy import relaying, visit
-from handrail.sandbox.proxy.attempt import Attempt
+from handrail.sandbox.proxy import proxy, sockets
+from handrail.sandbox.proxy.proxy import Attempt
 
 
 def read_head(connection: socket.socket) -> bytes:
@@ -278,7 +278,7 @@ def test_a_head_that_is_too_long_or_breaks_off_is_refused(proxied: Make) -> None
 
 
 def test_a_head_that_does_not_come_is_not_waited_for(proxied: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(visit, "_SECONDS_FOR_HEAD", 0.05)
+    monkeypatch.setattr(proxy, "_SECONDS_FOR_HEAD", 0.05)
     asked = proxied()
     with asked.connected() as connection:
         connection.sendall(b"GET http://a.example/ HTTP/1.1\r\n")
@@ -287,7 +287,7 @@ def test_a_head_that_does_not_come_is_not_waited_for(proxied: Make, monkeypatch:
 
 
 def test_a_tunnel_in_which_nothing_moves_is_ended(proxied: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(relaying, "_SECONDS_OF_SILENCE", 0.05)
+    monkeypatch.setattr(sockets, "_SECONDS_OF_SILENCE", 0.05)
     with serving(echo) as server:
         asked = proxied(f"127.0.0.1:{server.port}")
         with asked.connected() as connection:

@@ -15,12 +15,10 @@ from namespaces import PROGRAM, Ended, World, ended
 from proxied import Proxied, open_descriptors, serving, web
 
 from handrail.protocol.errors import ToolError
-from handrail.sandbox import choice
-from handrail.sandbox.namespaces.bubblewrap import inspect_bubblewrap
-from handrail.sandbox.namespaces.preparing import BubblewrapBackend
-from handrail.sandbox.proxy.inside import PLACE, PORT
+from handrail.sandbox import tiers, view
+from handrail.sandbox.bubblewrap import BubblewrapBackend, inspect_bubblewrap
+from handrail.sandbox.proxy.handover import PLACE, PORT
 from handrail.sandbox.sandbox import CommandSandbox
-from handrail.sandbox.view import interpreter
 
 needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 pytestmark = needs_bubblewrap
@@ -157,7 +155,7 @@ def test_a_python_in_a_hidden_home_is_shown_as_far_as_it_is_needed(
     (folder / "other.txt").write_text("x")
     monkeypatch.setattr(sys, "_base_executable", str(program))
     monkeypatch.setattr(sys, "base_prefix", str(folder))
-    monkeypatch.setattr(interpreter.os, "__file__", str(library / "os.py"))
+    monkeypatch.setattr(view.os, "__file__", str(library / "os.py"))
     done = run(world, asked, f"curl -s http://evil.test/; ls {folder} {library}/site-packages; echo x >{library}/os.py")
     assert done.out.startswith("handrail: evil.test is not listed\n")
     assert "secret.py" not in done.out
@@ -182,7 +180,7 @@ def copied_python(folder: Path, library: Path) -> Path:
 def test_in_an_environment_it_is_the_python_that_it_was_made_with(tmp_path: Path) -> None:
     venv.create(tmp_path / "env", symlinks=True)
     program = tmp_path / "env" / "bin" / "python"
-    told = "from handrail.sandbox.view.interpreter import find_interpreter; print(find_interpreter())"
+    told = "from handrail.sandbox.view import find_interpreter; print(find_interpreter())"
     done = subprocess.run(
         [program, "-c", told],
         check=False,
@@ -190,7 +188,7 @@ def test_in_an_environment_it_is_the_python_that_it_was_made_with(tmp_path: Path
         capture_output=True,
         text=True,
     )
-    assert done.stdout.strip() == interpreter.find_interpreter(), done.stderr
+    assert done.stdout.strip() == view.find_interpreter(), done.stderr
 
 
 def test_a_host_whose_python_is_no_program_is_told_so(
@@ -205,7 +203,7 @@ def test_a_host_whose_python_is_no_program_is_told_so(
 
 @pytest.mark.parametrize("most", [1, 0])
 def test_a_weaker_tier_opens_no_network_and_says_what_helps(world: World, asked: Proxied, most: int) -> None:
-    choice.forget()
+    tiers.forget()
     sandbox = CommandSandbox(world.host(), most=most)
     with pytest.raises(ToolError, match="only in sandbox tier 2") as caught:
         sandbox.launch(world.confinement(proxy=asked.proxy.path), "true")

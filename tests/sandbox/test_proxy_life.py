@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from proxied import PATIENCE, Proxied, all_of, eventually, nothing_listens_at, open_descriptors, serving
 
-from handrail.sandbox.proxy.attempt import Attempt
+from handrail.sandbox.proxy.proxy import Attempt
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from namespaces import PROGRAM
 from proxied import PATIENCE
 
-from handrail.sandbox.proxy.own import is_own
+from handrail.sandbox.proxy.connect import is_own
 
 # In a network of its own, in which this machine has a public address.
 INSIDE = """

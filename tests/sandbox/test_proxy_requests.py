@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.policy.network.hosts import HostPort, InvalidHost
-from handrail.sandbox.proxy.bodies import build_body
-from handrail.sandbox.proxy.request import MalformedError, build_forwarded_head, parse_request
+from handrail.sandbox.proxy.http import MalformedError, build_body, build_forwarded_head, parse_request
 
 
 def passed_on(text: str) -> str:

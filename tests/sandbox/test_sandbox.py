@@ -7,9 +7,9 @@ import pytest
 from namespaces import PROGRAM, World, ended
 
 from handrail.protocol.errors import ToolError
-from handrail.sandbox import choice
+from handrail.sandbox import tiers
+from handrail.sandbox.environment import MAX_ARGUMENT_BYTES
 from handrail.sandbox.sandbox import CommandSandbox
-from handrail.sandbox.text import MAX_ARGUMENT_BYTES
 
 needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 
@@ -21,12 +21,12 @@ def world(tmp_path: Path) -> World:
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> None:
-    choice.forget()
+    tiers.forget()
 
 
 @pytest.fixture
 def no_bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.sandbox.namespaces.bubblewrap.SYSTEM_PROGRAMS", ())
+    monkeypatch.setattr("handrail.sandbox.bubblewrap.SYSTEM_PROGRAMS", ())
 
 
 @needs_bubblewrap
@@ -100,7 +100,7 @@ def test_asking_for_less_than_the_least_runs_nothing(world: World) -> None:
 @needs_bubblewrap
 def test_what_was_found_out_is_kept_until_it_is_forgotten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[str] = []
-    monkeypatch.setattr(choice, "probe_tier", lambda *_, **__: looks.append("looked"))
+    monkeypatch.setattr(tiers, "probe_tier", lambda *_, **__: looks.append("looked"))
     for _ in range(3):
         assert CommandSandbox(world.host()).tier == 2
     assert looks == ["looked"]
@@ -162,9 +162,9 @@ def test_a_toolchain_that_is_installed_meanwhile_is_seen_after_a_while(
     text = "cat ~/.nvm/node 2>/dev/null"
     assert ended(sandbox.launch(world.confinement(), text)).out == ""
     world.write("home/.nvm/node", "tool")
-    monkeypatch.setattr("handrail.sandbox.view.view._SECONDS_TO_KEEP", -1.0)
-    choice.forget()
-    from handrail.sandbox.view import view
+    monkeypatch.setattr("handrail.sandbox.view._SECONDS_TO_KEEP", -1.0)
+    tiers.forget()
+    from handrail.sandbox import view
 
     view._latest.clear()
     assert ended(sandbox.launch(world.confinement(), text)).out == "tool"

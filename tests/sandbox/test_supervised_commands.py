@@ -12,8 +12,8 @@ from supervising import PYTHON, a_host, confined, run, start, status_of
 
 from handrail.kernel.landlock import read_abi_version
 from handrail.protocol.errors import ToolError
-from handrail.sandbox.limits import ResourceLimits
-from handrail.sandbox.supervision.launching import launch_supervised
+from handrail.sandbox.landlock import launch_supervised
+from handrail.sandbox.profile import ResourceLimits
 from handrail.sandbox.supervisor.plan import SupervisorPlan
 
 TIERS = [pytest.param(1, marks=pytest.mark.skipif(not read_abi_version(), reason="no Landlock")), 0]

@@ -9,7 +9,7 @@ from supervising import PYTHON, a_host, confined, run
 
 from handrail.kernel.landlock import read_abi_version
 from handrail.protocol.errors import ToolError
-from handrail.sandbox.confinement import CommandOrigin
+from handrail.sandbox.profile import CommandOrigin
 
 pytestmark = pytest.mark.skipif(read_abi_version() < 6, reason="tier 1 gives less without Landlock's newer rights")
 TRUSTS: tuple[CommandOrigin, ...] = ("proven", "unasked", "approved")

@@ -9,7 +9,7 @@ import pytest
 from supervising import PYTHON, a_host, confined, run
 
 from handrail.kernel.landlock import describe_missing_rights, read_abi_version
-from handrail.sandbox.supervision.gaps import TIER_0, TIER_1, list_gaps
+from handrail.sandbox.diagnosis import TIER_0, TIER_1, list_gaps
 
 pytestmark = pytest.mark.skipif(read_abi_version() < 6, reason="tier 1 gives less without Landlock's newer rights")
 

@@ -13,8 +13,8 @@ import pytest
 from supervising import ENDED_WITHIN, a_host, confined, ends, processes_with, run, start, status_of
 
 from handrail.kernel.landlock import read_abi_version
-from handrail.sandbox.supervision.launching import launch_supervised
-from handrail.sandbox.supervisor.private import remove_abandoned
+from handrail.sandbox.landlock import launch_supervised
+from handrail.sandbox.supervisor.private_folder import remove_abandoned
 
 VICTIM = Path(__file__).with_name("supervised_victim.py")
 TIERS = [pytest.param(1, marks=pytest.mark.skipif(not read_abi_version(), reason="no Landlock")), 0]

@@ -7,9 +7,8 @@ import pytest
 from namespaces import World
 
 from handrail.policy.names import find_protection
-from handrail.sandbox.view.mounts import Mount, is_shown, order_mounts
-from handrail.sandbox.view.toolchain_table import TOOLCHAINS
-from handrail.sandbox.view.toolchains import find_objection, list_refused_toolchains, list_toolchain_mounts
+from handrail.sandbox.mounts import Mount, is_shown, order_mounts
+from handrail.sandbox.toolchains import TOOLCHAINS, find_objection, list_refused_toolchains, list_toolchain_mounts
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from namespaces import World
 
-from handrail.sandbox.view.mounts import Mount
-from handrail.sandbox.view.view import build_base_view, build_view
+from handrail.sandbox.mounts import Mount
+from handrail.sandbox.view import build_base_view, build_view
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_the_links_at_the_root_of_the_disk_stay_links(world: World) -> None:
 
 
 def test_one_look_lasts_a_while_and_is_about_one_host(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.sandbox.view.view._SECONDS_TO_KEEP", 3600.0)
+    monkeypatch.setattr("handrail.sandbox.view._SECONDS_TO_KEEP", 3600.0)
     host, other = world.host(), world.host()
     first = build_base_view(host)
     world.write("home/.nvm/node")

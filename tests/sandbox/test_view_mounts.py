@@ -4,7 +4,7 @@ from itertools import permutations
 
 import pytest
 
-from handrail.sandbox.view.mounts import Mount, is_shown, is_within, list_pins, order_mounts
+from handrail.sandbox.mounts import Mount, is_shown, is_within, list_pins, order_mounts
 
 
 def places(*mounts: Mount) -> list[tuple[str, str]]:

@@ -302,7 +302,7 @@ def test_a_decision_can_be_made_again_from_what_was_recorded(skilled: Make, proj
     rail.close()
     folder = next(path.parent for path in (tmp_path / "state").rglob("journal.db") if path.parent.name == "s")
     last = list(list_past_calls(str(folder), None))[-1]
-    from handrail.tools.exec_spec import EXEC
+    from handrail.tools.exec.spec import EXEC
 
     assert decide(EXEC, None, last.decided.facts, PolicyConfig("full")) == last.decided.decision
     assert last.decided.decision.rule == "skill.commit"

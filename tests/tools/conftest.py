@@ -18,9 +18,9 @@ NOBODY = 65534
 # Imports come first: where the code lies, the user may have no right to look.
 SCRIPT = """
 import difflib, json, os, sys
-import handrail.tools.editing, handrail.tools.finding, handrail.tools.grepping, handrail.tools.saving
-import handrail.tools.listing, handrail.tools.writing, traceback
-import handrail.changes.settling, handrail.store.change_log, handrail.workspace.search.ripgrep
+import handrail.tools.edit, handrail.tools.find, handrail.tools.grep, handrail.tools.file_commit
+import handrail.tools.ls, handrail.tools.write, traceback
+import handrail.changes.recovery, handrail.store.change_log, handrail.workspace.search.ripgrep
 import handrail.workspace.sensitive_paths
 from handrail import Handrail
 from handrail.settings import Settings

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from handrail import Handrail, ToolResult
-from handrail.changes.carrying import MAX_IN_MEMORY_BYTES, StepApplier
+from handrail.changes.apply import MAX_IN_MEMORY_BYTES, StepApplier
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import ChangeEvent
 from handrail.settings import Settings

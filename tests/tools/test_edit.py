@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.changes.carrying import MAX_IN_MEMORY_BYTES
+from handrail.changes.apply import MAX_IN_MEMORY_BYTES
 from handrail.protocol.events import ChangeEvent
 from handrail.tools.edit import EDIT, EditArguments
 

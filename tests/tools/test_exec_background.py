@@ -11,8 +11,8 @@ import pytest
 from background import SECONDS, asked, ended, polled_until, started
 
 from handrail import Handrail
-from handrail.process.sessions.known import read_record
-from handrail.process.sessions.session import ProcessSession
+from handrail.process.sessions.sessions import ProcessSession
+from handrail.process.sessions.store import read_record
 from handrail.protocol.events import Process, ToolCallUpdate
 from handrail.protocol.results import ToolResult
 from handrail.settings import Settings

@@ -15,7 +15,7 @@ from background import SECONDS, asked, ended, polled_until, started
 from handrail import Handrail
 from handrail.protocol.events import Network as NetworkEvent
 from handrail.protocol.events import ToolCallUpdate
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import NetworkSettings
 

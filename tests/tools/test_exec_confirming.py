@@ -12,7 +12,7 @@ import pytest
 from handrail import Handrail
 from handrail.protocol.permissions import AnswerKind, PermissionRequest
 from handrail.protocol.results import ToolResult
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
 

@@ -14,11 +14,11 @@ import pytest
 from background import SECONDS, asked, ended, record_when
 
 from handrail import Handrail
-from handrail.process.sessions.known import read_record
+from handrail.process.sessions.store import read_record
 from handrail.protocol.events import ChangeEvent, ToolCallUpdate
 from handrail.protocol.records import ProcessRecord
 from handrail.protocol.results import ToolResult
-from handrail.sandbox.namespaces.bubblewrap import find_bubblewrap
+from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Bulk, Limits
 from handrail.store.state_dir import lock_folder

@@ -9,12 +9,11 @@ from contextlib import contextmanager
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.process.cleaning import clean_output
-from handrail.process.keeper.writing_log import LogWriter
-from handrail.process.sessions.log import ProcessLog
-from handrail.process.sessions.session import ProcessSession
-from handrail.tools.log_pages import read_log_page
-from handrail.tools.polling import poll, take_new_output
+from handrail.process.keeper.log_writer import LogWriter
+from handrail.process.output import clean_output
+from handrail.process.sessions.sessions import ProcessSession
+from handrail.process.sessions.store import ProcessLog
+from handrail.tools.process import poll, read_log_page, take_new_output
 from handrail.workspace.pages import MAX_LINE_CHARACTERS
 
 PIECES = st.sampled_from(

@@ -15,7 +15,7 @@ from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.settings import Settings
 from handrail.settings.model import Results
-from handrail.tools.contract import Context, Output, Tool
+from handrail.tools.tool import Context, Output, Tool
 
 Rail = Callable[..., Handrail]
 Joined = Callable[..., str]
@@ -131,7 +131,7 @@ def test_an_output_outlives_the_process(rail: Rail) -> None:
 
 WATCH = """
 import os, sys
-from handrail.tools.contract import Context, CallLimits
+from handrail.tools.tool import Context, CallLimits
 from handrail.tools.read import ReadArguments, build_read_tool
 class Outputs:
     def open(self, call_id):

@@ -16,7 +16,7 @@ import undoing_user
 
 import commander
 from handrail import Handrail
-from handrail.changes.snapshots import git, snapshot, taking
+from handrail.changes.snapshot import git_store, snapshot, tables
 from handrail.protocol.events import ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import SandboxUsed, ToolResult
@@ -25,7 +25,7 @@ from handrail.settings.model import Sandbox
 
 Make = Callable[..., Handrail]
 NOBODY = 65534
-GIT = git.find_git() or pytest.skip("git is not installed", allow_module_level=True)
+GIT = git_store.find_git() or pytest.skip("git is not installed", allow_module_level=True)
 NAMESPACES, LANDLOCK = Settings(sandbox=Sandbox(tier=2)), Settings(sandbox=Sandbox(tier=1))
 
 
@@ -180,7 +180,7 @@ def test_a_command_that_changes_nothing_has_no_number(rail: Make, workspace: Pat
 def test_the_result_names_what_undo_does_not_cover(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MAX_IGNORED_PATHS", 0)
+    monkeypatch.setattr(tables, "MAX_IGNORED_PATHS", 0)
     repository(workspace)
     repository(workspace / "inner")
     (workspace / ".gitignore").write_text("cache/\n")
@@ -255,7 +255,7 @@ def test_git_that_changes_the_repository_asks_in_auto_mode(rail: Make, workspace
 def test_unasked_nothing_is_written_that_undo_would_not_cover(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MAX_IGNORED_PATHS", 0)
+    monkeypatch.setattr(tables, "MAX_IGNORED_PATHS", 0)
     repository(workspace)
     repository(workspace / "inner")
     (workspace / ".gitignore").write_text("data/\n*.db\n")
@@ -373,7 +373,7 @@ def test_what_was_taken_back_stays_so_with_a_no(rail: Make, workspace: Path) -> 
 def test_where_the_snapshot_fails_nothing_runs_before_somebody_says_yes(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MAX_SNAPSHOT_BYTES", 100)
+    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 100)
     (workspace / "a").write_bytes(b"x" * 1_000)
     seen: list[tuple[str, bool]] = []
 
@@ -415,7 +415,7 @@ def test_deletions_below_the_bulk_limit_go_unasked_and_come_back(rail: Make, wor
 def test_without_git_auto_mode_asks_and_what_a_yes_changed_is_listed_only(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(git, "PROGRAMS", ())
+    monkeypatch.setattr(git_store, "PROGRAMS", ())
     (workspace / "a").write_text("one\n")
     asked: list[str] = []
     one = rail(settings=NAMESPACES, on_permission=lambda request: asked.append(request.reason) or "once")
@@ -435,7 +435,7 @@ def test_without_git_auto_mode_asks_and_what_a_yes_changed_is_listed_only(
 
 
 def test_too_large_a_workspace_is_listed_only(rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taking, "MAX_SNAPSHOT_BYTES", 100)
+    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 100)
     (workspace / "a").write_bytes(b"x" * 1_000)
     result = run(rail(mode="full", settings=NAMESPACES), "echo two > b")
     assert result.ok, result.error
@@ -447,7 +447,7 @@ def test_too_large_a_workspace_is_listed_only(rail: Make, workspace: Path, monke
 def test_where_nobody_can_be_asked_a_failed_snapshot_is_a_no(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MAX_SNAPSHOT_BYTES", 100)
+    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 100)
     (workspace / "a").write_bytes(b"x" * 1_000)
     result = run(rail(settings=NAMESPACES, unattended=True), 'python3 -c \'open("b", "w")\'')
     assert result.error is not None
@@ -459,7 +459,7 @@ def test_where_nobody_can_be_asked_a_failed_snapshot_is_a_no(
 def test_where_too_much_would_have_to_be_read_only_somebody_is_asked(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(taking, "MAX_IGNORED_PATHS", 0)
+    monkeypatch.setattr(tables, "MAX_IGNORED_PATHS", 0)
     (workspace / ".gitignore").write_text("*.log\n")
     for number in range(1_100):
         (workspace / f"{number}.log").write_text("one\n")

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from handrail.acp.permission import build_card, build_options, parse_answer
 from handrail.acp.questions import build_question_form, parse_form_reply
 from handrail.acp.reached import EditorLink
-from handrail.agent.stopping import finish_despite_cancel
-from handrail.async_rail import AsyncHandrail
+from handrail.agent.cancel import finish_despite_cancel
+from handrail.async_api import AsyncHandrail
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Answer, PermissionRequest, Question, Reply

@@ -13,7 +13,7 @@ from handrail.acp.contents import (
     build_result_contents,
     build_verbatim_content,
 )
-from handrail.async_rail import AsyncHandrail
+from handrail.async_api import AsyncHandrail
 from handrail.protocol import events
 from handrail.protocol.errors import HandrailError, ToolError
 from handrail.protocol.results import ToolResult

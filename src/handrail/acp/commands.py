@@ -4,7 +4,7 @@ from acp.schema import AvailableCommand, AvailableCommandInput, AvailableCommand
 
 from handrail.acp.cards import format_code_block
 from handrail.acp.contents import bound_text
-from handrail.async_rail import AsyncHandrail
+from handrail.async_api import AsyncHandrail
 from handrail.protocol.errors import ToolError, UsageError
 
 CONTINUE = "continue"

@@ -9,7 +9,7 @@ from acp.schema import ToolCallLocation
 from handrail.acp.cards import format_code_block, to_absolute
 from handrail.acp.diffs import DiffSegment, parse_diff_files
 from handrail.protocol.results import ToolResult
-from handrail.tools.preview import truncate_middle
+from handrail.tools.text import truncate_middle
 
 MAX_TEXT_CHARS = 16_000
 """Characters of a text on a card; the journal has all of it."""

@@ -9,7 +9,7 @@ from acp import RequestError
 
 from handrail.models.model import ModelError
 from handrail.protocol.errors import HandrailError, StoreError, ToolError
-from handrail.runtime.crash import list_frames, write_report
+from handrail.runtime.execute import list_frames, write_report
 from handrail.settings import resolve_state_folder
 from handrail.store.state_dir import StateFolder
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from handrail.agent.limits import TurnLimits
+from handrail.agent.turn import TurnLimits
 from handrail.models.model import Model
-from handrail.runtime.sources import ToolSource
+from handrail.runtime.foreign.source import ToolSource
 from handrail.settings import LoadedSettings
 
 

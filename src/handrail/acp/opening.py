@@ -15,11 +15,11 @@ from handrail.acp.hosting import AgentHost, EditorServer
 from handrail.acp.listing import note_workspace
 from handrail.acp.reached import EditorLink
 from handrail.acp.session import EditorSession
-from handrail.async_rail import AsyncHandrail
+from handrail.async_api import AsyncHandrail
 from handrail.protocol.decisions import Mode
 from handrail.protocol.events import Mode as ModeEvent
 from handrail.protocol.permissions import PermissionRequest
-from handrail.runtime.sources import ToolSource
+from handrail.runtime.foreign.source import ToolSource
 from handrail.settings import LoadedSettings, resolve_state_folder
 from handrail.settings.rules import pick_stricter_mode
 from handrail.store.state_dir import StateFolder, make_id

@@ -16,10 +16,10 @@ from acp.schema import (
 )
 
 from handrail.acp.errors import build_refusal
-from handrail.agent.prompt.fences import fence_text
+from handrail.agent.prompt import fence_text
 from handrail.protocol.results import Attachment
 from handrail.protocol.text import to_one_line
-from handrail.runtime.foreign.pictures import detect_image_type
+from handrail.runtime.foreign.call import detect_image_type
 from handrail.tools.read import MAX_IMAGE_BYTES
 
 _MAX_PROMPT_CHARS = 1_000_000

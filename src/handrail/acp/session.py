@@ -21,7 +21,7 @@ from handrail.acp.telling import JournalFollower, replay_session
 from handrail.acp.wording import build_message_chunk, format_remark
 from handrail.acp.working import SessionModel
 from handrail.agent.turn import Turn
-from handrail.async_rail import AsyncHandrail
+from handrail.async_api import AsyncHandrail
 from handrail.protocol.errors import UsageError
 from handrail.settings import LoadedSettings
 from handrail.terminal.replying import spell_out

@@ -19,7 +19,7 @@ from acp.schema import (
 from handrail.acp.calls import CallUpdates, Card
 from handrail.acp.cards import build_session_title
 from handrail.acp.wording import build_message_chunk, build_thought_chunk, render_event
-from handrail.async_rail import AsyncHandrail
+from handrail.async_api import AsyncHandrail
 from handrail.protocol import events
 from handrail.protocol.events import AnyEvent
 from handrail.protocol.messages import UserMessage

@@ -7,7 +7,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from handrail.acp.showing import Update, UpdateBuilder
-from handrail.async_rail import AsyncHandrail
+from handrail.async_api import AsyncHandrail
 from handrail.protocol.events import AnyEvent, Event, Reasoning, Text, ToolCallUpdate
 
 Send = Callable[[Update], Awaitable[None]]

@@ -3,25 +3,31 @@ it is killed at, `go_on` goes on from what is written down, and nothing is done 
 
 from collections.abc import Awaitable, Callable
 
-from handrail.agent.answering import OnPiece, ask_model
-from handrail.agent.compacting import compact_after_refusal, compact_if_full
-from handrail.agent.ending import build_defect_error, end_turn, fail_turn, find_ended_turn, park_turn
-from handrail.agent.guards import build_loop_notes, find_cut_off_reason, find_exceeded_limit, find_stuck_reason
-from handrail.agent.limits import TurnLimits
-from handrail.agent.prompting import prepare_system
-from handrail.agent.retrying import Sleep, ask_with_retries
-from handrail.agent.settling import close_open_calls, refuse_calls, start_turn
-from handrail.agent.stopping import TurnCanceller, finish_despite_cancel
-from handrail.agent.talk import Transcript, build_calls
-from handrail.agent.turn import Reason, Turn
-from handrail.async_rail import AsyncHandrail
+from handrail.agent.cancel import TurnCanceller, close_open_calls, finish_despite_cancel, refuse_calls, start_turn
+from handrail.agent.compaction import compact_after_refusal, compact_if_full
+from handrail.agent.guards import (
+    build_defect_error,
+    build_loop_notes,
+    end_turn,
+    fail_turn,
+    find_cut_off_reason,
+    find_ended_turn,
+    find_exceeded_limit,
+    find_stuck_reason,
+    park_turn,
+)
+from handrail.agent.model_call import OnPiece, Sleep, ask_model, ask_with_retries
+from handrail.agent.prompt import prepare_system
+from handrail.agent.transcript import Transcript, build_calls
+from handrail.agent.turn import Reason, Turn, TurnLimits
+from handrail.api import Handrail
+from handrail.async_api import AsyncHandrail
 from handrail.models.model import Model, ModelError
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import HandrailError, UsageError
 from handrail.protocol.messages import AssistantMessage
 from handrail.protocol.results import Attachment
 from handrail.protocol.text import render_value
-from handrail.rail import Handrail
 
 Person = Callable[[Parked], Awaitable[Done | Parked]]
 """Puts what waits to a person; what came of it, or what still waits."""
@@ -68,7 +74,7 @@ class Agent:
 
     def run_sync(self, prompt: str) -> Turn:
         """The same as `run`, for a program that knows nothing of asyncio. Ctrl-C ends the turn."""
-        from handrail.agent.waiting import run_in_thread  # noqa: PLC0415  who is in a loop does not need it
+        from handrail.agent.sync import run_in_thread  # noqa: PLC0415  who is in a loop does not need it
 
         return run_in_thread(self._rail, lambda: self._run_alone(prompt), self.cancel)
 

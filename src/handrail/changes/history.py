@@ -1,4 +1,4 @@
-"""The history of a workspace: its change log and the contents that were kept to go back, opened when first needed."""
+"""The history of a workspace: change log, contents, previews."""
 
 import contextlib
 import errno
@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.store.blobs import Blobs
-from handrail.store.database import CHANGES, Database, Durability
+from handrail.store.blobs import Blobs, copy_blobs
+from handrail.store.database import CHANGES, Database, Durability, copy_database
 from handrail.workspace.errors import clip_path
 from handrail.workspace.file_state import FileSnapshot
 from handrail.workspace.resolve import READ_FILE, ResolvedParent
@@ -21,6 +21,10 @@ from handrail.workspace.resolve import READ_FILE, ResolvedParent
 if TYPE_CHECKING:
     from handrail.changes.stored_previews import PreviewStore
     from handrail.store.change_log import ChangeLog
+
+
+# § [changes.history] The history of a workspace: its change log and the contents that were kept to go back, opened
+# § when first needed.
 
 _SWEPT = "swept"
 _TRIALS = "trials"
@@ -206,3 +210,18 @@ def _locked(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+# § [changes.copied_history] Copies the history of a workspace, for a copy of the workspace.
+
+_DATABASE, _BLOBS = "changes.db", "blobs"
+
+
+def copy_history(home: str, target: str) -> None:
+    """Copies the change log out of the folder of a workspace, and the contents that it takes to go back. Paths in it
+    are relative, so they count for the copy too. The log may be in use; it is only looked at."""
+    source = os.path.join(home, ".changes")
+    if not os.path.exists(os.path.join(source, _DATABASE)):
+        return
+    copy_database(os.path.join(source, _DATABASE), os.path.join(target, _DATABASE))
+    copy_blobs(os.path.join(source, _BLOBS), os.path.join(target, _BLOBS))

@@ -13,9 +13,10 @@ from handrail.workspace.file_state import FileSnapshot
 from handrail.workspace.resolve import ResolvedParent
 from handrail.workspace.workspace import Workspace
 
-if TYPE_CHECKING:  # every session has a recorder, and few change anything: what it needs then is imported then
-    from handrail.changes.planned import PlannedChangeSet
+if TYPE_CHECKING:
+    from handrail.changes.model import PlannedChangeSet
     from handrail.store.change_log import ChangeSetRecord, LoggedChangeSet, Step
+
 
 UNDO_ID_SUFFIX = "-back"
 """What the call's id ends with for the undo of what it changed and somebody would have to say yes to."""
@@ -109,13 +110,13 @@ class Recorder:
 
     def carry_out(self, temporary: str, steps: "tuple[Step, ...]") -> "list[Step]":
         """Takes steps whose contents are kept, all of them or none; those that changed something."""
-        from handrail.changes.carrying import StepApplier  # noqa: PLC0415  as above
+        from handrail.changes.apply import StepApplier  # noqa: PLC0415  as above
 
         return StepApplier(self._workspace, self.history, temporary).apply_steps(steps)
 
     def settle(self, call_id: str) -> None:
         """Settles what a call of this session left when it was cut off."""
-        from handrail.changes.settling import recover_change_set  # noqa: PLC0415  as above
+        from handrail.changes.recovery import recover_change_set  # noqa: PLC0415  as above
 
         entry = self.made_by(call_id)
         if entry is not None and entry.state == "begun":
@@ -126,7 +127,7 @@ class Recorder:
         return None if self.history.is_empty else self.history.log.of_call(self._session, call_id)
 
     def _is_made(self, number: int) -> bool:
-        from handrail.changes.settling import settle  # noqa: PLC0415  as above
+        from handrail.changes.recovery import settle  # noqa: PLC0415  as above
 
         try:
             with self.history.settling():

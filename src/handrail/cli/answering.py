@@ -5,6 +5,7 @@ from argparse import Namespace
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from handrail.api import Handrail
 from handrail.cli.call import get_exit_code, show
 from handrail.cli.exits import FAILED, OK, WAITING, CommandFailed
 from handrail.cli.inbox import shorten_request_id
@@ -19,7 +20,6 @@ from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
-from handrail.rail import Handrail
 from handrail.settings import LoadedSettings
 from handrail.store.grants import load_variables
 from handrail.store.inbox import Inbox, InboxRequest
@@ -29,7 +29,7 @@ from handrail.terminal.source import PromptResult, RequestHooks
 from handrail.terminal.tried import describe_outdated
 
 if TYPE_CHECKING:
-    from handrail.runtime.sources import ToolSource
+    from handrail.runtime.foreign.source import ToolSource
 
 _KEEPING = frozenset({"once", "session", "workspace"})
 _OTHER_VARIABLES = (

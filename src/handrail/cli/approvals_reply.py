@@ -3,6 +3,7 @@
 import os
 from argparse import Namespace
 
+from handrail.api import Handrail
 from handrail.cli.approvals import SCHEMA
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out
@@ -11,7 +12,6 @@ from handrail.cli.questions import render_question, resolve_question
 from handrail.protocol.errors import UsageError
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.rail import Handrail
 from handrail.terminal.replying import parse_reply
 
 

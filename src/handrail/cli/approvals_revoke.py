@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+from handrail.api import Handrail
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.inbox import build_grant_id, describe_grant, resolve_grant
 from handrail.cli.output import print_json, print_out
@@ -9,7 +10,6 @@ from handrail.cli.preferences import load_settings
 from handrail.protocol.permissions import OpenedFolder
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.rail import Handrail
 
 
 def run(options: Namespace) -> int:

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
+from handrail.api import Handrail
 from handrail.cli.output import warn
 from handrail.protocol.calls import Done
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import convert
-from handrail.rail import Handrail
 from handrail.terminal.asking import ask_on_terminal, is_person_present, say_answered_elsewhere, say_kept
 from handrail.terminal.source import PromptResult, RequestHooks
 

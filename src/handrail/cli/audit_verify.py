@@ -9,8 +9,8 @@ from handrail.cli.output import print_json, print_note, print_out, warn
 from handrail.cli.sessions import open_state_folder
 from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import encode
-from handrail.runtime.offering import build_tool_set
-from handrail.runtime.restoring import restore_audit
+from handrail.runtime.recovery import restore_audit
+from handrail.runtime.registry import build_tool_set
 from handrail.settings import Settings
 from handrail.store.state_dir import StateFolder
 from handrail.store.verify import Verification, verify

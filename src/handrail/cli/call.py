@@ -4,6 +4,7 @@ import os
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, cast
 
+from handrail.api import Handrail
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, CommandFailed
 from handrail.cli.given import read_json_argument
 from handrail.cli.output import print_json, print_note, print_out, warn
@@ -16,11 +17,10 @@ from handrail.protocol.permissions import Question
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import BASE_NAMES
 from handrail.protocol.wire import encode
-from handrail.rail import Handrail
 from handrail.settings import LoadedSettings
 
 if TYPE_CHECKING:
-    from handrail.runtime.sources import ToolSource
+    from handrail.runtime.foreign.source import ToolSource
 
 _EXITS = {
     "PERMISSION_REQUIRED": WAITING,

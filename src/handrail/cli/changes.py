@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 
+from handrail.api import Handrail
 from handrail.cli.coverage import describe_record_gap
 from handrail.cli.event_row import format_time
 from handrail.cli.exits import FAILED, OK
@@ -12,7 +13,6 @@ from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
-from handrail.rail import Handrail
 
 
 def open_cli_session(options: Namespace) -> Handrail:

@@ -14,8 +14,8 @@ from handrail.cli.sandbox_checks import check_sandbox
 from handrail.cli.server_checks import check_servers
 from handrail.kernel import files
 from handrail.protocol.errors import StoreError, UsageError
-from handrail.runtime.offering import build_tool_set
-from handrail.runtime.restoring import list_unsettled_sessions
+from handrail.runtime.recovery import list_unsettled_sessions
+from handrail.runtime.registry import build_tool_set
 from handrail.settings import SettingsError, load, resolve_state_folder, resolve_user_file
 from handrail.store.audit import list_archives
 from handrail.store.sessions import count_bytes, read_last_use

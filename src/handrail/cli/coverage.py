@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
+from handrail.api import Handrail
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.results import SandboxUsed, ToolResult
 from handrail.protocol.text import to_one_line
-from handrail.rail import Handrail
 
 
 def describe_result_gap(result: ToolResult[Any]) -> str | None:

@@ -9,7 +9,7 @@ from contextlib import redirect_stderr
 
 from handrail.agent.loop import Agent
 from handrail.agent.turn import Turn
-from handrail.async_rail import AsyncHandrail
+from handrail.async_api import AsyncHandrail
 from handrail.cli.demonstration.afterwards import show_afterwards
 from handrail.cli.demonstration.checks import DemoChecks, DemoResults
 from handrail.cli.demonstration.folder import find_python, open_sample_folder

@@ -6,7 +6,7 @@ import traceback as tracebacks
 from handrail.cli.exits import INFRASTRUCTURE, USAGE
 from handrail.cli.output import warn
 from handrail.protocol.errors import HandrailError, StoreError
-from handrail.runtime.crash import list_frames, write_report
+from handrail.runtime.execute import list_frames, write_report
 from handrail.settings import resolve_state_folder
 from handrail.store.state_dir import StateFolder
 

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from typing import Any
 
-from handrail.changes.line_origin import LineOrigin
+from handrail.changes.blame import LineOrigin
 from handrail.cli.changes import open_cli_session, print_refusal
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.line_words import LineHistory, build_line_chain, describe_origin, list_remarks

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
-from handrail.changes.line_origin import LineOrigin
+from handrail.changes.blame import LineOrigin
 from handrail.cli.event_row import format_time
 from handrail.protocol.permissions import AnswerKind
 from handrail.protocol.text import to_one_line, truncate

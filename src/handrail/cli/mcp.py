@@ -16,8 +16,8 @@ from handrail.settings import load, resolve_state_folder
 if TYPE_CHECKING:
     from msgspec import Raw
 
+    from handrail.api import Handrail
     from handrail.mcp.caller import Caller
-    from handrail.rail import Handrail
 
 
 def run(options: Namespace) -> int:
@@ -85,7 +85,7 @@ def _ahead(options: Namespace) -> "dict[str, Raw] | None":
 
 def open_client_session(options: Namespace, caller: "Caller", held: ExitStack) -> "Handrail":
     """The session that a client works in. What is wrong with the settings is told to whoever asked for it."""
-    from handrail.rail import Handrail  # noqa: PLC0415  heavy, and a client waits for what is loaded before
+    from handrail.api import Handrail  # noqa: PLC0415  heavy, and a client waits for what is loaded before
 
     try:
         workspace = resolve_workspace(options)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from socket import socket
 
+from handrail.api import Handrail
 from handrail.cli.exits import INTERRUPTED, OK, CommandFailed
 from handrail.cli.mcp import open_client_session
 from handrail.cli.output import warn
@@ -18,7 +19,6 @@ from handrail.mcp.http.guard import PATH
 from handrail.mcp.http.rails import SessionPool
 from handrail.mcp.sessions import build_session_name
 from handrail.protocol.errors import build_install_command
-from handrail.rail import Handrail
 
 _TOKEN = "HANDRAIL_TOKEN"  # noqa: S105  its name
 _MIN_TOKEN_CHARS = 16

@@ -20,8 +20,8 @@ from handrail.store.state_dir import StateFolder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from handrail.runtime.explaining import Explainer
-    from handrail.tools.commands import CommandEnvironment
+    from handrail.runtime.explain import Explainer
+    from handrail.tools.exec.environment import CommandEnvironment
 
 
 class PolicyWorkspace:
@@ -55,14 +55,14 @@ class PolicyWorkspace:
 
     def offer(self) -> ToolSet:
         """The tools that a session would have here."""
-        from handrail.runtime.offering import build_tool_set  # noqa: PLC0415  commands need none of them
+        from handrail.runtime.registry import build_tool_set  # noqa: PLC0415  commands need none of them
 
         return build_tool_set(self.loaded.settings)
 
     def tier(self) -> int:
         """The sandbox that commands have here, unless they go on after their call: those have no overlay."""
-        from handrail.runtime.explaining import open_roots  # noqa: PLC0415  a replay looks at no file
-        from handrail.sandbox.probing.place import make_probe_folder  # noqa: PLC0415  as above
+        from handrail.runtime.explain import open_roots  # noqa: PLC0415  a replay looks at no file
+        from handrail.sandbox.probe import make_probe_folder  # noqa: PLC0415  as above
 
         roots = open_roots(self.workspace, self.loaded.settings, self.rules(), self.state())
         with closing(roots) as house, make_probe_folder(self.state().path) as place:
@@ -70,13 +70,13 @@ class PolicyWorkspace:
 
     def explainer(self, tier: "Callable[[], int]") -> "Explainer":
         """Explains calls here, as in a sandbox of that tier."""
-        from handrail.runtime.explaining import Explainer, open_roots  # noqa: PLC0415  a replay looks at no file
+        from handrail.runtime.explain import Explainer, open_roots  # noqa: PLC0415  a replay looks at no file
 
         roots = open_roots(self.workspace, self.loaded.settings, self.rules(), self.state())
         processes = os.path.join(self.state().home(os.path.realpath(self.workspace)), "cli", "processes")
         return Explainer(roots, self.offer, tier, lambda: self._commands(self.state().path).host, processes)
 
     def _commands(self, state: str) -> "CommandEnvironment":
-        from handrail.tools.commands import CommandEnvironment  # noqa: PLC0415  only commands are confined
+        from handrail.tools.exec.environment import CommandEnvironment  # noqa: PLC0415  only commands are confined
 
         return CommandEnvironment(self.loaded.settings, state, os.environ)

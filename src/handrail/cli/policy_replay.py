@@ -13,8 +13,8 @@ from handrail.cli.sessions import open_state_folder, resolve_workspace_session
 from handrail.protocol.text import truncate
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import encode
-from handrail.runtime.replaying import DecisionChange, PolicyReplay, replay
-from handrail.tools.exec_spec import EXEC
+from handrail.runtime.explain import DecisionChange, PolicyReplay, replay
+from handrail.tools.exec.spec import EXEC
 
 _HEAD = ("time", "session", "tool", "subject", "then", "", "now", "rule")
 

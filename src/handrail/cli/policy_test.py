@@ -10,7 +10,7 @@ from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.policy_place import PolicyWorkspace
 from handrail.policy.rules.lint import review
 from handrail.protocol.wire import encode
-from handrail.runtime.examples import Example, run_rule_examples, run_table_examples
+from handrail.runtime.explain import Example, run_rule_examples, run_table_examples
 from handrail.settings import SettingsError
 from handrail.settings.rules import check_tools
 

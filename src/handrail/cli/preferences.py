@@ -14,7 +14,7 @@ from handrail.protocol.errors import UsageError
 from handrail.settings import LoadedSettings, Settings, load
 
 if TYPE_CHECKING:
-    from handrail.runtime.sources import ToolSource
+    from handrail.runtime.foreign.source import ToolSource
 
 
 def load_settings(
@@ -31,7 +31,7 @@ def load_settings(
         for text in loaded.notes:
             print_note(text)
     if loaded.settings.tools.disable:  # one that does nothing leaves a tool there that somebody wanted gone
-        from handrail.runtime.offering import build_tool_set  # noqa: PLC0415  few disable any
+        from handrail.runtime.registry import build_tool_set  # noqa: PLC0415  few disable any
 
         with suppress(UsageError):  # whoever opens a session is told
             for text in build_tool_set(loaded.settings).unmatched():
@@ -44,7 +44,7 @@ def add_unknown_tool_notes(loaded: LoadedSettings) -> LoadedSettings:
     tools = loaded.settings.tools
     if not tools.enable and not tools.disable and all(rule.tool == "exec" for rule in loaded.rules):
         return loaded
-    from handrail.runtime.offering import build_tool_set  # noqa: PLC0415  few settings are about other tools
+    from handrail.runtime.registry import build_tool_set  # noqa: PLC0415  few settings are about other tools
     from handrail.settings.rules import list_unknown_tools  # noqa: PLC0415
 
     try:

@@ -9,8 +9,7 @@ from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_out, warn
 from handrail.cli.place import resolve_workspace
 from handrail.cli.sessions import open_state_folder
-from handrail.process.sessions.session import ProcessSession
-from handrail.process.sessions.sessions import ProcessSessions
+from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import Notice
 from handrail.protocol.records import ProcessRecord

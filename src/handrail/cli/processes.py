@@ -10,7 +10,7 @@ from handrail.protocol.records import ProcessRecord
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
 from handrail.store.state_dir import shorten_ids
-from handrail.tools.process_words import describe_state, format_run_time
+from handrail.tools.process import describe_state, format_run_time
 
 
 def run(options: Namespace) -> int:

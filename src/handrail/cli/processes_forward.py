@@ -7,13 +7,12 @@ from argparse import Namespace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_note, print_out
 from handrail.cli.process_places import ProcessEntry, print_refusal, resolve_process
-from handrail.process.sessions.forwarding import MAX_CONNECTIONS, PortForwarder
-from handrail.process.sessions.reaching import NamespaceConnector
-from handrail.process.sessions.session import ProcessSession
+from handrail.process.sessions.forward import MAX_CONNECTIONS, NamespaceConnector, PortForwarder
+from handrail.process.sessions.sessions import ProcessSession
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import Notice
 from handrail.store.sessions import open_journal
-from handrail.tools.process_words import describe_process
+from handrail.tools.process import describe_process
 
 _HERE = "127.0.0.1"
 

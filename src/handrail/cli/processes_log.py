@@ -9,9 +9,9 @@ from handrail.cli.exits import OK, USAGE, CommandFailed
 from handrail.cli.files import silence
 from handrail.cli.output import print_note, print_out
 from handrail.cli.process_places import resolve_process
-from handrail.process.cleaning import Cleaner
-from handrail.process.sessions.session import ProcessSession
-from handrail.tools.process_words import describe_dropped_log, describe_process
+from handrail.process.output import Cleaner
+from handrail.process.sessions.sessions import ProcessSession
+from handrail.tools.process import describe_dropped_log, describe_process
 
 _BLOCK_BYTES = 1 << 18
 _PAUSE_SECONDS = 0.1

@@ -18,7 +18,7 @@ from handrail.protocol.records import ProcessRecord
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.runtime.background import BackgroundWork
-from handrail.tools.process_words import describe_process
+from handrail.tools.process import describe_process
 
 
 def run(options: Namespace) -> int:

@@ -3,10 +3,6 @@
 import os
 from argparse import Namespace
 
-from handrail.agent.replay.comparing import CallComparison
-from handrail.agent.replay.playing import SessionReplay, play
-from handrail.agent.replay.recorded import read_recording
-from handrail.agent.replay.start import make_start
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
 from handrail.cli.place import resolve_workspace
@@ -14,6 +10,8 @@ from handrail.cli.preferences import load_settings
 from handrail.cli.sessions import open_state_folder, resolve_workspace_session
 from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import encode
+from handrail.replay.player import SessionReplay, make_start, play
+from handrail.replay.recording import CallComparison, read_recording
 from handrail.workspace.tree_copy import make_copy_folder
 
 _WORDS = {

@@ -12,7 +12,7 @@ from handrail.cli.preferences import find_project_folder
 from handrail.cli.rows import Finding, replace_home
 from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.errors import ToolError
-from handrail.sandbox.report import Failure, Report
+from handrail.sandbox.diagnosis import Failure, Report
 from handrail.settings import Settings, SettingsError, load, resolve_state_folder
 from handrail.settings.model import Sandbox as Wanted
 from handrail.settings.paths import expand_home
@@ -20,12 +20,12 @@ from handrail.settings.paths import expand_home
 
 def check_sandbox() -> Iterator[Finding]:
     """How commands are confined here, and what would confine them better; it is tried out."""
-    from handrail.sandbox.host import SandboxHost  # noqa: PLC0415  only doctor asks
-    from handrail.sandbox.probing.facts import list_kernel_facts  # noqa: PLC0415
-    from handrail.sandbox.probing.place import make_probe_folder  # noqa: PLC0415
+    from handrail.sandbox.diagnosis import list_kernel_facts  # noqa: PLC0415
+    from handrail.sandbox.environment import find_withheld_variables  # noqa: PLC0415
+    from handrail.sandbox.probe import make_probe_folder  # noqa: PLC0415
+    from handrail.sandbox.profile import SandboxHost  # noqa: PLC0415  only doctor asks
     from handrail.sandbox.sandbox import CommandSandbox  # noqa: PLC0415
-    from handrail.sandbox.variables.environment import find_withheld_variables  # noqa: PLC0415
-    from handrail.sandbox.view.toolchains import list_refused_toolchains  # noqa: PLC0415
+    from handrail.sandbox.toolchains import list_refused_toolchains  # noqa: PLC0415
 
     folder = find_project_folder(Namespace(workspace=None))
     roots = (os.path.realpath(folder),) if folder else ()
@@ -57,7 +57,7 @@ def check_sandbox() -> Iterator[Finding]:
 
 def _of_others(roots: tuple[str, ...]) -> Failure | None:
     """What of the workspace belongs to others, so that no overlay of an ordinary user can lie over it."""
-    from handrail.tools.commands import describe_foreign_owner  # noqa: PLC0415  only if not root
+    from handrail.tools.exec.environment import describe_foreign_owner  # noqa: PLC0415  only if not root
     from handrail.workspace.roots import Root  # noqa: PLC0415
     from handrail.workspace.sensitive_paths import SensitivePaths  # noqa: PLC0415
 

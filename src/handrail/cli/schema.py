@@ -10,7 +10,7 @@ from handrail.cli.files import OutFolder
 from handrail.cli.output import print_json, print_out
 from handrail.protocol.schema import DIALECT, build_flat_schema, build_wire_schemas, read_wire_samples
 from handrail.protocol.wire import Json, encode
-from handrail.runtime.offering import build_tool_set
+from handrail.runtime.registry import build_tool_set
 from handrail.settings import Settings
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from handrail.cli.preferences import find_project_folder, has_servers
 from handrail.cli.rows import Finding, replace_home
 from handrail.protocol.errors import build_install_command
-from handrail.runtime.sources import ToolSource
+from handrail.runtime.foreign.source import ToolSource
 from handrail.settings import LoadedSettings, SettingsError, load
 
 _GROUP = "mcp"
@@ -28,7 +28,7 @@ def check_servers() -> Iterator[Finding]:
 
 def _rows(loaded: LoadedSettings, folder: str) -> Iterator[Finding]:
     from handrail.mcp.client.sources import find_sources  # noqa: PLC0415  few have other servers
-    from handrail.runtime.foreign.taking_over import close_sources  # noqa: PLC0415  as above
+    from handrail.runtime.foreign.catalog import close_sources  # noqa: PLC0415  as above
 
     found = find_sources(loaded, folder, os.environ)
     for text in found.notes:

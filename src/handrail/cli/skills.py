@@ -10,8 +10,7 @@ from handrail.cli.preferences import load_effective_settings
 from handrail.protocol.records import SkillEntry
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
-from handrail.runtime.skill_search import load_skills
-from handrail.runtime.skills import build_skill_entry
+from handrail.runtime.skills import build_skill_entry, load_skills
 
 SCHEMA = "handrail.skills/1"
 

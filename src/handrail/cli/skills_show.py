@@ -10,8 +10,7 @@ from handrail.cli.preferences import load_effective_settings
 from handrail.cli.skills import SCHEMA, build_skill_row
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.runtime.skill_search import find_skill, load_skills
-from handrail.runtime.skills import build_skill_entry
+from handrail.runtime.skills import build_skill_entry, find_skill, load_skills
 from handrail.skills.allowed import format_allowed_tools
 from handrail.skills.narrowing import ALWAYS
 from handrail.skills.skill import Skill

@@ -9,7 +9,7 @@ from handrail.protocol.schema import describe, to_anthropic_tool, to_mcp_tool, t
 from handrail.protocol.text import truncate
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import encode
-from handrail.runtime.offering import build_tool_set
+from handrail.runtime.registry import build_tool_set
 
 
 def run(options: Namespace) -> int:
@@ -24,7 +24,7 @@ def run(options: Namespace) -> int:
     elif options.mcp:
         print_json(encode([to_mcp_tool(spec) for spec in specs]))
     elif options.guide:
-        from handrail.agent.prompt.guide import render_guide  # noqa: PLC0415  few ask
+        from handrail.agent.prompt import render_guide  # noqa: PLC0415  few ask
 
         print_out(render_guide(specs))
     else:

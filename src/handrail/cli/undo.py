@@ -11,7 +11,7 @@ from handrail.cli.output import print_json, print_note, print_out, warn
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import encode
-from handrail.runtime.person import Resolve
+from handrail.runtime.undo import Resolve
 
 
 def run(options: Namespace) -> int:

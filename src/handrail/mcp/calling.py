@@ -19,8 +19,8 @@ from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import ToolResult
 
 if TYPE_CHECKING:
+    from handrail.api import Handrail
     from handrail.mcp.permission.signing import Signer
-    from handrail.rail import Handrail
 
 KEPT_FOR = timedelta(days=1)
 """How long the result of a call that was left waiting is there for the same call: an older one tells of other times."""

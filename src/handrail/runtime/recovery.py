@@ -1,4 +1,4 @@
-"""Settles what a process left undone when it was killed: every call gets its result, every result its audit line."""
+"""Settles calls after a crash."""
 
 import os
 from contextlib import suppress
@@ -9,18 +9,22 @@ import msgspec
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import Notice, ToolCallEnd, ToolCallError
 from handrail.protocol.results import ToolResult
-from handrail.runtime.closing import build_audit_record, flush_audit
-from handrail.runtime.cut_off import describe_interrupted
-from handrail.runtime.pipeline import close_call
+from handrail.runtime.execute import close_call
+from handrail.runtime.locks import Locks
+from handrail.runtime.pending_call import find_preview_id, load_call
 from handrail.runtime.registry import ToolSet
-from handrail.runtime.reloading import load_call
+from handrail.runtime.results import build_audit_record, describe_interrupted, flush_audit
 from handrail.runtime.session import Session
-from handrail.runtime.waiting_trials import find_preview_id
 from handrail.store.approvals import has_begun_calls, release_claims
 from handrail.store.audit import AuditChain, forget_runner, list_unaudited
 from handrail.store.inbox import find_last_request
 from handrail.store.journal import CallEntry, SessionJournal
 from handrail.store.runner import Runner, is_dead, list_dead_runners, remove_runner
+from handrail.store.sessions import open_journal
+from handrail.store.state_dir import StateFolder
+
+# § [runtime.recovery] Settles what a process left undone when it was killed: every call gets its result, every
+# § result its audit line.
 
 RECOVERY_SECONDS = 10.0
 
@@ -52,7 +56,7 @@ def settle_others(session: Session) -> None:
     others = history.others_at_work()
     if not others:
         return
-    from handrail.runtime.person import settle_dead_changes  # noqa: PLC0415  hardly ever needed
+    from handrail.runtime.undo import settle_dead_changes  # noqa: PLC0415  hardly ever needed
 
     home = os.path.dirname(session.folder)
     with suppress(StoreError):  # a change log that cannot be read stops changes, and nothing else
@@ -128,3 +132,38 @@ def _seal_interrupted(session: Session, entry: CallEntry) -> None:
 def _result_of(session: Session | AuditSession, entry: CallEntry) -> ToolResult[Any] | None:
     event = session.journal.event(entry.end_seq or 0)
     return event.result if isinstance(event, ToolCallEnd | ToolCallError) else None
+
+
+# § [runtime.restoring] Adds the audit lines that killed processes left out, without opening their sessions.
+
+
+def list_unsettled_sessions(state: StateFolder) -> list[str]:
+    """The folders of sessions that a killed process was at work on and nobody has opened since."""
+    return [folder for folder in state.sessions() if list_dead_runners(folder)]
+
+
+def restore_audit(state: StateFolder, offer: ToolSet) -> int:
+    """Adds every missing line; how many. What else such a session needs is done when it is opened."""
+    folders = list_unsettled_sessions(state)
+    if not folders:
+        return 0
+    chain, locks, restored = AuditChain(state.audit), Locks(state.locks()), 0
+    try:
+        for folder in folders:
+            with suppress(StoreError):  # one that cannot be read stops none of the others
+                restored += _restore(folder, chain, locks, offer)
+    finally:
+        chain.close()
+    return restored
+
+
+def _restore(folder: str, chain: AuditChain, locks: Locks, offer: ToolSet) -> int:
+    lock = locks.of(f"recovery:{folder}")
+    try:
+        if not lock.take(RECOVERY_SECONDS):
+            return 0  # somebody opens the session just now
+        with open_journal(folder) as journal:
+            remains = AuditSession(journal.session_id, journal, chain, offer)
+            return sum(restore_lines(remains, runner) for runner in list_dead_runners(folder))
+    finally:
+        lock.release()

@@ -1,15 +1,34 @@
-"""Every tool that was registered, and which of them a session offers."""
+"""The tools of a session."""
 
+import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import NamedTuple
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from hashlib import sha256
+from itertools import zip_longest
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from handrail.policy.config import MCP_PREFIX, is_mcp_tool_excluded
-from handrail.protocol.errors import UsageError
+from handrail.policy.config import MCP_PREFIX, TrustedServer, is_mcp_tool_excluded
+from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.permissions import Permission
 from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
-from handrail.tools.contract import Tool
+from handrail.protocol.wire import encode
+from handrail.settings import Settings
+from handrail.tools.exec.environment import CommandEnvironment
+from handrail.tools.tool import Background, Outputs, ReadMarks, Tool
+
+if TYPE_CHECKING:
+    from handrail.changes.recorder import Recorder
+    from handrail.runtime.foreign.source import ToolSource
+    from handrail.tools.companions.skills import SkillBook
+    from handrail.tools.file_state import Records
+    from handrail.tools.text import SessionSearch
+
+
+# § [runtime.registry] Every tool that was registered, and which of them a session offers.
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What every provider takes; a list with one other name in it fails as a whole."""
@@ -198,7 +217,306 @@ def _may_be(name: str, registry: ToolRegistry) -> bool:
 
 def find_nearest_name(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant."""
-    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+    from difflib import get_close_matches
 
     near = get_close_matches(name[:128].lower(), list(names), n=1, cutoff=0.75)
     return near[0] if near else None
+
+
+# § [runtime.own_tools] The tools of our own, each with what it needs of a session. One is loaded when it is first
+# § asked for.
+
+
+class ToolServices:
+    """What they need of a session."""
+
+    def __init__(
+        self,
+        *,
+        seen: ReadMarks,
+        outputs: Outputs,
+        records: "Records",
+        recorder: "Callable[[], Recorder]",
+        commands: "CommandEnvironment",
+        background: Background,
+        settings: Settings,
+        notes: str,
+        skills: "SkillBook",
+        unattended: bool = False,
+    ) -> None:
+        """`notes`: the folder of the notes about the workspace."""
+        self.seen, self.outputs, self.records, self.recorder = seen, outputs, records, recorder
+        self.commands, self.background, self.settings = commands, background, settings
+        self.notes, self.skills, self.unattended = notes, skills, unattended
+
+    @cached_property
+    def searching(self) -> "SessionSearch":
+        """The engine that find and grep share."""
+        from handrail.tools.text import SessionSearch
+
+        return SessionSearch(self.settings.search.ignore, self.settings.search.engine)
+
+
+def list_builtin_tools(parts: ToolServices) -> dict[str, BuiltinTool]:
+    """All of them in their order, and which of them are off until the settings enable them."""
+    on = (_read, _write, _edit, _find, _grep, _ls, _exec, _process)
+    off = (_apply_patch, _multi_edit, _delete, *_COMPANIONS)
+    return {make.__name__[1:]: _later(make, parts, enabled=make in on) for make in (*on, *off)}
+
+
+def _later(make: Callable[[ToolServices], Tool], parts: ToolServices, *, enabled: bool) -> BuiltinTool:
+    return BuiltinTool(lambda: make(parts), enabled)
+
+
+def _read(parts: ToolServices) -> Tool:
+    from handrail.tools.read import build_read_tool
+
+    return build_read_tool(parts.seen, parts.outputs, images=parts.settings.read.images)
+
+
+def _write(parts: ToolServices) -> Tool:
+    from handrail.tools.write import build_write_tool
+
+    return build_write_tool(parts.seen, parts.records)
+
+
+def _edit(parts: ToolServices) -> Tool:
+    from handrail.tools.edit import build_edit_tool
+
+    return build_edit_tool(parts.seen, parts.records)
+
+
+def _find(parts: ToolServices) -> Tool:
+    from handrail.tools.find import build_find_tool
+
+    return build_find_tool(parts.searching)
+
+
+def _grep(parts: ToolServices) -> Tool:
+    from handrail.tools.grep import build_grep_tool
+
+    return build_grep_tool(parts.searching, parts.outputs)
+
+
+def _ls(parts: ToolServices) -> Tool:
+    from handrail.tools.ls import build_ls_tool
+
+    return build_ls_tool(parts.settings.search.ignore)
+
+
+def _exec(parts: ToolServices) -> Tool:
+    from handrail.tools.exec.tool import build_exec_tool
+
+    return build_exec_tool(parts.commands, parts.background, parts.recorder)
+
+
+def _process(parts: ToolServices) -> Tool:
+    from handrail.tools.process import build_process_tool
+
+    return build_process_tool(parts.background)
+
+
+def _apply_patch(parts: ToolServices) -> Tool:
+    from handrail.tools.apply_patch import build_apply_patch_tool
+
+    return build_apply_patch_tool(parts.seen, parts.records)
+
+
+def _multi_edit(parts: ToolServices) -> Tool:
+    from handrail.tools.multi_edit import build_multi_edit_tool
+
+    return build_multi_edit_tool(parts.seen, parts.records)
+
+
+def _delete(parts: ToolServices) -> Tool:
+    from handrail.tools.delete import build_delete_tool
+
+    return build_delete_tool(parts.seen, parts.records)
+
+
+def _display(_: ToolServices) -> Tool:
+    from handrail.tools.companions.display import build_display_tool
+
+    return build_display_tool()
+
+
+def _question(parts: ToolServices) -> Tool:
+    from handrail.tools.companions.question import build_question_tool
+
+    return build_question_tool(unattended=parts.unattended)
+
+
+def _todo(_: ToolServices) -> Tool:
+    from handrail.tools.companions.todo import build_todo_tool
+
+    return build_todo_tool()
+
+
+def _memory(parts: ToolServices) -> Tool:
+    from handrail.store.memories import Memories
+    from handrail.tools.companions.memory import build_memory_tool
+
+    return build_memory_tool(Memories(parts.notes))
+
+
+def _skill_list(parts: ToolServices) -> Tool:
+    from handrail.tools.companions.skills import build_skill_list_tool
+
+    return build_skill_list_tool(parts.skills.entries)
+
+
+def _skill_control(parts: ToolServices) -> Tool:
+    from handrail.tools.companions.skills import build_skill_control_tool
+
+    return build_skill_control_tool(parts.skills)
+
+
+_COMPANIONS = (_display, _question, _todo, _memory, _skill_list, _skill_control)
+
+
+# § [runtime.discovery] Finds custom tools: in installed packages (entry points) and in folders that were named.
+
+GROUP = "handrail.tools"
+
+
+def load_configured_tools(settings: Settings) -> list[Tool]:
+    """The tools that settings ask for."""
+    found = [tool for folder in settings.tools.folders for tool in load_folder_tools(folder)]
+    return found + load_installed_tools() if settings.tools.installed else found
+
+
+def load_installed_tools() -> list[Tool]:
+    """The tools that installed packages announce under `handrail.tools`: a Tool, or a module that has some."""
+    from importlib.metadata import entry_points
+
+    found: list[Tool] = []
+    for entry in entry_points(group=GROUP):
+        try:
+            source = entry.load()
+        except (Exception, SystemExit) as error:  # whatever a stranger's package does wrong, it is named
+            raise UsageError(f"the entry point {entry.name!r} does not load: {_told(error)}") from error
+        found += collect_tools(source, f"entry point {entry.name!r}")
+    return found
+
+
+def load_folder_tools(folder: str) -> list[Tool]:
+    """The tools of every Python file in a folder. This runs those files: name only folders you trust."""
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(".py") and not name.startswith("_"))
+    except OSError as error:
+        raise UsageError(f"the tool folder {folder!r} cannot be read: {error.strerror}") from error
+    found: list[Tool] = []
+    for name in names:
+        path = os.path.join(folder, name)
+        # Two folders may have a file of the same name.
+        place = sha256(os.path.abspath(path).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+        spec = spec_from_file_location(f"handrail_tools_{place}_{name.removesuffix('.py')}", path)
+        if spec is None or spec.loader is None:
+            raise UsageError(f"the tool file {path!r} cannot be loaded")
+        sys.modules[spec.name] = module = module_from_spec(spec)  # dataclasses and pickle look it up there
+        try:
+            spec.loader.exec_module(module)
+        except (Exception, SystemExit) as error:  # whatever a stranger's file does wrong, it is named
+            sys.modules.pop(spec.name, None)
+            raise UsageError(f"the tool file {path!r} does not load: {_told(error)}") from error
+        found += collect_tools(module, path)
+    return found
+
+
+def collect_tools(source: object, where: str) -> list[Tool]:
+    """The tools that a module or an entry point holds."""
+    if isinstance(source, Tool):
+        return [source]
+    if isinstance(source, ModuleType):
+        found = {id(value): value for value in vars(source).values() if isinstance(value, Tool)}
+        return list(found.values())
+    raise UsageError(f"{where} is neither a tool nor a module with tools")
+
+
+def _told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+# § [runtime.offering] What a session would offer, for who only wants to know: no session is opened.
+
+
+def build_tool_set(settings: Settings) -> ToolSet:
+    """The tools that a session with these settings offers. They describe themselves; without a session none can run."""
+    nothing: Any = _NoSession()
+    parts = ToolServices(
+        seen=nothing,
+        outputs=nothing,
+        records=nothing,
+        recorder=nothing.recorder,
+        commands=CommandEnvironment(settings, "", {}),
+        background=nothing,
+        settings=settings,
+        notes="",
+        skills=nothing,
+    )
+    tools = settings.tools
+    registry = ToolRegistry(list_builtin_tools(parts), load_configured_tools(settings))
+    return ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
+
+
+def list_foreign_specs(
+    sources: "Iterable[ToolSource]", vouched: tuple[TrustedServer, ...], disable: Collection[str] = ()
+) -> list[ToolSpec]:
+    """What other servers offer, as a session would have it; they are started for that."""
+    from handrail.policy.decide import is_read_only_tool
+    from handrail.protocol.decisions import ForeignFact
+    from handrail.runtime.foreign.call import build_foreign_tool
+    from handrail.runtime.foreign.pins import PinStore
+    from handrail.runtime.foreign.schema import find_tool_problem
+    from handrail.store.grants import KnownTools
+
+    nothing = PinStore(KnownTools(""))  # what is only described was met by nobody
+    specs: list[ToolSpec] = []
+    for source in sources:
+        for one in source.listed():
+            fact = ForeignFact(server=source.server, tool=one.name, read_only=one.read_only)
+            if not find_tool_problem(one):
+                specs.append(build_foreign_tool(source, one, nothing, looks=is_read_only_tool(fact, vouched)).spec)
+    specs = [spec for spec in specs if not is_mcp_tool_excluded(disable, spec.name)]
+    fits = select_fitting(specs)
+    return [spec for spec in specs if spec.name in fits]
+
+
+class _NoSession:
+    """What the tools need of a session, where there is none."""
+
+    def __getattr__(self, name: str) -> Any:
+        return self
+
+    def __call__(self, *_: object, **__: object) -> Any:
+        raise ToolError("UNAVAILABLE", "Without a session nothing runs.")
+
+
+# § [runtime.foreign.fitting] What of all servers' tools fits into one question: with more of them, a provider
+# § refuses every one.
+
+MAX_OFFERED_TOOLS = 100
+"""Tools of all other servers. The strictest providers take 128, of which some are ours."""
+MAX_SPEC_CHARACTERS = 400_000
+"""Of their descriptions and schemas together: about half of what models take."""
+
+
+def select_fitting(specs: Iterable[ToolSpec]) -> set[str]:
+    """The names of those that fit. Servers take turns, so that none takes the room of another."""
+    by_server: dict[str, list[ToolSpec]] = {}
+    for spec in specs:
+        by_server.setdefault(spec.server, []).append(spec)
+    found: set[str] = set()
+    room = MAX_SPEC_CHARACTERS
+    for spec in _in_turns(tuple(by_server.values())):
+        size = len(spec.description) + (len(encode(spec.foreign.input_schema)) if spec.foreign is not None else 0)
+        if len(found) < MAX_OFFERED_TOOLS and size <= room:
+            room -= size
+            found.add(spec.name)
+    return found
+
+
+def _in_turns(lists: Sequence[list[ToolSpec]]) -> Iterator[ToolSpec]:
+    return (spec for turn in zip_longest(*lists) for spec in turn if spec is not None)

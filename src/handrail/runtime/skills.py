@@ -1,14 +1,17 @@
-"""The skills of a session: which there are, which are active, and what those leave of its tools."""
+"""The skills of a session."""
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from handrail.policy.names import can_hold_credentials
 from handrail.protocol.decisions import Narrowing
 from handrail.protocol.errors import ToolError, UsageError
-from handrail.runtime.registry import ToolSet
+from handrail.runtime.registry import ToolSet, build_tool_set
+from handrail.settings import Settings
+from handrail.skills.finding import SkillCatalog, add_files, find_skills, list_skill_folders
+from handrail.skills.skill import Skill
 from handrail.store.transcript import ActiveSkill, ActiveSkills
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.roots import Boundary, Root
@@ -16,8 +19,10 @@ from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.protocol.records import SkillEntry
-    from handrail.skills.finding import SkillCatalog
-    from handrail.skills.skill import Skill, SkillFolder
+    from handrail.skills.skill import SkillFolder
+
+
+# § [runtime.skills] The skills of a session: which there are, which are active, and what those leave of its tools.
 
 _MAX_ACTIVE_SKILLS = 32
 _LONG_BODY_CHARS = 20_000
@@ -222,3 +227,36 @@ def _gone(active: ActiveSkill) -> "SkillEntry":
 
 def _is_in(path: str, folder: str) -> bool:
     return os.path.commonpath((path, folder)) == folder
+
+
+# § [runtime.skill_search] Which skills a session would find in a workspace. No session is opened, nothing is
+# § written down.
+
+
+def load_skills(workspace: str, settings: Settings, environ: Mapping[str, str]) -> SkillCatalog:
+    """The skills that there are, usable or not, in the order of their names."""
+    with _opened(workspace, settings) as house:
+        return _found(house, settings, environ)
+
+
+def find_skill(workspace: str, settings: Settings, environ: Mapping[str, str], name: str) -> Skill | None:
+    """One of them, with its other files."""
+    with _opened(workspace, settings) as house:
+        skill = _found(house, settings, environ).get(name)
+        return None if skill is None else add_files(house, skill)
+
+
+def has_usable_skill(workspace: str, settings: Settings, environ: Mapping[str, str]) -> bool:
+    """Whether there is one that can be activated, be it only by its name: then it is worth while to offer the tools for
+    it."""
+    return any(not skill.problem for skill in load_skills(workspace, settings, environ).skills)
+
+
+def _opened(workspace: str, settings: Settings) -> Workspace:
+    extra = [Root(path, writable=False) for path in settings.paths.read_only]
+    return Workspace(workspace, *extra, *(Root(path) for path in settings.paths.writable))
+
+
+def _found(house: Workspace, settings: Settings, environ: Mapping[str, str]) -> SkillCatalog:
+    known = build_tool_set(settings).registered
+    return find_skills(house, list_skill_folders(settings, environ), disabled=settings.skills.disable, known=known)

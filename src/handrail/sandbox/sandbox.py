@@ -1,4 +1,4 @@
-"""Confines commands as well as this machine can, and says how well that is."""
+"""Picks the tier of the sandbox, and launches commands in it."""
 
 import math
 import time
@@ -6,29 +6,71 @@ from threading import Lock
 
 from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.errors import ToolError
-from handrail.sandbox import choice
-from handrail.sandbox.choice import TierChoice, choose_tier, read_identity
-from handrail.sandbox.confinement import SandboxProfile
-from handrail.sandbox.host import SandboxHost
+from handrail.sandbox import tiers
+from handrail.sandbox.bubblewrap import BubblewrapBackend
+from handrail.sandbox.diagnosis import Diagnosis, Failure, Report, build_report, describe_memory_overlay
+from handrail.sandbox.environment import check_text
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.layer import layers
-from handrail.sandbox.layer.layer import Overlay
-from handrail.sandbox.layer.layers import OverlayPool
-from handrail.sandbox.layer.mounting import NOT_MOUNTED
-from handrail.sandbox.layer.probe import extract_mount_error
-from handrail.sandbox.namespaces.preparing import BubblewrapBackend
-from handrail.sandbox.probing.remedies import Diagnosis
-from handrail.sandbox.refusals import (
-    describe_missing_overlay,
-    describe_no_network,
-    describe_overlay_failure,
-    describe_sandbox_failure,
-    describe_weak_tier,
-)
-from handrail.sandbox.report import Failure, Report, build_report, describe_memory_overlay
-from handrail.sandbox.text import check_text
-from handrail.sandbox.view.mounts import is_within
-from handrail.sandbox.view.view import build_base_view
+from handrail.sandbox.mounts import is_within
+from handrail.sandbox.overlay import pool
+from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay
+from handrail.sandbox.overlay.pool import OverlayPool
+from handrail.sandbox.probe import extract_mount_error
+from handrail.sandbox.profile import SandboxHost, SandboxProfile
+from handrail.sandbox.tiers import TierChoice, choose_tier, read_identity
+from handrail.sandbox.view import build_base_view
+
+# § [sandbox.refusals] Why a command is not run for want of a sandbox, in words for the model and for people.
+
+_NOT_YOURS = "Nothing was run. It is not your fault, and not yours to mend: go on with file tools, or end."
+_DOCTOR = "`handrail doctor` tells the person more."
+
+
+def describe_no_network(found: TierChoice) -> str:
+    """Of a command that is to reach a host, in a tier that can open none."""
+    failure = next((failure for failure in found.failures if failure.tier == 2), None)
+    why = failure.reason if failure else "settings allow no better one"
+    text = f"The network can be opened to a command only in sandbox tier 2, and here is tier {found.tier} ({why})"
+    return f"{text}. Nothing was run. Call without the network, or end." + _typed(failure.fix if failure else None)
+
+
+def describe_weak_tier(found: TierChoice, least: int) -> str:
+    """Where settings ask for more than there is."""
+    above = [failure for failure in found.failures if failure.tier >= min(least, 2)]
+    reasons = "; ".join(f"tier {failure.tier}: {failure.reason}" for failure in above)
+    fix = next((failure.fix for failure in found.failures if failure.fix), None)
+    text = f"Commands must be confined by tier {least} at least, and here the best is tier {found.tier}"
+    return f"{text} ({reasons or 'settings allow no better one'}). Nothing was run.{_typed(fix)}"
+
+
+def describe_missing_overlay(why: Diagnosis | None) -> str:
+    """Where settings ask for an overlay, and a command that may change files gets none."""
+    text = "Settings ask for sandbox tier 3 (sandbox.least): what a command changes must go into an overlay"
+    if why is None:
+        reason, advice = "one that goes on in the background gets none", "Call it without background and yieldMs."
+    else:
+        reason, advice = why.reason, "Commands that only look still run, and so do file tools."
+    return f"{text}, and {reason}. Nothing was run. {advice}{_typed(why.fix if why else None)}"
+
+
+def describe_overlay_failure(said: str) -> str:
+    """Where an overlay was believed to work, and could not be put over the workspace."""
+    text = f"The overlay for what the command changes could not be put over the workspace ({said})"
+    return f"{text}. Nothing was run. Call again: it will run without one, or be asked about. {_DOCTOR}"
+
+
+def describe_sandbox_failure(tier: int, printed: str) -> str:
+    """Where a sandbox was believed to work, and could not be made."""
+    said = next((line for line in reversed(printed.split("\n")) if line.strip()), "it ended without a word")
+    text = f"Commands cannot run now: the sandbox (tier {tier}) could not be made ({said.strip()[:300]})."
+    return f"{text} {_NOT_YOURS} {_DOCTOR}"
+
+
+def _typed(fix: str | None) -> str:
+    return f" A person can type: {fix}" if fix else ""
+
+
+# § [sandbox.sandbox] Confines commands as well as this machine can, and says how well that is.
 
 
 class CommandSandbox:
@@ -106,7 +148,7 @@ class CommandSandbox:
             )
         if profile.proxy:
             raise ToolError("UNAVAILABLE", describe_no_network(found))
-        from handrail.sandbox.supervision.launching import launch_supervised  # noqa: PLC0415  where tier 2 does not work
+        from handrail.sandbox.landlock import launch_supervised  # noqa: PLC0415  where tier 2 does not work
 
         return launch_supervised(profile, self._host, text, found.tier)
 
@@ -123,8 +165,8 @@ class CommandSandbox:
 
     def forget(self) -> None:
         """Lets go of what was found out about this machine; the next command finds out anew."""
-        choice.forget()
-        layers.forget()
+        tiers.forget()
+        pool.forget()
         self._choice = None
 
     def close(self) -> None:
@@ -153,7 +195,7 @@ class CommandSandbox:
 
     def _choose(self) -> TierChoice:
         found = choose_tier(self._host, self._most)
-        self._until = time.monotonic() + choice.SECONDS_TO_BELIEVE if found.failures else math.inf
+        self._until = time.monotonic() + tiers.SECONDS_TO_BELIEVE if found.failures else math.inf
         self._identity = read_identity(found.program.path) if found.program else None
         self._preparing = BubblewrapBackend(found.program, self._host) if found.program else None
         self._choice = found

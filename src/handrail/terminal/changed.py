@@ -6,7 +6,7 @@ from typing import NamedTuple
 from handrail.protocol.changes import Action, Change
 from handrail.protocol.permissions import PreviewRun
 from handrail.protocol.text import escape_exact_line, measure_width, pad, wrap
-from handrail.tools.changed_words import describe_git_files, find_repository
+from handrail.tools.exec.result import describe_git_files, find_repository
 
 MAX_FILE_ROWS = 10
 """Of the list of files that are shown unasked."""

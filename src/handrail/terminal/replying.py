@@ -12,7 +12,7 @@ from handrail.protocol.text import to_one_line, wrap
 from handrail.terminal.keys import KeyReader, KeyTiming
 from handrail.terminal.screen import Screen
 from handrail.terminal.single_keys import enter_raw_mode
-from handrail.tools.companions.replying import normalize_reply
+from handrail.tools.companions.question import normalize_reply
 
 _MAX_REPLY_CHARS = 10_000
 _PASTE_SECONDS = 0.2

@@ -51,7 +51,7 @@ def render_preview_run(
 
 def describe_outdated(paths: tuple[str, ...], again: str = AGAIN) -> str:
     """Why a preview can no longer be committed, and what to do then."""
-    from handrail.runtime.outdating import GONE  # noqa: PLC0415  few previews are
+    from handrail.runtime.permission_request import GONE  # noqa: PLC0415  few previews are
 
     if GONE in paths:
         return f"Out of date: {GONE}. {again}."

@@ -1,9 +1,12 @@
-"""read: a page of a text file, a picture, the text of a PDF, or a page of an earlier output."""
+"""The tool read."""
 
 import base64
 import hashlib
+import io
+import logging
 import os
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Annotated, Any
 
 from msgspec import Meta
@@ -12,9 +15,9 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.results import Attachment
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Outputs, ReadMarks, Tool, Touches
-from handrail.tools.marks import PageMark, WholeFileMark, encode_mark
-from handrail.tools.preview import OUTPUT
+from handrail.tools.file_state import PageMark, WholeFileMark, encode_mark
+from handrail.tools.text import OUTPUT
+from handrail.tools.tool import Context, Output, Outputs, ReadMarks, Tool, Touches
 from handrail.workspace.errors import clip_path, to_tool_error
 from handrail.workspace.file_state import hash_range, read_contents
 from handrail.workspace.pages import (
@@ -28,6 +31,8 @@ from handrail.workspace.pages import (
 )
 from handrail.workspace.text import SAMPLE_BYTES, Encoding, decode_text, detect_start_encoding
 from handrail.workspace.workspace import OpenPath
+
+# § [tools.read] read: a page of a text file, a picture, the text of a PDF, or a page of an earlier output.
 
 MAX_WHOLE_BYTES = 8 * 1024 * 1024
 """Files up to this size are read whole; of larger ones only the page."""
@@ -272,7 +277,6 @@ def _picture(opened: OpenPath, data: bytes, digest: str, kind: str) -> Output:
 def _from_pdf(opened: OpenPath, data: bytes, digest: str, arguments: ReadArguments, budget: int) -> Output:
     if not data.startswith(_PDF):
         raise _binary(arguments.path)
-    from handrail.tools.pdf import extract_pdf_text  # noqa: PLC0415  an extra, and heavy
 
     page = _page_of(extract_pdf_text(data, arguments.path), arguments, budget)
     return _output(arguments.path, page, _data(opened, digest, None, None, page.first, len(data)), 0)
@@ -280,3 +284,32 @@ def _from_pdf(opened: OpenPath, data: bytes, digest: str, arguments: ReadArgumen
 
 def _binary(path: str) -> ToolError:
     return ToolError("BINARY_FILE", f"{clip_path(path)} is not text. Use a program that knows its format.")
+
+
+# § [tools.pdf] The text of a PDF, page by page. Needs the extra `pdf`.
+
+_MAX_PAGES = 500
+_SILENCE = logging.NullHandler()
+
+
+def extract_pdf_text(data: bytes, path: str) -> str:
+    """The text of the first pages, each under a line that says which it is."""
+    try:
+        import pypdf  # noqa: PLC0415  an extra
+    except ImportError:
+        message = f"{clip_path(path)} is a PDF; reading it needs: pip install 'handrail[pdf]'."
+        raise ToolError("UNAVAILABLE", message) from None
+    # It would print what it finds wrong with a file, bytes of it included.
+    logging.getLogger("pypdf").addHandler(_SILENCE)
+    try:
+        pages = pypdf.PdfReader(io.BytesIO(data)).pages
+        texts = [
+            f"--- page {number} of {len(pages)} ---\n{page.extract_text()}\n"
+            for number, page in enumerate(islice(pages, _MAX_PAGES), 1)
+        ]
+    except Exception as error:  # whatever a parser raises over a broken file, the file is at fault
+        message = f"{clip_path(path)} is a PDF whose text cannot be read ({type(error).__name__})."
+        raise ToolError("BINARY_FILE", message) from None
+    if len(pages) > _MAX_PAGES:
+        texts.append(f"--- {len(pages) - _MAX_PAGES} more pages are not read ---\n")
+    return "".join(texts)

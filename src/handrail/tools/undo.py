@@ -3,20 +3,18 @@
 import contextlib
 import os
 
-from handrail.changes.carrying import MAX_IN_MEMORY_BYTES, StepApplier
-from handrail.changes.conflicts import build_undo_error, format_numbers
-from handrail.changes.holding import StagingDir, build_staging_path
-from handrail.changes.looking import keep_all, probe_path, strip_data
-from handrail.changes.manners import ApplyOptions
-from handrail.changes.planned import DiffBudget, PlannedChangeSet, build_change
+from handrail.changes.apply import MAX_IN_MEMORY_BYTES, StepApplier
+from handrail.changes.model import ApplyOptions, DiffBudget, PlannedChangeSet, build_change
+from handrail.changes.path_state import keep_all, probe_path, strip_data
 from handrail.changes.recorder import RecordedChangeSet, Recorder
-from handrail.changes.undoing import UndoPlan, UndoStep, plan_undo
+from handrail.changes.staging import StagingDir, build_staging_path
+from handrail.changes.undo import UndoPlan, UndoStep, build_undo_error, format_numbers, plan_undo
 from handrail.edit.diff import Diff, build_unified_diff
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.store.change_log import Step
-from handrail.tools.contract import Context, Output, Tool, Touches
+from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.atomic import build_temporary_name
 from handrail.workspace.errors import clip_path
 from handrail.workspace.text import decode_text

@@ -12,8 +12,7 @@ from typing import Any
 
 from serving import Place
 
-from handrail.runtime.foreign.naming import build_tool_name
-from handrail.runtime.sources import ForeignTool
+from handrail.runtime.foreign.source import ForeignTool, build_tool_name
 
 
 def calls(tools: tuple[ForeignTool, ...]) -> list[tuple[str, dict[str, Any]]]:

@@ -13,7 +13,7 @@ import pytest
 from serving import PYTHON, SERVERS, Place, code_of, comes_true, hostile, plain, table
 
 from handrail.protocol.events import Network, ToolCallUpdate
-from handrail.runtime.server_programs import ServerProgram, ServerPrograms, ServerProgramSpec
+from handrail.runtime.foreign.server_process import ServerProgram, ServerPrograms, ServerProgramSpec
 
 
 class _Page(http.server.BaseHTTPRequestHandler):

@@ -5,16 +5,16 @@ import subprocess
 from pathlib import Path
 
 from handrail import Handrail
-from handrail.changes.layered.committing import commit
-from handrail.changes.layered.examining import examine
-from handrail.changes.layered.sealing import delete_preview, load_preview, save_preview
-from handrail.changes.layered.trial import CommandPreview
-from handrail.process.ran import CommandResult
-from handrail.process.running import run_launch
+from handrail.changes.model import CommandPreview
+from handrail.changes.overlay.changes import examine
+from handrail.changes.overlay.commit import commit
+from handrail.changes.overlay.previews import delete_preview, load_preview, save_preview
+from handrail.process.result import CommandResult
+from handrail.process.run import run_launch
 from handrail.protocol.decisions import Mode
 from handrail.protocol.results import SandboxUsed
-from handrail.sandbox.confinement import SandboxProfile
-from handrail.sandbox.layer.layer import Overlay
+from handrail.sandbox.overlay.overlay import Overlay
+from handrail.sandbox.profile import SandboxProfile
 from handrail.settings import Settings
 
 MODES: tuple[Mode, ...] = ("full", "auto", "ask")

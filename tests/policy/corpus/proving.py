@@ -5,8 +5,8 @@ from handrail.policy.parse import parse_command
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.syntax import Unparsed
 from handrail.protocol.decisions import Decision
-from handrail.runtime.command_facts import collect_command_facts
-from handrail.tools.exec_spec import EXEC
+from handrail.runtime.facts import collect_command_facts
+from handrail.tools.exec.spec import EXEC
 from handrail.workspace.workspace import Workspace
 
 _RULES = PolicyConfig(mode="plan")

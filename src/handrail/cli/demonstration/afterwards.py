@@ -1,12 +1,12 @@
 """What a person would type after a turn, typed for them."""
 
+from handrail.api import Handrail
 from handrail.cli.demonstration.checks import DemoChecks, get_exit_code
 from handrail.cli.demonstration.sample import RUN_TESTS
 from handrail.cli.exits import OK
 from handrail.cli.main import run as run_words
 from handrail.cli.output import print_note, write_out
 from handrail.protocol.permissions import AnswerKind, PermissionRequest
-from handrail.rail import Handrail
 from handrail.settings import LoadedSettings
 
 

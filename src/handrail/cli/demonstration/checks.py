@@ -3,11 +3,11 @@
 from typing import Any
 
 from handrail.agent.turn import Turn
+from handrail.api import Handrail
 from handrail.cli.demonstration.sample import BROKEN, MENDED
 from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import ToolResult
-from handrail.rail import Handrail
 
 
 class DemoResults:

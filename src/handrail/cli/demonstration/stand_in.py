@@ -3,7 +3,7 @@
 import os
 import sys
 
-from handrail.async_rail import AsyncHandrail
+from handrail.async_api import AsyncHandrail
 from handrail.cli.running.view import RunView
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.permissions import Answer, PermissionRequest

@@ -23,6 +23,6 @@ def enable_companion_tools(loaded: LoadedSettings, workspace: str | None = None)
 
 
 def _has_skills(workspace: str, settings: Settings) -> bool:
-    from handrail.runtime.skill_search import has_usable_skill  # noqa: PLC0415  the demo has none
+    from handrail.runtime.skills import has_usable_skill  # noqa: PLC0415  the demo has none
 
     return settings.skills.enabled and has_usable_skill(workspace, settings, os.environ)

@@ -1,6 +1,6 @@
 """A session that begins where another one is."""
 
-from handrail.rail import Handrail
+from handrail.api import Handrail
 from handrail.settings import LoadedSettings
 
 

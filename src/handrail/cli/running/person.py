@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from handrail.async_rail import AsyncHandrail
+from handrail.async_api import AsyncHandrail
 from handrail.cli.running.view import RunView
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import UsageError

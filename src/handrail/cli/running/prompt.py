@@ -5,7 +5,7 @@ import stat
 import sys
 from argparse import Namespace
 
-from handrail.agent.prompt.fences import fence_text
+from handrail.agent.prompt import fence_text
 from handrail.cli.exits import CommandFailed
 from handrail.cli.output import print_note
 

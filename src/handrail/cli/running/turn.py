@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from handrail.agent.limits import TurnLimits
 from handrail.agent.loop import Agent
-from handrail.agent.turn import Turn
-from handrail.async_rail import AsyncHandrail
+from handrail.agent.turn import Turn, TurnLimits
+from handrail.async_api import AsyncHandrail
 from handrail.cli.exits import INTERRUPTED
 from handrail.cli.preferences import find_server_sources
 from handrail.cli.running.person import TerminalApprover

@@ -19,8 +19,8 @@ from handrail.mcp.client.secrets import Secrets
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import Attachment
 from handrail.protocol.text import truncate
-from handrail.runtime.foreign.checking import find_argument_problems
-from handrail.tools.contract import Output
+from handrail.runtime.foreign.schema import find_argument_problems
+from handrail.tools.tool import Output
 
 _MAX_ATTACHED_CHARS = 4 << 20
 """Characters of base64 of all pictures together."""

@@ -30,7 +30,7 @@ from handrail.mcp.client.words import describe_close_reason, describe_failure, i
 from handrail.mcp.versions import is_modern
 from handrail.protocol.errors import ToolError
 from handrail.protocol.version import VERSION
-from handrail.runtime.server_programs import ServerProgram, ServerPrograms, ServerProgramSpec
+from handrail.runtime.foreign.server_process import ServerProgram, ServerPrograms, ServerProgramSpec
 from handrail.settings.mcp_json import ConfiguredServer
 
 SECONDS_TO_START = 60.0

@@ -8,8 +8,8 @@ from mcp import Client
 from mcp_types import PaginatedRequestParams, Tool
 
 from handrail.mcp.client.secrets import Secrets
-from handrail.runtime.foreign.accepting import MAX_LISTED_TOOLS
-from handrail.runtime.sources import ForeignTool
+from handrail.runtime.foreign.schema import MAX_LISTED_TOOLS
+from handrail.runtime.foreign.source import ForeignTool
 
 _MAX_PAGES = 64
 _MAX_TOOLS_BYTES = 2 << 20

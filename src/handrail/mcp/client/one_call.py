@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from handrail.mcp.client.secrets import Secrets
 from handrail.mcp.client.words import render_progress_text
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.tools.contract import Context
+from handrail.tools.tool import Context
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, InputRequiredResult

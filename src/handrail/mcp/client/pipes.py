@@ -13,7 +13,7 @@ from mcp_types import JSONRPCMessage
 from handrail.mcp.client.ends import CloseReason
 from handrail.mcp.client.pace import BYTE_RATE, RateLimiter
 from handrail.mcp.client.reading import parse_message
-from handrail.runtime.server_programs import ServerProgram
+from handrail.runtime.foreign.server_process import ServerProgram
 
 MAX_LINE_BYTES = 8 << 20
 """Bytes of one message."""

@@ -13,10 +13,10 @@ from handrail.mcp.client.words import render_short_line
 from handrail.mcp.client.worker import Worker
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.permissions import Permission
-from handrail.runtime.server_programs import ServerPrograms
-from handrail.runtime.sources import ForeignTool
+from handrail.runtime.foreign.server_process import ServerPrograms
+from handrail.runtime.foreign.source import ForeignTool
 from handrail.settings.mcp_json import ConfiguredServer
-from handrail.tools.contract import CommandContext, Output
+from handrail.tools.tool import CommandContext, Output
 
 if TYPE_CHECKING:
     from handrail.mcp.client.keeping import ServerSupervisor

@@ -12,13 +12,13 @@ from handrail.mcp.client.source import ServerSource
 from handrail.mcp.client.worker import Worker
 from handrail.protocol.errors import ToolError, build_install_command
 from handrail.protocol.permissions import Permission
-from handrail.runtime.server_programs import ServerPrograms
-from handrail.runtime.sources import ForeignTool, ToolSource
+from handrail.runtime.foreign.server_process import ServerPrograms
+from handrail.runtime.foreign.source import ForeignTool, ToolSource
 from handrail.settings import LoadedSettings, resolve_state_folder
 from handrail.settings.mcp_json import ConfiguredServer, resolve_servers
 from handrail.settings.mcp_servers import is_server_name
 from handrail.settings.units import parse_seconds
-from handrail.tools.contract import Context, Output
+from handrail.tools.tool import Context, Output
 
 
 class ServerSources(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
-from handrail.runtime.sources import ForeignTool
+from handrail.runtime.foreign.source import ForeignTool
 
 if TYPE_CHECKING:
     from handrail.mcp.client.listed_tools import ToolListing

@@ -2,7 +2,7 @@
 
 import threading
 
-from handrail.runtime.server_programs import ServerProgram, ServerPrograms, ServerProgramSpec
+from handrail.runtime.foreign.server_process import ServerProgram, ServerPrograms, ServerProgramSpec
 
 
 class ProgramStart:

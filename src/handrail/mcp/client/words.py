@@ -7,7 +7,7 @@ from handrail.protocol.text import escape_unprintable, truncate
 if TYPE_CHECKING:
     from handrail.mcp.client.ends import CloseReason
     from handrail.mcp.client.secrets import Secrets
-    from handrail.runtime.server_programs import ServerProgram
+    from handrail.runtime.foreign.server_process import ServerProgram
 
 _MAX_LINE_CHARS = 300
 _MAX_PASSING_LINE_CHARS = 500

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import TypeVar
 
+from handrail.api import Handrail
 from handrail.mcp.http.connections import works_for
 from handrail.mcp.http.hand import Found, HeldCall
 from handrail.mcp.http.threads import CallThreads
 from handrail.mcp.news import ServerNotification, build_notification
 from handrail.mcp.stdio.workers import Workers
 from handrail.protocol.events import Event
-from handrail.rail import Handrail
 
 Returned = TypeVar("Returned")
 

@@ -10,6 +10,7 @@ import msgspec
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 
+from handrail.api import Handrail
 from handrail.mcp.caller import LEVELS, Caller, Level
 from handrail.mcp.calling import ClientCalls, has_answer
 from handrail.mcp.errors import INTERNAL, ProtocolError
@@ -28,7 +29,6 @@ from handrail.mcp.permission.rounds import resume_with_answer
 from handrail.mcp.results import build_call_result, build_tool_list, complete_result, refuse_unknown_tool
 from handrail.protocol.errors import HandrailError
 from handrail.protocol.schema import get_input_schema
-from handrail.rail import Handrail
 
 
 class HttpHandlers:

@@ -3,13 +3,13 @@
 import threading
 from collections.abc import Callable
 
+from handrail.api import Handrail
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import ClientCalls
 from handrail.mcp.http.connections import works_for
 from handrail.mcp.sessions import build_session_name
 from handrail.protocol.errors import UsageError
 from handrail.protocol.tool_spec import ToolSpec
-from handrail.rail import Handrail
 
 MAX_SESSIONS = 16
 """Clients by different names. Whoever has the token can choose names, and each is a session that stays."""

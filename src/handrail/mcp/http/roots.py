@@ -11,13 +11,13 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from pydantic import ValidationError
 
+from handrail.api import Handrail
 from handrail.mcp.client_folders import parse_client_folders
 from handrail.mcp.http.connections import ConnectionState
 from handrail.mcp.http.replies import get_reply
 from handrail.mcp.http.telling import send_log
 from handrail.mcp.http.threads import CallThreads
 from handrail.mcp.news import ServerNotification
-from handrail.rail import Handrail
 
 _ANSWER_SECONDS = 5.0
 """Seconds that a client has to answer. Its calls do not wait for ever for something that most have none of."""

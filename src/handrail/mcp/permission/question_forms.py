@@ -9,7 +9,7 @@ from handrail.mcp.versions import HANDSHAKE
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Question, Reply
 from handrail.protocol.text import escape_control, to_one_line
-from handrail.tools.companions.replying import normalize_reply
+from handrail.tools.companions.question import normalize_reply
 
 _TEXT = {"type": "string", "title": "In your own words"}
 _HEAD = "The model asks:"

@@ -8,7 +8,7 @@ from handrail.mcp.stdio.connection import ClientRequest, StdioConnection
 from handrail.mcp.stdio.messages import RequestId
 
 if TYPE_CHECKING:
-    from handrail.rail import Handrail
+    from handrail.api import Handrail
 
 SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 _CHANGED = "notifications/tools/list_changed"

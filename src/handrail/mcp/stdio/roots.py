@@ -8,7 +8,7 @@ from handrail.mcp.stdio.telling import Notifier
 from handrail.protocol.errors import HandrailError
 
 if TYPE_CHECKING:
-    from handrail.rail import Handrail
+    from handrail.api import Handrail
 
 
 class ClientRoots:

@@ -16,8 +16,8 @@ from handrail.mcp.stdio.workers import Workers
 from handrail.protocol.errors import HandrailError
 
 if TYPE_CHECKING:
+    from handrail.api import Handrail
     from handrail.protocol.tool_spec import ToolSpec
-    from handrail.rail import Handrail
 
 QUICK = frozenset(("read", "ls", "write", "edit"))
 """Our own tools whose work is bounded. A hop to another thread takes longer than most of their calls."""

@@ -23,7 +23,7 @@ from handrail.mcp.stdio.workers import Workers
 from handrail.mcp.stdio.workplace import LazySession, OpenRail
 
 if TYPE_CHECKING:
-    from handrail.rail import Handrail
+    from handrail.api import Handrail
 
 GRACE_SECONDS = 1.0
 """How long calls may still be answered after the input has ended, if somebody reads: it may have come from a file."""

@@ -11,7 +11,7 @@ from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.protocol.errors import HandrailError
 
 if TYPE_CHECKING:
-    from handrail.rail import Handrail
+    from handrail.api import Handrail
 
 OpenRail = Callable[[Caller], "Handrail"]
 """Opens a session for a client; HandrailError where that cannot be."""

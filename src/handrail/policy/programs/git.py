@@ -1,7 +1,7 @@
 """The read-only sub-commands of git.
 
 Global options before the sub-command (-c, -C, --git-dir) are never proven. The tables refuse words that would start a
-program or write. `sandbox/variables/git.py` keeps a repository's configuration from starting programs.
+program or write. `sandbox/environment.py` keeps a repository's configuration from starting programs.
 """
 
 from handrail.policy.programs.git_history import HISTORY

@@ -8,9 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 from handrail.policy.network.allowlist import Allowlist
-from handrail.process.keeper.files import ATTEMPTS
-from handrail.sandbox.proxy.attempt import Attempt
-from handrail.sandbox.proxy.proxy import Proxy
+from handrail.process.keeper.state import ATTEMPTS
+from handrail.sandbox.proxy.proxy import Attempt, Proxy
 
 _MAX_BLOCKED_ATTEMPTS = 1_000
 """Attempts that are written down although nothing was let through: who tries more often tells nothing new."""

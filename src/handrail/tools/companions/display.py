@@ -7,7 +7,7 @@ from msgspec import Meta
 from handrail.protocol.events import Display, Level
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Tool
+from handrail.tools.tool import Context, Output, Tool
 
 Title = Annotated[str, Meta(min_length=1, max_length=200)]
 Thought = Annotated[str, Meta(max_length=2_000)]

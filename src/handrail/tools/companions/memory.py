@@ -1,15 +1,21 @@
-"""memory: notes about the workspace that later sessions read."""
+"""The tool memory."""
 
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 
+from handrail.edit.diff import build_unified_diff
+from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import Preview
 from handrail.protocol.records import Memory
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.store.memories import Memories
-from handrail.tools.contract import Context, MemoryUse, Output, Tool, Touches
+from handrail.tools.tool import Context, MemoryUse, Output, Tool, Touches
+
+# § [tools.companions.memory] memory: notes about the workspace that later sessions read.
 
 Title = Annotated[str, Meta(min_length=1, max_length=120)]
 Content = Annotated[str, Meta(min_length=1, max_length=2_000)]
@@ -79,12 +85,10 @@ def build_memory_tool(memories: Memories) -> Tool:
     """The tool memory over the notes of a workspace. What it is done with is loaded on first use."""
 
     def run(context: Context, arguments: MemoryArguments) -> Output:
-        from handrail.tools.companions.remembering import run_memory_action  # noqa: PLC0415  as said
 
         return run_memory_action(memories, context.session_id, arguments)
 
     def preview(_: Context, arguments: MemoryArguments) -> Preview:
-        from handrail.tools.companions.remembering import preview_note  # noqa: PLC0415  as said
 
         return preview_note(memories, arguments)
 
@@ -93,3 +97,68 @@ def build_memory_tool(memories: Memories) -> Tool:
 
 def _touches(arguments: MemoryArguments) -> Touches:
     return Touches(memory=MemoryUse(arguments.action, arguments.id or arguments.title or ""))
+
+
+# § [tools.companions.remembering] Reads and changes the notes of a workspace.
+
+_UNCHANGED = "The note says that already. Nothing was changed."
+_DONE = {"create": "noted", "update": "changed", "delete": "deleted"}
+
+
+def run_memory_action(memories: Memories, session_id: str, arguments: MemoryArguments) -> Output:
+    """Does what a call asks for."""
+    if arguments.action == "list":
+        return _listed(memories.listed())
+    with memories.alone():
+        before, after = _planned(memories, session_id, arguments)
+        if after is not None:
+            memories.keep(after)
+        elif before is not None:
+            memories.remove(before.id)
+    note = after or before
+    if note is None:
+        raise AssertionError("a note is made, changed or removed")
+    summary = f"{_DONE[arguments.action]} {note.id}"
+    data = MemoryData(action=arguments.action, notes=(note,))
+    return Output(summary=summary, content=f"{summary[0].upper()}{summary[1:]}: {note.title}\n", data=data)
+
+
+def preview_note(memories: Memories, arguments: MemoryArguments) -> Preview:
+    """What the note would become, for the person who is asked."""
+    before, after = _planned(memories, "", arguments)
+    diff = build_unified_diff(_text(before), _text(after), "note")
+    return Preview(kind="diff", text=diff.text, truncated=diff.truncated)
+
+
+def _planned(memories: Memories, session_id: str, arguments: MemoryArguments) -> tuple[Memory | None, Memory | None]:
+    """A note as it is and as it is to be; None where there is none."""
+    now = datetime.now(UTC)
+    if arguments.action == "create":
+        title, content = arguments.title or "", arguments.content or ""
+        same = [one for one in memories.listed() if (one.title, one.content) == (title, content)]
+        if same:
+            raise ToolError("NO_CHANGE", f"{same[0].id} says that already. Nothing was noted.")
+        note = Memory(id=memories.new_id(), title=title, content=content, time=now, session_id=session_id)
+        return None, note
+    before = memories.get(arguments.id or "")
+    if arguments.action == "delete":
+        return before, None
+    after = replace(before, title=arguments.title or before.title, content=arguments.content or before.content)
+    if after == before:
+        raise ToolError("NO_CHANGE", _UNCHANGED)
+    return before, replace(after, time=now, session_id=session_id)
+
+
+def _listed(notes: tuple[Memory, ...]) -> Output:
+    rows = [f"{note.id}  {note.title} ({note.time:%Y-%m-%d})\n{_indented(note.content)}\n" for note in notes]
+    summary = f"{len(notes)} note{'s' if len(notes) != 1 else ''}"
+    content = "".join(rows) or "There are no notes yet.\n"
+    return Output(summary=summary, content=content, data=MemoryData(action="list", notes=notes))
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def _text(note: Memory | None) -> str | None:
+    return None if note is None else f"{note.title}\n\n{note.content.rstrip()}\n"

@@ -7,7 +7,7 @@ from msgspec import Meta
 from handrail.protocol.records import TodoItem
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.contract import Context, Output, Tool
+from handrail.tools.tool import Context, Output, Tool
 
 Status = Literal["pending", "active", "done"]
 

@@ -1,1 +1,0 @@
-"""Shortens a transcript that fills the model's window: what is measured, what stays, what stands for the rest."""

@@ -1,1 +1,0 @@
-"""The filters of system calls: data, and what puts them together."""

@@ -1,1 +1,0 @@
-"""Tier 2: bubblewrap puts a command in namespaces of its own."""

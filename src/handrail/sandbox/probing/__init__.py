@@ -1,1 +1,0 @@
-"""Finds out what this machine can do, and says what would help where it cannot."""

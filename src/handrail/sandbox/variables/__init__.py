@@ -1,1 +1,0 @@
-"""A command's environment variables."""

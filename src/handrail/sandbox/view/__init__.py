@@ -1,1 +1,0 @@
-"""What a command sees of the disk."""

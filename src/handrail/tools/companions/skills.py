@@ -1,0 +1,238 @@
+"""The tools skill_list and skill_control."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+
+from msgspec import Meta
+
+from handrail.protocol.errors import ToolError
+from handrail.protocol.records import SkillEntry
+from handrail.protocol.text import render_value
+from handrail.protocol.tool_spec import Arguments, ToolSpec
+from handrail.protocol.wire import Wire
+from handrail.skills.allowed import format_allowed_tools
+from handrail.skills.skill import Skill
+from handrail.tools.tool import Context, Output, Tool, Touches
+
+if TYPE_CHECKING:
+    from handrail.skills.finding import SkillCatalog
+
+
+# § [tools.companions.skill_list] skill_list: which skills there are, and which are active.
+
+_SOURCES = {"settings": "the person's settings", "user": "the person", "project": "this project", "gone": "gone"}
+
+
+class SkillListArguments(Arguments, frozen=True):
+    """The arguments of skill_list: none."""
+
+
+class SkillListData(Wire, frozen=True, omit_defaults=False):
+    """The skills, by their names."""
+
+    skills: tuple[SkillEntry, ...]
+
+
+SKILL_LIST = ToolSpec(
+    name="skill_list",
+    title="Skills",
+    description=(
+        "List the skills: written instructions for particular tasks, each with its name, its purpose, where it comes "
+        "from and whether it is active. Look here before a task that one may be about; skill_control activates it."
+    ),
+    arguments=SkillListArguments,
+    data=SkillListData,
+    permissions=("fs.read",),
+    auto_execute=True,
+    enabled=False,
+    layer="companion",
+    intent="see which written instructions there are for particular tasks",
+)
+
+
+def build_skill_list_tool(entries: Callable[[], tuple[SkillEntry, ...]]) -> Tool:
+    """The tool skill_list for one session."""
+
+    def run(_: Context, __: SkillListArguments) -> Output:
+        # Of one that is there by its name only, the model is to know where it is active.
+        listed = tuple(entry for entry in entries() if entry.active or not entry.by_name_only)
+        active = sum(entry.active for entry in listed)
+        summary = f"{len(listed)} skill{'' if len(listed) == 1 else 's'}, {active} active"
+        content = "\n".join(map(_line, listed)) or "There are no skills here."
+        return Output(summary=summary, content=content, data=SkillListData(skills=listed))
+
+    return Tool(SKILL_LIST, run)
+
+
+def _line(entry: SkillEntry) -> str:
+    state = "active" if entry.active else "" if entry.usable else "cannot be used"
+    where = ", ".join(filter(None, (f"from {_SOURCES[entry.source]}", state)))
+    told = entry.description if entry.usable else entry.problem
+    return f"{entry.name} ({where}): {told}"
+
+
+# § [tools.companions.skill_control] skill_control: a skill counts from now on, and its text is told; or it counts
+# § no longer.
+
+Action = Literal["activate", "deactivate"]
+
+
+class SkillControlArguments(Arguments, frozen=True):
+    """The arguments of skill_control."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=64, description="The skill, as skill_list names it.")]
+    action: Annotated[
+        Action, Meta(description="activate: its text comes back, and counts; deactivate: when it is done.")
+    ]
+
+
+class SkillControlData(Wire, frozen=True, omit_defaults=False):
+    """What became of the skill."""
+
+    name: str
+    action: Action
+    active: tuple[str, ...]
+    """All that are active now."""
+    allowed_tools: tuple[str, ...] | None
+    """The tools that it leaves, in our names; None where it leaves all, and where it was deactivated."""
+    folder: str | None
+    """Where its files are, as `read` takes it."""
+    files: tuple[str, ...]
+    """Its files, relative to the folder."""
+    warnings: tuple[str, ...]
+
+
+class SkillBook(Protocol):
+    """The skills of a session."""
+
+    def found(self) -> "SkillCatalog":
+        """All that there are."""
+        ...
+
+    def skill(self, name: str) -> "Skill | None":
+        """One of them, with its other files."""
+        ...
+
+    def entries(self) -> tuple[SkillEntry, ...]:
+        """The same as they are listed, with those that are active and gone."""
+        ...
+
+    def activate(self, skill: "Skill") -> object:
+        """Makes one count."""
+        ...
+
+    def deactivate(self, name: str) -> bool:
+        """Ends one; whether it was active."""
+        ...
+
+    def active_names(self) -> tuple[str, ...]:
+        """Those that are active."""
+        ...
+
+    def reaches(self, folder: str) -> bool:
+        """Whether files in a folder can be read."""
+        ...
+
+
+SKILL_CONTROL = ToolSpec(
+    name="skill_control",
+    title="Skill",
+    description=(
+        "Activate a skill to get its instructions, or deactivate it when its task is done. A skill may name the tools "
+        "and commands that it takes: while it is active, only those are there."
+    ),
+    arguments=SkillControlArguments,
+    data=SkillControlData,
+    permissions=("fs.read",),
+    side_effects=("conversation",),
+    idempotent=True,
+    enabled=False,
+    layer="companion",
+    intent="take up the instructions of a skill, or end it",
+    plain_arguments=("name", "action"),
+)
+
+
+def build_skill_control_tool(book: SkillBook) -> Tool:
+    """The tool skill_control for one session."""
+
+    def run(_: Context, arguments: SkillControlArguments) -> Output:
+
+        return (activate if arguments.action == "activate" else deactivate)(book, arguments.name)
+
+    def touches(arguments: SkillControlArguments) -> Touches:
+        """What a project says is a file of the workspace, and judged as one."""
+        skill = book.found().get(arguments.name) if arguments.action == "activate" else None
+        is_read = skill is not None and skill.origin == "project" and not skill.problem
+        return Touches(reads=(f"{skill.folder}/SKILL.md",)) if skill is not None and is_read else Touches()
+
+    return Tool(SKILL_CONTROL, run, touches)
+
+
+# § [tools.companions.skill_controlling] Activates a skill and tells its text, or ends it.
+
+
+def activate(book: SkillBook, name: str) -> Output:
+    """Makes a skill count, and tells what it says."""
+    skill = _usable(book, name)
+    book.activate(skill)
+    return _told(book, skill, format_allowed_tools(skill.tools, skill.patterns))
+
+
+def deactivate(book: SkillBook, name: str) -> Output:
+    """Ends a skill. One that is not active is left as it is: a call that was cut off may come a second time."""
+    ended = book.deactivate(name)
+    active = book.active_names()
+    if not ended and book.found().get(name) is None:
+        there = f"Active: {', '.join(active)}." if active else "None is active."
+        raise ToolError("NOT_FOUND", f"No skill {render_value(name)}. {there}", details={"skills": list(active)})
+    data = SkillControlData(
+        name=name, action="deactivate", active=active, allowed_tools=None, folder=None, files=(), warnings=()
+    )
+    summary = f"{name} is no longer active" if ended else f"{name} is not active"
+    return Output(title=name, summary=summary, content=f"The skill {summary}.", data=data)
+
+
+def _usable(book: SkillBook, name: str) -> Skill:
+    skill = book.skill(name)
+    if skill is None:
+        names = [one.name for one in book.found().skills if not one.problem and not one.by_name_only]
+        there = f"There are: {', '.join(names[:20])}." if names else "There are none here."
+        raise ToolError("NOT_FOUND", f"No skill {render_value(name)}. {there}", details={"skills": names})
+    if skill.problem:
+        raise ToolError("UNAVAILABLE", f"The skill {name} cannot be used: {skill.problem}. Go on without it.")
+    return skill
+
+
+def _told(book: SkillBook, skill: Skill, tools: tuple[str, ...] | None) -> Output:
+    reached = bool(skill.files) and book.reaches(skill.folder)
+    warnings = (
+        skill.warnings if reached or not skill.files else (*skill.warnings, "its other files cannot be read here")
+    )
+    data = SkillControlData(
+        name=skill.name,
+        action="activate",
+        active=book.active_names(),
+        allowed_tools=tools,
+        folder=skill.folder if reached else None,
+        files=skill.files if reached else (),
+        warnings=warnings,
+    )
+    return Output(
+        title=skill.name,
+        summary=f"{skill.name} is active" + ("" if tools is None else f", with {', '.join(tools) or 'no tools'}"[:200]),
+        content=f"{_preface(skill, tools, reached=reached)}\n\n{skill.body}",
+        data=data,
+        warnings=warnings,
+    )
+
+
+def _preface(skill: Skill, tools: tuple[str, ...] | None, *, reached: bool) -> str:
+    whose = "this project" if skill.origin == "project" else "the person"
+    lines = [f"The skill {skill.name} of {whose} is active. Its instructions rank below what the person says."]
+    if tools is not None:
+        lines.append(f"While it is active, these are the tools: {', '.join(tools) or 'none'}.")
+    if reached:
+        more = f" and {len(skill.files) - 30} more" if len(skill.files) > 30 else ""
+        lines.append(f"Its files are in {skill.folder}: {', '.join(skill.files[:30])}{more}.")
+    return "\n".join((*lines, "Its text follows."))

@@ -1,0 +1,83 @@
+"""The arguments and the result of exec."""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from handrail.protocol.errors import ToolError
+from handrail.protocol.tool_spec import Arguments, ToolSpec
+from handrail.protocol.wire import Wire
+from handrail.tools.tool import CommandUse, Touches
+
+MAX_TIMEOUT_MS = 600_000
+_MAX_COMMAND_BYTES = 100_000
+"""Of a command: the system takes little more in one piece."""
+
+
+class ExecArguments(Arguments, frozen=True):
+    """The arguments of exec."""
+
+    command: Annotated[str, Meta(min_length=1, description="Command for bash; && || ; | and redirections work.")]
+    cwd: Annotated[str, Meta(description="Folder to run it in, relative to the workspace.")] = "."
+    timeout_ms: Annotated[
+        Annotated[int, Meta(ge=100, le=MAX_TIMEOUT_MS)] | None,
+        Meta(description="Milliseconds after which it is stopped; 120000 if not given.", extra={"default": 120_000}),
+    ] = None
+    background: Annotated[
+        bool, Meta(description="Return at once; it goes on as a process session, whose ports no other command reaches.")
+    ] = False
+    yield_ms: Annotated[
+        Annotated[int, Meta(ge=0, le=MAX_TIMEOUT_MS)] | None,
+        Meta(description="Wait so many milliseconds, then let it go on as a process session."),
+    ] = None
+
+
+class ExecData(Wire, frozen=True):
+    """What the command printed and how it ended."""
+
+    output: str
+    """Both streams in their true order, as one pipe gives it; of very much, the beginning and the end."""
+    exit_code: int | None
+    """As the shell tells it; null for a command that was stopped."""
+    duration_ms: float
+    signal: str | None = None
+    """The signal that ended it, as far as the exit code tells."""
+    meaning: str | None = None
+    """What the exit code says: of grep 1, no line matched."""
+    stdout: str | None = None
+    stderr: str | None = None
+    """Apart, where the streams were taken in apart."""
+    session_id: str | None = None
+    """The process session that it went on as."""
+
+
+EXEC = ToolSpec(
+    name="exec",
+    title="Run",
+    description=(
+        "Run one shell command in the workspace, in a sandbox; of the network it has what a person opened. Its output "
+        "comes back in order, the beginning and the end of very much. The whole process tree is gone when the call "
+        "ends, unless background or yieldMs let it go on as a process session: look after that with process."
+    ),
+    arguments=ExecArguments,
+    data=ExecData,
+    permissions=("proc.exec",),
+    side_effects=("files", "processes"),
+    plain_arguments=("cwd",),
+    layer="base",
+    stage="run",
+    intent="run a command: tests, build, git, scripts",
+    not_for=(("reading files", "read"), ("searching them", "grep"), ("changing them", "edit")),
+)
+
+
+def find_exec_touches(arguments: ExecArguments) -> Touches:
+    command = arguments.command
+    if not command.strip():
+        raise ToolError("INVALID_ARGUMENT", "exec: command has nothing in it but blanks. Nothing was run.")
+    if "\0" in command:
+        raise ToolError("INVALID_ARGUMENT", "exec: command holds a NUL, which no command can. Nothing was run.")
+    if (size := len(command.encode("utf-8", "surrogatepass"))) > _MAX_COMMAND_BYTES:
+        message = f"exec: the command is {size:,} bytes long, and {_MAX_COMMAND_BYTES:,} is the most that can be run."
+        raise ToolError("LIMIT_EXCEEDED", f"{message} Write it to a file, and run that. Nothing was run.")
+    return Touches(command=CommandUse(command, arguments.cwd, arguments.background, arguments.yield_ms is not None))

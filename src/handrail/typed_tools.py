@@ -1,0 +1,117 @@
+"""The tools as methods: each makes the arguments of its call, so that an editor can complete and check them."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from msgspec import to_builtins
+
+from handrail.protocol.results import ToolResult
+
+if TYPE_CHECKING:
+    from handrail.tools.apply_patch import ApplyPatchData
+    from handrail.tools.delete import DeleteData
+    from handrail.tools.edit import EditData
+    from handrail.tools.exec.spec import ExecData
+    from handrail.tools.find import FindData
+    from handrail.tools.grep import GrepData
+    from handrail.tools.ls import LsData
+    from handrail.tools.multi_edit import MultiEditData, OneEdit
+    from handrail.tools.process import Action, ProcessData
+    from handrail.tools.read import ReadData
+    from handrail.tools.write import WriteData
+
+
+class NamedTools:
+    """Whatever can run a call by the name of its tool."""
+
+    def call(self, name: str, args: Any) -> ToolResult[Any]:
+        """Runs one call."""
+        raise NotImplementedError
+
+    def read(self, path: str, *, offset: int = 1, limit: int = 2_000) -> "ToolResult[ReadData]":
+        """A page of a file."""
+        return self.call("read", {"path": path, "offset": offset, "limit": limit})
+
+    def write(self, path: str, content: str) -> "ToolResult[WriteData]":
+        """A whole file, new or replaced."""
+        return self.call("write", {"path": path, "content": content})
+
+    def edit(self, path: str, old_text: str, new_text: str, *, replace_all: bool = False) -> "ToolResult[EditData]":
+        """One text of a file in the place of another."""
+        args = {"path": path, "oldText": old_text, "newText": new_text, "replaceAll": replace_all}
+        return self.call("edit", args)
+
+    def multi_edit(self, path: str, edits: "Iterable[OneEdit | dict[str, str]]") -> "ToolResult[MultiEditData]":
+        """Several edits of one file, in order, all of them or none; offered where the settings enable it. An edit is a
+        OneEdit or what it is on the wire: `{"oldText": …, "newText": …, "occurrence": "first"}`."""
+        return self.call("multi_edit", {"path": path, "edits": [to_builtins(edit) for edit in edits]})
+
+    def apply_patch(self, patch: str) -> "ToolResult[ApplyPatchData]":
+        """Changes of several files, all of them or none; offered where the settings enable it."""
+        return self.call("apply_patch", {"patch": patch})
+
+    def delete(self, path: str) -> "ToolResult[DeleteData]":
+        """A file or a link goes; offered where the settings enable it."""
+        return self.call("delete", {"path": path})
+
+    def find(
+        self, pattern: str, path: str = ".", *, max_results: int = 1_000, exclude: Sequence[str] = ()
+    ) -> "ToolResult[FindData]":
+        """Files by their names."""
+        args = {"pattern": pattern, "path": path, "maxResults": max_results, "exclude": list(exclude)}
+        return self.call("find", args)
+
+    def grep(
+        self,
+        pattern: str,
+        path: str = ".",
+        *,
+        file_pattern: str | None = None,
+        case_sensitive: bool = True,
+        context_lines: int = 0,
+        max_results: int = 100,
+    ) -> "ToolResult[GrepData]":
+        """Lines by what is in them."""
+        args = {
+            "pattern": pattern,
+            "path": path,
+            "caseSensitive": case_sensitive,
+            "contextLines": context_lines,
+            "maxResults": max_results,
+        }
+        return self.call("grep", args if file_pattern is None else args | {"filePattern": file_pattern})
+
+    def ls(self, path: str = ".", *, depth: int = 1) -> "ToolResult[LsData]":
+        """What is in a folder."""
+        return self.call("ls", {"path": path, "depth": depth})
+
+    def exec(
+        self,
+        command: str,
+        *,
+        cwd: str = ".",
+        timeout_ms: int | None = None,
+        background: bool = False,
+        yield_ms: int | None = None,
+    ) -> "ToolResult[ExecData]":
+        """One shell command, in the sandbox; with `background` or `yield_ms` it may go on as a process session."""
+        given = {"timeoutMs": timeout_ms, "background": background or None, "yieldMs": yield_ms}
+        return self.call("exec", {"command": command, "cwd": cwd, **_without_none(given)})
+
+    def process(
+        self,
+        action: "Action",
+        session_id: str | None = None,
+        *,
+        offset: int | None = None,
+        limit: int | None = None,
+        data: str | None = None,
+        eof: bool | None = None,
+    ) -> "ToolResult[ProcessData]":
+        """What a command does that goes on after its call, and what it is told."""
+        given = {"sessionId": session_id, "offset": offset, "limit": limit, "data": data, "eof": eof}
+        return self.call("process", {"action": action, **_without_none(given)})
+
+
+def _without_none(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None}
