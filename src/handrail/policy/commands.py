@@ -31,7 +31,6 @@ from handrail.policy.verdict import (
     ask,
     deny,
     deny_credential,
-    drop_grant,
     judge_by_mode,
     judge_by_rule,
     judge_path,
@@ -104,7 +103,7 @@ def judge_command(fact: CommandFact, facts: Facts, rules: PolicyConfig) -> list[
         verdicts.append(deny("background", "restricted.command", "the restricted profile leaves nothing running"))
     elif fact.background:
         verdicts.append(judge_by_mode("background", "exec.background", "process", rules.mode, undo=False))
-    verdicts = _add_network_remark(verdicts, context) if fact.hosts or fact.unopened else verdicts
+    verdicts = _name_hosts(verdicts, context) if fact.hosts or fact.unopened else verdicts
     return verdicts if fact.tier > 0 else [_ask_without_sandbox(verdict) for verdict in verdicts]
 
 
@@ -124,14 +123,12 @@ def _judge_together(steps: tuple[CommandStep, ...], context: PolicyContext) -> l
     return []
 
 
-def _add_network_remark(verdicts: list[PartVerdict], context: PolicyContext) -> list[PartVerdict]:
+def _name_hosts(verdicts: list[PartVerdict], context: PolicyContext) -> list[PartVerdict]:
     """Name the hosts, also if an inner command reaches them: `timeout 9 curl …`."""
-    remark = context.network
-    has_remark = any(verdict.part.reason.endswith(remark) for verdict in verdicts)
-    if has_remark and verdicts[0].part.rule != _SYNTAX_RULE:
+    if verdicts[0].part.rule != _SYNTAX_RULE and any(verdict.names_hosts for verdict in verdicts):
         return verdicts
     place = next((place for place, verdict in enumerate(verdicts) if verdict.part.decision == "confirm"), 0)
-    return [*verdicts[:place], verdicts[place].with_remark(remark), *verdicts[place + 1 :]]
+    return [*verdicts[:place], verdicts[place].with_hosts(context.network), *verdicts[place + 1 :]]
 
 
 def _ask_without_sandbox(verdict: PartVerdict) -> PartVerdict:
@@ -170,7 +167,7 @@ def _judge_step(step: CommandStep, context: PolicyContext) -> PartVerdict:
     verdicts += filter(None, others)
     strictest = pick_strictest(verdicts)
     if sum(verdict.part.decision == "confirm" for verdict in verdicts) > 1:  # a grant would answer only one question
-        strictest = drop_grant(strictest)
+        strictest = strictest.with_grant("")
     return _restrict_step(strictest, step, context)
 
 
@@ -198,7 +195,7 @@ def _confirm_outside_path(use: PathUse, context: PolicyContext) -> PathUse:
 def _judge_effect(classification: Classification, text: str, context: PolicyContext) -> PartVerdict:
     effect, rule, reason = classification.effect, classification.rule, classification.reason
     verdict = judge_by_mode(text, rule, effect, context.rules.mode, undo=context.undo, why=reason)
-    return verdict.with_remark(context.network) if effect == "network" else verdict
+    return verdict.with_hosts(context.network) if effect == "network" else verdict
 
 
 def _judge_by_rules(step: CommandStep, context: PolicyContext, default: PartVerdict) -> PartVerdict:
@@ -218,7 +215,7 @@ def _judge_by_rules(step: CommandStep, context: PolicyContext, default: PartVerd
 def _offer_grant(verdict: PartVerdict, grant: str) -> PartVerdict:
     if verdict.final or verdict.part.decision != "confirm" or grant.startswith(MCP_PREFIX):
         return verdict
-    return PartVerdict(replace(verdict.part, grant=grant), verdict.code, verdict.final)
+    return verdict.with_grant(grant)
 
 
 def _find_grant_class(step: CommandStep) -> str:

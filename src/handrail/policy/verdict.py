@@ -4,6 +4,7 @@ import re
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from handrail.policy.config import STRICTEST_FIRST, PolicyConfig, RestrictedProfile, Rule
 from handrail.policy.names import find_protection, is_git_lock, is_in_folder
@@ -68,21 +69,25 @@ class PartVerdict(msgspec.Struct, frozen=True):
     """The error code if the part is denied."""
     final: bool = False
     """Neither a rule nor a grant may loosen it."""
+    names_hosts: bool = False
+    """Whether the reason says which hosts an approval opens."""
 
     def with_path(self, path: str) -> "PartVerdict":
         """Name the path in the reason, unless the part is allowed."""
-        return self if self.part.decision == "allow" else self._with_reason(f"{self.part.reason}: {path}")
+        return self if self.part.decision == "allow" else self._with(reason=f"{self.part.reason}: {path}")
 
-    def with_remark(self, remark: str) -> "PartVerdict":
-        """Add a remark to the reason if the part asks."""
-        return self._with_reason(f"{self.part.reason}; {remark}") if self.part.decision == "confirm" else self
+    def with_hosts(self, remark: str) -> "PartVerdict":
+        """Add the remark about the network to the reason if the part asks."""
+        if self.part.decision != "confirm":
+            return self
+        return replace(self._with(reason=f"{self.part.reason}; {remark}"), names_hosts=True)
 
     def with_grant(self, grant: str) -> "PartVerdict":
         """Set the class of commands, or the tool, that a standing approval would cover."""
-        return PartVerdict(msgspec.structs.replace(self.part, grant=grant), self.code, self.final)
+        return self._with(grant=grant)
 
-    def _with_reason(self, reason: str) -> "PartVerdict":
-        return PartVerdict(msgspec.structs.replace(self.part, reason=reason), self.code, self.final)
+    def _with(self, **fields: str) -> "PartVerdict":
+        return replace(self, part=replace(self.part, **fields))
 
 
 def deny(subject: str, rule: str, reason: str, code: ErrorCode = "POLICY_DENIED") -> PartVerdict:
@@ -110,18 +115,13 @@ def pick_strictest(verdicts: list[PartVerdict]) -> PartVerdict:
     return min(verdicts, key=lambda verdict: (STRICTEST_FIRST.index(verdict.part.decision), not verdict.final))
 
 
-def drop_grant(verdict: PartVerdict) -> PartVerdict:
-    """The same verdict, without the offer of a standing approval."""
-    return verdict.with_grant("")
-
-
 def combine(verdicts: list[PartVerdict], rules: PolicyConfig) -> Decision:
     """The decision over all parts, at least one. In an unattended session a question becomes a denial."""
     deciding = verdicts[0] if len(verdicts) == 1 else _pick_deciding(verdicts)
     part, code = deciding.part, deciding.code
     if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
         nobody = "nobody is here to ask" if rules.unattended else "the restricted profile asks nobody"
-        part = msgspec.structs.replace(part, decision="deny", reason=f"{part.reason}, and {nobody}")
+        part = replace(part, decision="deny", reason=f"{part.reason}, and {nobody}")
         code = "PERMISSION_DENIED"
     return Decision(
         decision=part.decision,

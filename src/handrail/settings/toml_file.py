@@ -15,6 +15,7 @@ from handrail.settings.errors import (
     describe_refused,
     find_key_lines,
     find_lines_below,
+    find_table_lines,
     quote_path,
     truncate_repr,
 )
@@ -56,6 +57,7 @@ def read_layer(path: str, kind: _FileLayerKind) -> tuple[Layer, str]:
     text = _decode(file, content)
     tables = _parse(file, text)
     rules, rule_problems = _take_rules(tables, kind, text)
+    rule_lines = [keys.get("") for keys in find_table_lines(text, "rule", len(rules))]
     server_lines = find_lines_below(text, "mcp.servers")
     servers, server_problems = _take_servers(tables, server_lines)
     values = _flatten(tables)
@@ -67,7 +69,11 @@ def read_layer(path: str, kind: _FileLayerKind) -> tuple[Layer, str]:
         values=values,
         rules=rules,
         servers=servers,
-        lines={**find_key_lines(text), **{f"mcp.servers.{name}": line for name, line in server_lines.items()}},
+        lines={
+            **find_key_lines(text),
+            **{f"rule.{rule.id}": line for rule, line in zip(rules, rule_lines, strict=True) if line},
+            **{f"mcp.servers.{name}": line for name, line in server_lines.items()},
+        },
     )
     return layer, sha256(content).hexdigest()
 
