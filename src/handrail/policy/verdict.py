@@ -151,7 +151,7 @@ def _list_grants(verdicts: list[PartVerdict]) -> tuple[str, ...]:
 def judge_by_mode(subject: str, rule: str, kind: PartKind, mode: Mode, *, undo: bool, why: str = "") -> PartVerdict:
     """A part that the mode decides. `undo`: whether it can be undone. `why`: what the part does."""
     verdict, explanation = apply_mode(kind, mode, undo=undo)
-    reason = f"{why}; {explanation}" if why and _needs_explanation(kind, verdict, explanation) else why or explanation
+    reason = f"{why}; {explanation}" if why and _needs_explanation(kind, mode, verdict) else why or explanation
     if verdict == "deny":
         code: ErrorCode = "OUTSIDE_WORKSPACE" if kind == "outside" else "POLICY_DENIED"
         return deny(subject, rule, reason, code)
@@ -167,9 +167,11 @@ def apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[Verdict, str]
     return cell, REASONS.get((kind, cell)) or ("it only reads" if kind == "proven" else f"{mode} mode allows it")
 
 
-def _needs_explanation(kind: PartKind, verdict: Verdict, explanation: str) -> bool:
+def _needs_explanation(kind: PartKind, mode: Mode, verdict: Verdict) -> bool:
     """Whether the reason needs the mode's explanation as well as what the part does."""
-    return verdict == "deny" or explanation == _NOT_COVERED or (verdict == "allow" and kind != "proven")
+    if verdict == "confirm":
+        return TABLE[kind][mode] == "undoable"
+    return verdict == "deny" or kind != "proven"
 
 
 def describe_bulk(changed: int, deleted: int, rules: PolicyConfig) -> str:
