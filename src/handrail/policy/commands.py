@@ -1,6 +1,7 @@
 """Decides a shell command, step by step."""
 
 import posixpath
+import re
 
 import msgspec
 from msgspec.structs import replace
@@ -35,7 +36,6 @@ from handrail.policy.verdict import (
     judge_by_rule,
     judge_path,
     pick_strictest,
-    restrict_command,
     restrict_path,
 )
 from handrail.policy.wrappers import can_run_code, has_program_option
@@ -231,13 +231,41 @@ def _is_deletion(step: CommandStep) -> bool:
     return to_base_name(step.words[0]) == "git" and any(is_about(prefix, words) for prefix in _GIT_DELETES)
 
 
+# The restricted profile.
+
+_SAFE_GIT_ARGUMENT = re.compile(
+    r"-n|-?\d{1,9}|-n\d{1,9}|--max-count=\d{1,9}|--(?:no-)?decorate|--graph|--reverse|--all|-s|-b|-sb|--short|--branch"
+    r"|--porcelain(?:=v?[12])?"
+)
+"""Arguments that may follow a listed git command: how many, and their layout. Others may show other folders."""
+_WIDE_LS_OPTION = re.compile(r"-[A-Za-z0-9]*[RLH].*|--recursive|--dereference.*")
+"""Options of ls that may show other folders."""
+
+
 def _restrict_step(verdict: PartVerdict, step: CommandStep, context: PolicyContext) -> PartVerdict:
-    if context.rules.restriction is None:
+    """Allow a listed command, and a proven one that begins like it. Rules still hold."""
+    restriction = context.rules.restriction
+    if restriction is None:
         return verdict
     if step.redirections:
         return deny(step.text, "restricted.command", "the restricted profile redirects nothing")
-    proven = step.classification.effect == "proven"
-    return restrict_command(verdict, step.words, context.rules.restriction, proven=proven)
+    if verdict.part.decision == "deny" or (verdict.part.decision == "confirm" and verdict.final):
+        return verdict
+    is_proven = step.classification.effect == "proven" and verdict.part.decision == "allow"
+    for command in restriction.commands:
+        prefix = tuple(command.split())
+        if step.words == prefix or (is_proven and _is_safe_continuation(step.words, prefix)):
+            return allow(verdict.part.subject, "restricted.command", "the restricted profile runs this command")
+    return deny(verdict.part.subject, "restricted.command", "the restricted profile runs only the commands it lists")
+
+
+def _is_safe_continuation(words: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
+    arguments = words[len(prefix) :]
+    if words[: len(prefix)] != prefix:
+        return False
+    if words[0] == "git":
+        return all(_SAFE_GIT_ARGUMENT.fullmatch(word) for word in arguments)
+    return words[0] != "ls" or not any(_WIDE_LS_OPTION.fullmatch(word) for word in arguments)
 
 
 # One path that a command names.

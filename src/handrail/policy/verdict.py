@@ -1,6 +1,5 @@
 """Verdicts on the parts of a call."""
 
-import re
 from typing import Literal
 
 import msgspec
@@ -236,15 +235,6 @@ def may_open_outside(fact: PathFact, rules: PolicyConfig) -> bool:
     return rules.outside != "deny" and fact.folder is not None and not is_write_in_plan
 
 
-_SAFE_GIT_ARGUMENT = re.compile(
-    r"-n|-?\d{1,9}|-n\d{1,9}|--max-count=\d{1,9}|--(?:no-)?decorate|--graph|--reverse|--all|-s|-b|-sb|--short|--branch"
-    r"|--porcelain(?:=v?[12])?"
-)
-"""Arguments that may follow a listed git command: how many, and their layout. Others may show other folders."""
-_WIDE_LS_OPTION = re.compile(r"-[A-Za-z0-9]*[RLH].*|--recursive|--dereference.*")
-"""Options of ls that may show other folders."""
-
-
 def restrict_path(
     verdict: PartVerdict, fact: PathFact, rules: PolicyConfig, restriction: RestrictedProfile
 ) -> PartVerdict:
@@ -261,28 +251,5 @@ def restrict_path(
     return allow(subject, "restricted.path", "the restricted profile uses files in this folder")
 
 
-def restrict_command(
-    verdict: PartVerdict, words: tuple[str, ...], restriction: RestrictedProfile, *, proven: bool
-) -> PartVerdict:
-    """The restricted profile allows a listed command, and a proven one that begins like it. Rules still hold."""
-    subject = verdict.part.subject
-    if verdict.part.decision == "deny" or (verdict.part.decision == "confirm" and verdict.final):
-        return verdict
-    for command in restriction.commands:
-        prefix = tuple(command.split())
-        if words == prefix or (proven and verdict.part.decision == "allow" and _is_safe_continuation(words, prefix)):
-            return allow(subject, "restricted.command", "the restricted profile runs this command")
-    return deny(subject, "restricted.command", "the restricted profile runs only the commands it lists")
-
-
 def _is_in_profile(path: str, restriction: RestrictedProfile) -> bool:
     return any(is_in_folder(path, folder.strip("/")) for folder in restriction.folders)
-
-
-def _is_safe_continuation(words: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
-    arguments = words[len(prefix) :]
-    if words[: len(prefix)] != prefix:
-        return False
-    if words[0] == "git":
-        return all(_SAFE_GIT_ARGUMENT.fullmatch(word) for word in arguments)
-    return words[0] != "ls" or not any(_WIDE_LS_OPTION.fullmatch(word) for word in arguments)
