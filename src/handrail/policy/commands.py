@@ -7,7 +7,7 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.policy.builtin_denies import FORK_BOMB, RIGHTS, find_builtin_deny
-from handrail.policy.config import PolicyConfig, find_grant
+from handrail.policy.config import GRANTED, PolicyConfig, find_grant
 from handrail.policy.names import find_protection, may_name_credential
 from handrail.policy.parse import (
     CommandStep,
@@ -25,8 +25,6 @@ from handrail.policy.rules.rulebook import MCP_PREFIX, RuleBook, build_rulebook
 from handrail.policy.shell.lexer import MAX_SCRIPT_BYTES
 from handrail.policy.shell.syntax import Unparsed
 from handrail.policy.verdict import (
-    ACCESSES,
-    GRANTED,
     PartVerdict,
     allow,
     ask,
@@ -321,7 +319,8 @@ def _judge_certain_path(use: PathUse, fact: PathFact, program: str, text: str, c
     if _covers_root(use, fact) and (use.access == "delete" or changes_rights):
         return deny(text, "deny.workspace", "a root as a whole is neither deleted nor given away")
     if fact.real is None and _is_private_temporary(use.path, context):
-        return judge_by_mode(text, f"fs.{use.access}", ACCESSES[use.access], rules.mode, undo=True)
+        kind = "proven" if use.access == "read" else use.access
+        return judge_by_mode(text, f"fs.{use.access}", kind, rules.mode, undo=True)
     if fact.real is not None and fact.kind == "other" and use.access == "read":
         return ask(text, "fs.special", f"it is no regular file, so reading it may never end: {use.path}")
     verdict = judge_path(fact, rules, undo=context.undo, subject=text)

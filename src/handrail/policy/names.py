@@ -24,7 +24,8 @@ from handrail.policy.name_tables import (
     VARIANTS,
 )
 
-Protection = Literal["credential", "protected"]
+_Protection = Literal["credential", "protected"]
+GIT_LOCK = "a lock that stays there blocks git until somebody deletes it"
 
 _CREDENTIALS = CREDENTIAL_FOLDERS | CREDENTIAL_FILES | PLAIN_FILES
 _CREDENTIAL_ENDINGS = (*CREDENTIAL_ENDINGS, *PLAIN_ENDINGS)
@@ -37,7 +38,7 @@ _LAST_NAMES = frozenset(place.rpartition("/")[2] for place in CREDENTIAL_PLACES 
 
 
 @lru_cache(maxsize=16_384)
-def find_protection(path: str) -> Protection | None:
+def find_protection(path: str) -> _Protection | None:
     """The strictest protection of the names on a path."""
     parts = [_normalize_part(part) for part in path.split("/") if part not in {"", "."}]
     if any(_is_credential_part(part) for part in parts) or _contains_place(parts, CREDENTIAL_PLACES):

@@ -5,9 +5,9 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from handrail.policy.config import STRICTEST_FIRST, PolicyConfig, RestrictedProfile, Rule
-from handrail.policy.names import find_protection, is_git_lock, is_in_folder
-from handrail.protocol.decisions import Access, Decision, DecisionPart, Mode, PathFact, Verdict
+from handrail.policy.config import GRANTED, STRICTEST_FIRST, PolicyConfig, RestrictedProfile, Rule
+from handrail.policy.names import GIT_LOCK, find_protection, is_git_lock, is_in_folder
+from handrail.protocol.decisions import Decision, DecisionPart, Mode, PathFact, Verdict
 from handrail.protocol.errors import ErrorCode
 
 PartKind = Literal[
@@ -52,12 +52,6 @@ REASONS: dict[tuple[PartKind, Verdict], str] = {
     ("foreign", "confirm"): "what another server does asks",
 }
 _NOT_COVERED = "undo would not cover it, so it asks"
-SKILL = "skill."
-"""Starts the rule name of a part that an active skill denies. The name of the skill follows."""
-GRANTED = "grant."
-"""Starts the rule name of a part that a grant allows. The id of the grant follows."""
-LOCKED = "a lock that stays there blocks git until somebody deletes it"
-ACCESSES: dict[Access, PartKind] = {"read": "proven", "write": "write", "delete": "delete"}
 
 
 class PartVerdict(msgspec.Struct, frozen=True):
@@ -149,7 +143,7 @@ def _list_grants(verdicts: list[PartVerdict]) -> tuple[str, ...]:
 
 def judge_by_mode(subject: str, rule: str, kind: PartKind, mode: Mode, *, undo: bool, why: str = "") -> PartVerdict:
     """A part that the mode decides. `undo`: whether it can be undone. `why`: what the part does."""
-    verdict, explanation = apply_mode(kind, mode, undo=undo)
+    verdict, explanation = _apply_mode(kind, mode, undo=undo)
     reason = f"{why}; {explanation}" if why and _needs_explanation(kind, mode, verdict) else why or explanation
     if verdict == "deny":
         code: ErrorCode = "OUTSIDE_WORKSPACE" if kind == "outside" else "POLICY_DENIED"
@@ -159,7 +153,7 @@ def judge_by_mode(subject: str, rule: str, kind: PartKind, mode: Mode, *, undo: 
     return PartVerdict(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=reason), final=final)
 
 
-def apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
+def _apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
     cell = TABLE[kind][mode]
     if cell == "undoable":
         return ("allow", f"{mode} mode allows what undo covers") if undo else ("confirm", _NOT_COVERED)
@@ -171,13 +165,6 @@ def _needs_explanation(kind: PartKind, mode: Mode, verdict: Verdict) -> bool:
     if verdict == "confirm":
         return TABLE[kind][mode] == "undoable"
     return verdict == "deny" or kind != "proven"
-
-
-def describe_bulk(changed: int, deleted: int, rules: PolicyConfig) -> str:
-    """Why so many files at once are a bulk change, or "" if they are not."""
-    if deleted <= rules.bulk_deleted and changed <= rules.bulk_changed:
-        return ""
-    return f"changes {changed} files at once, of which it deletes {deleted}"
 
 
 def judge_by_rule(subject: str, rule: Rule) -> PartVerdict:
@@ -202,7 +189,7 @@ def judge_path(fact: PathFact, rules: PolicyConfig, *, undo: bool, subject: str 
         return judge_by_mode(subject, "fs.read", "proven", rules.mode, undo=undo)
     if not fact.writable:
         return deny(subject, "fs.read-only", "this root is read-only")
-    kind = "protected" if "protected" in protections or fact.repository else ACCESSES[fact.access]
+    kind = "protected" if "protected" in protections or fact.repository else fact.access
     if kind == "write" and (guard := _find_write_guard(fact, fact.real)):
         return judge_by_mode(subject, guard[0], "protected", rules.mode, undo=undo, why=guard[1])
     return judge_by_mode(subject, f"fs.{kind}", kind, rules.mode, undo=undo)
@@ -214,25 +201,19 @@ def _find_write_guard(fact: PathFact, real: str) -> tuple[str, str] | None:
         return "fs.hard-link", _SHARED
     if fact.read_only:
         return "fs.read-only-file", "the file's mode makes it read-only; a write would replace it all the same"
-    return ("fs.lock", LOCKED) if is_git_lock(real) else None
+    return ("fs.lock", GIT_LOCK) if is_git_lock(real) else None
 
 
 def _judge_outside(fact: PathFact, rules: PolicyConfig, subject: str) -> PartVerdict:
     """Asks only if the facts name a folder that may be opened."""
     if fact.outside is not None and find_protection(fact.outside) == "credential":
         return deny_credential(subject)
-    if not may_open_outside(fact, rules):
+    if not rules.can_open(fact):
         return judge_by_mode(subject, "fs.outside", "outside", rules.mode, undo=False)
     leads_out = REASONS["outside", "deny"]
     if fact.closed_reason:
         return deny(subject, "fs.outside", f"{leads_out}; {fact.closed_reason}", "OUTSIDE_WORKSPACE")
     return ask(subject, "fs.outside", f"{leads_out}, to {fact.folder}")
-
-
-def may_open_outside(fact: PathFact, rules: PolicyConfig) -> bool:
-    """Whether the settings let a person open the folder of a path outside. `closed_reason` may still forbid it."""
-    is_write_in_plan = fact.access != "read" and rules.mode == "plan"
-    return rules.outside != "deny" and fact.folder is not None and not is_write_in_plan
 
 
 def restrict_path(
