@@ -8,7 +8,7 @@ from handrail.tools.contract import Output
 from handrail.tools.grep import GrepArguments, GrepData, GrepMatch
 from handrail.tools.search_words import describe_omissions, list_fired_limits, render_hidden_count, render_no_results
 from handrail.tools.shown import format_count
-from handrail.workspace.search.engine import MAX_RESULT_BYTES, FileHits, HitLine, count_hits
+from handrail.workspace.search.engine import MAX_RESULT_BYTES, FileHits, HitLine
 from handrail.workspace.search.search import Engines, SearchResult
 from handrail.workspace.text import decode_page, detect_encoding
 
@@ -20,7 +20,7 @@ def build_grep_output(
 ) -> Output:
     """The result of a search in one folder or file."""
     shown = list(_first(found.items, arguments.max_results, arguments.context_lines))
-    returned = sum(map(count_hits, shown))
+    returned = sum(hits.count_hits() for hits in shown)
     more = found.total > returned or not found.exact
     return Output(
         summary=_summary(returned, len(shown), found),
@@ -68,7 +68,7 @@ def _first(items: list[FileHits], most: int, context: int) -> Iterator[FileHits]
     for hits in items:
         if most <= 0:
             return
-        count = count_hits(hits)
+        count = hits.count_hits()
         yield hits if count <= most else FileHits(hits.path, _until(hits.lines, most, context))
         most -= count
 
