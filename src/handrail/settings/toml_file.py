@@ -64,10 +64,10 @@ def read_layer(path: str, kind: _FileLayerKind) -> tuple[Layer, str]:
     content = read_bytes(file)
     text = _decode(file, content)
     tables = _parse(file, text)
-    lines = find_key_lines(text)
+    lines = _find_key_lines(text)
     rules, rule_problems = parse_rules(tables.pop("rule", []), kind, text)
     rule_lines = [keys.get("") for keys in find_table_lines(text, "rule", len(rules))]
-    server_lines = find_lines_below(text, "mcp.servers")
+    server_lines = _find_lines_below(text, "mcp.servers")
     servers, server_problems = _take_servers(tables, server_lines)
     values = _flatten(tables)
     if problems := [*describe_refused(find_invalid_values(values), lines), *rule_problems, *server_problems]:
@@ -194,9 +194,9 @@ _VERDICTS: dict[str, Verdict] = {"allow": "allow", "ask": "confirm", "deny": "de
 _LocatedTables = list[tuple[dict[str, Any], dict[str, int]]]
 """Each table with the lines of its keys."""
 
-Text = Annotated[str, msgspec.Meta(min_length=1)]
-Pattern = Annotated[Text | None, Field(allowed="one text that is not empty; a second pattern is a second rule")]
-Examples = Annotated[tuple[Text, ...], Field(allowed="a list of texts")]
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+_Pattern = Annotated[_Text | None, Field(allowed="one text that is not empty; a second pattern is a second rule")]
+_Examples = Annotated[tuple[_Text, ...], Field(allowed="a list of texts")]
 
 
 class RuleTable(Section, frozen=True, kw_only=True):
@@ -209,17 +209,17 @@ class RuleTable(Section, frozen=True, kw_only=True):
         Field("What decisions call the rule."),
         Field(allowed="letters, digits, - and _, at most 64, beginning with a letter or digit"),
     ]
-    allow: Annotated[Pattern, Field("Commands by their first words, or paths by a pattern, that run unasked.")] = None
-    ask: Annotated[Pattern, Field("Those that ask, whatever the mode.")] = None
-    deny: Annotated[Pattern, Field("Those that are refused.")] = None
+    allow: Annotated[_Pattern, Field("Commands by their first words, or paths by a pattern, that run unasked.")] = None
+    ask: Annotated[_Pattern, Field("Those that ask, whatever the mode.")] = None
+    deny: Annotated[_Pattern, Field("Those that are refused.")] = None
     tool: Annotated[
-        Text,
+        _Text,
         Field("The tool that the rule is about, or * for every tool but exec; without it, exec."),
         Field(allowed="the name of a tool"),
     ] = "exec"
     because: Annotated[str, Field("Why, for the person or the model that reads the decision.", allowed="a text")] = ""
-    match: Annotated[Examples, Field("Commands or paths that the rule must be about; checked at load.")] = ()
-    no_match: Annotated[Examples, Field("Commands or paths that it must not be about; checked at load.")] = ()
+    match: Annotated[_Examples, Field("Commands or paths that the rule must be about; checked at load.")] = ()
+    no_match: Annotated[_Examples, Field("Commands or paths that it must not be about; checked at load.")] = ()
     any_args: Annotated[bool, Field("Whether an allowed command may have any arguments.")] = False
 
 
@@ -297,10 +297,7 @@ def _list_verdicts(table: Mapping[str, object]) -> list[str]:
     return [verdict for verdict in _VERDICTS if verdict in table]
 
 
-# Lines of a file, which tomllib does not tell.
-
-
-def find_key_lines(text: str) -> dict[str, int]:
+def _find_key_lines(text: str) -> dict[str, int]:
     """The line of each dotted key in a TOML text, if it is certain. tomllib does not tell."""
     lines: dict[str, int] = {}
     for number, name in _list_places(text):
@@ -323,11 +320,11 @@ def find_table_lines(text: str, array: str, count: int) -> list[dict[str, int]]:
             tables[-1].setdefault(rest.partition(".")[0], number)
     if len(tables) == count:
         return tables
-    line = find_key_lines(text).get(array)  # written as a list, or not all in the usual form
+    line = _find_key_lines(text).get(array)  # written as a list, or not all in the usual form
     return [{"": line} if line else {} for _ in range(count)]
 
 
-def find_lines_below(text: str, table: str) -> dict[str, int]:
+def _find_lines_below(text: str, table: str) -> dict[str, int]:
     """For each name right below a dotted name, its first line."""
     lines: dict[str, int] = {}
     for number, name in _list_places(text):
