@@ -35,7 +35,7 @@ def parse_file_diffs(text: str) -> list[FileDifference]:
 
 def render_rows(difference: FileDifference, width: int) -> list[str]:
     """The lines of a file in rows of so many columns; before beside after, where there is room."""
-    lines = [line._replace(text=_spelled(line.text)) for line in difference.lines]
+    lines = [line._replace(text=_escape_text(line.text)) for line in difference.lines]
     return list(_beside(lines, width) if width >= MIN_SIDE_BY_SIDE_COLUMNS else _below(lines, width))
 
 
@@ -45,7 +45,7 @@ def _path(source: str, target: str) -> str:
     return escape_exact_line(name.replace("b/", "", 1) if name.startswith(("b/", '"b/')) else name.replace("a/", "", 1))
 
 
-def _spelled(text: str) -> str:
+def _escape_text(text: str) -> str:
     return escape_control(text.removesuffix("\n").expandtabs(8))
 
 
