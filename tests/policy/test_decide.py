@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from handrail.policy.config import PolicyConfig
 from handrail.policy.decide import decide
-from handrail.policy.verdict import REASONS, TABLE, apply_mode
-from handrail.protocol.decisions import MODES, Decision, Facts, PathFact
+from handrail.policy.verdict import REASONS, TABLE, PartKind, judge_by_mode
+from handrail.protocol.decisions import MODES, Decision, Facts, Mode, PathFact
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 
 STRICTNESS = {"allow": 0, "confirm": 1, "deny": 2}
@@ -30,6 +30,11 @@ def path(access: str, name: str = "a.txt", **more: object) -> PathFact:
 
 def decision(mode: str, *paths: PathFact, spec: ToolSpec | None = None, unattended: bool = False) -> Decision:
     return decide(spec or tool("fs.read"), None, Facts(paths=paths), PolicyConfig(mode, unattended))  # type: ignore[arg-type]
+
+
+def apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[str, str]:
+    part = judge_by_mode("", "", kind, mode, undo=undo).part
+    return part.decision, part.reason
 
 
 #                 plan     ask        auto        full

@@ -10,7 +10,6 @@ from handrail.policy.verdict import (
     PartKind,
     PartVerdict,
     allow,
-    apply_mode,
     ask,
     deny,
     judge_by_mode,
@@ -18,6 +17,11 @@ from handrail.policy.verdict import (
     pick_strictest,
 )
 from handrail.protocol.decisions import DecisionPart, Mode
+
+
+def apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[str, str]:
+    part = judge_by_mode("", "", kind, mode, undo=undo).part
+    return part.decision, part.reason
 
 
 def test_what_is_built_in_or_said_by_a_rule_is_firm_and_what_the_mode_says_is_not() -> None:
@@ -59,7 +63,7 @@ def test_the_mode_says_why_it_allows_or_asks_where_what_is_done_does_not() -> No
 @pytest.mark.parametrize(("subject", "verdict"), sorted(REASONS))
 def test_a_mode_gives_the_reason_of_its_cell(subject: PartKind, verdict: str) -> None:
     mode: Mode = "ask" if verdict == "confirm" else "plan"
-    assert apply_mode(subject, mode, undo=False) == (verdict, REASONS[subject, verdict])  # type: ignore[index]
+    assert apply_mode(subject, mode, undo=False) == (verdict, REASONS[subject, verdict])
 
 
 def test_where_undo_does_not_cover_it_that_is_the_reason() -> None:

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handrail.settings import REFERENCE, LoadedSettings, SettingsError, flatten_settings, load
-from handrail.settings.rules import RULE
+from handrail.settings.toml_file import RULE
 
 sections = sorted({key.partition(".")[0] for key in REFERENCE})
 leaves = sorted({key.rpartition(".")[2] for key in REFERENCE})

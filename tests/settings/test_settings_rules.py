@@ -6,8 +6,8 @@ import pytest
 
 from handrail.policy.config import Rule
 from handrail.settings import LoadedSettings, SettingsError, load
-from handrail.settings.errors import find_table_lines
 from handrail.settings.rules import check_tools
+from handrail.settings.toml_file import find_table_lines
 
 
 def load_text(tmp_path: Path, text: str) -> LoadedSettings:

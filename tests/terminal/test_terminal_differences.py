@@ -25,8 +25,8 @@ def test_no_line_of_a_file_passes_for_a_heading(old: list[str], new: list[str], 
         path for path, diff in zip(("one.py", "two.py"), diffs, strict=True) if diff.text
     ]
     for one, diff in zip(found, (diff for diff in diffs if diff.text), strict=True):
-        assert sum(line.mark == "+" for line in one.lines) == diff.added
-        assert sum(line.mark == "-" for line in one.lines) == diff.removed
+        assert sum(line.kind == "added" for line in one.lines) == diff.added
+        assert sum(line.kind == "removed" for line in one.lines) == diff.removed
 
 
 @given(LINES, LINES, st.integers(40, 160))
@@ -34,7 +34,7 @@ def test_every_row_fits_and_every_line_is_there(old: list[str], new: list[str], 
     for one in parse_file_diffs(build_unified_diff(text_of(old), text_of(new), "a").text):
         shown = render_rows(one, width)
         assert max(map(measure_width, shown), default=0) <= width
-        assert len(shown) >= max(sum(line.mark == mark for line in one.lines) for mark in "+-")
+        assert len(shown) >= max(sum(line.kind == kind for line in one.lines) for kind in ("added", "removed"))
 
 
 def test_a_file_that_goes_and_one_with_an_odd_name_are_named() -> None:

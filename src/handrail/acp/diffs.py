@@ -39,9 +39,9 @@ def parse_diff_hunks(diff: str) -> Iterator[DiffSegment]:
     """The hunks one by one. Remarks are passed over. A truncated hunk has as many lines as there are."""
     for hunk in parse_diff(diff)[0]:
         old, new = None if hunk.creates_file else "".join(hunk.old), "".join(hunk.new)
-        last = hunk.new_line + max(0, new.count("\n") - 1)
-        changed = min(hunk.new_line + hunk.unchanged, last)
-        yield DiffSegment(hunk.path, changed, old, new, hunk.new_line, hunk.file)
+        first = hunk.range.new_line
+        changed = min(first + hunk.unchanged, first + max(0, new.count("\n") - 1))
+        yield DiffSegment(hunk.path, changed, old, new, first, hunk.file)
 
 
 def _joined(hunks: list[DiffSegment]) -> DiffSegment:

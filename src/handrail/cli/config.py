@@ -83,7 +83,7 @@ def _servers(loaded: LoadedSettings, folder: str | None) -> dict[str, str]:
 def build_settings_schema() -> dict[str, Any]:
     """The JSON Schema of the settings file, with what each setting means."""
     from handrail.settings.mcp_servers import SERVER, ServerTable  # noqa: PLC0415  only the schema needs these forms
-    from handrail.settings.rules import RULE, RuleTable  # noqa: PLC0415
+    from handrail.settings.toml_file import RULE, RuleTable  # noqa: PLC0415
 
     schema = _portable(build_flat_schema(Settings))
     for key, entry in REFERENCE.items():

@@ -3,7 +3,7 @@
 import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -14,11 +14,12 @@ CONTEXT_LINES = 3
 _MAX_DIFF_CHARS = 60_000
 _MAX_DIFFED_LINES = 1_000_000
 """Lines of both texts together. Each costs memory."""
-_NO_NEWLINE = "\\ No newline at end of file\n"
+_NO_NEWLINE = "\\ No newline at end of file"
 _CUT = "… "
 """Starts the last line of a truncated diff."""
 _NO_FILE = "/dev/null"
-_HUNK_HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK_RANGE = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
+_KINDS: dict[str, Literal["context", "added", "removed"]] = {" ": "context", "+": "added", "-": "removed"}
 _ESCAPES = {b"a": 7, b"b": 8, b"t": 9, b"n": 10, b"v": 11, b"f": 12, b"r": 13}
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 
@@ -55,6 +56,29 @@ def build_edit_diff(before: str, replacements: Sequence[Replacement], path: str,
     return _write_diff(_build_blocks(before, replacements, lines_before), f"a/{path}", f"b/{path}")
 
 
+class HunkRange(NamedTuple):
+    """The lines that an `@@` line states."""
+
+    old_line: int
+    """First old line, from 1. Without old lines: the line before."""
+    old_count: int
+    new_line: int
+    new_count: int
+
+
+class DiffLine(NamedTuple):
+    """A line of a diff, with its numbers in the old and the new text."""
+
+    kind: Literal["source", "target", "hunk", "context", "added", "removed", "remark"]
+    """A header is two lines: its source and its target."""
+    text: str
+    """A line of a file without its sign, with the newline that it may have. A header's name as it is written."""
+    old: int | None = None
+    new: int | None = None
+    range: HunkRange | None = None
+    """Of a `hunk` line."""
+
+
 class DiffHunk(msgspec.Struct, frozen=True, kw_only=True):
     """A hunk of a diff that `build_unified_diff` or `build_edit_diff` made."""
 
@@ -62,50 +86,70 @@ class DiffHunk(msgspec.Struct, frozen=True, kw_only=True):
     """Number of its file in the diff, from 1. A path that is deleted and created again is two files."""
     path: str
     creates_file: bool
-    old_line: int
-    """First old line (from 1) as the header states it. Without old lines: the line before."""
-    new_line: int
-    old: list[str]
-    """Lines with their newlines."""
-    new: list[str]
-    unchanged: int
-    """Number of lines before the first change."""
+    range: HunkRange
+    lines: list[DiffLine]
+
+    @property
+    def old(self) -> list[str]:
+        return [line.text for line in self.lines if line.kind != "added"]
+
+    @property
+    def new(self) -> list[str]:
+        return [line.text for line in self.lines if line.kind != "removed"]
 
     @property
     def old_start(self) -> int:
         """First old line, from 0."""
-        return self.old_line - bool(self.old)
+        return self.range.old_line - any(line.kind != "added" for line in self.lines)
+
+    @property
+    def unchanged(self) -> int:
+        """Number of lines before the first change."""
+        return next((at for at, line in enumerate(self.lines) if line.kind != "context"), 0)
+
+
+def iterate_diff(diff: str) -> Iterator[DiffLine]:
+    """Yield the lines of a diff. They are counted as its hunks state, so no line of a file passes for a header."""
+    lines = deque(diff.rstrip("\n").split("\n"))
+    has_header = False
+    while lines:
+        line = lines.popleft()
+        if line.startswith("--- ") and lines and lines[0].startswith("+++ "):
+            yield DiffLine("source", line[4:].rstrip("\t"))
+            yield DiffLine("target", lines.popleft()[4:].rstrip("\t"))
+            has_header = True
+        elif has_header and (stated := parse_hunk_range(line)):
+            yield DiffLine("hunk", line, range=stated)
+            yield from _number_lines(lines, stated)
+        elif line:
+            yield DiffLine("remark", line)
 
 
 def parse_diff(diff: str) -> tuple[list[DiffHunk], bool]:
     """Parse our own diffs, also of several files. The flag is False if the diff is truncated."""
-    lines = deque(diff.split("\n"))
     hunks: list[DiffHunk] = []
     source = target = ""
-    file, complete = 0, True
-    while lines:
-        line = lines.popleft()
-        if line.startswith("--- ") and lines:
-            source, target, file = _parse_name(line), _parse_name(lines.popleft()), file + 1
-        elif header := _HUNK_HEADER.match(line):
-            counts = int(header[2] or 1), int(header[4] or 1)
-            old, new, unchanged = _parse_sides(lines, *counts)
-            complete = complete and (len(old), len(new)) == counts
-            hunks.append(
-                DiffHunk(
-                    file=file,
-                    path=(source if target == _NO_FILE else target).partition("/")[2],
-                    creates_file=source == _NO_FILE,
-                    old_line=int(header[1]),
-                    new_line=int(header[3]),
-                    old=old,
-                    new=new,
-                    unchanged=unchanged,
-                )
-            )
-        elif line.startswith(_CUT):
-            complete = False
-    return hunks, complete
+    file, is_cut = 0, False
+    for line in iterate_diff(diff):
+        if line.kind == "source":
+            source, file = _unquote_header(line.text), file + 1
+        elif line.kind == "target":
+            target = _unquote_header(line.text)
+        elif line.range:
+            path = (source if target == _NO_FILE else target).partition("/")[2]
+            creates = source == _NO_FILE
+            hunks.append(DiffHunk(file=file, path=path, creates_file=creates, range=line.range, lines=[]))
+        elif line.kind != "remark":
+            hunks[-1].lines.append(line)
+        else:
+            is_cut = is_cut or line.text.startswith(_CUT)
+    whole = all((len(hunk.old), len(hunk.new)) == (hunk.range.old_count, hunk.range.new_count) for hunk in hunks)
+    return hunks, whole and not is_cut
+
+
+def parse_hunk_range(line: str) -> HunkRange | None:
+    found = _HUNK_RANGE.match(line)
+    return HunkRange(int(found[1]), int(found[2] or 1), int(found[3]), int(found[4] or 1)) if found else None
 
 
 class ReversedText(NamedTuple):
@@ -209,7 +253,7 @@ def _split_marked(text: str) -> list[str]:
     """Split into lines, and mark a missing newline at the end."""
     lines = split_keeping_newlines(text)
     if lines and not lines[-1].endswith("\n"):
-        lines[-1] += f"\n{_NO_NEWLINE}"
+        lines[-1] += f"\n{_NO_NEWLINE}\n"
     return lines
 
 
@@ -284,8 +328,7 @@ def _escape(character: str) -> str:
     return character if character.isprintable() else "".join(f"\\{byte:03o}" for byte in character.encode())
 
 
-def _parse_name(header: str) -> str:
-    name = header[4:].rstrip("\t")
+def _unquote_header(name: str) -> str:
     return unquote_name(name[1:-1]).decode(errors="replace") if name.startswith('"') else name
 
 
@@ -294,22 +337,21 @@ def _unescape(found: re.Match[bytes]) -> bytes:
     return bytes((int(code, 8) & 255 if len(code) == 3 else _ESCAPES.get(code, code[0]),))
 
 
-def _parse_sides(lines: deque[str], old_count: int, new_count: int) -> tuple[list[str], list[str], int]:
-    """Take as many lines as the header counts, without parsing them. Return the number before the first change."""
-    old: list[str] = []
-    new: list[str] = []
-    unchanged: int | None = None
-    while lines and (len(old) < old_count or len(new) < new_count) and lines[0][:1] in {" ", "-", "+"}:
-        line = lines.popleft()
-        sign, text = line[0], f"{line[1:]}\n"
-        if lines and f"{lines[0]}\n" == _NO_NEWLINE:
-            text = text[:-1]
-            lines.popleft()
-        if unchanged is None and sign != " ":
-            unchanged = len(new)
-        old += [text] if sign != "+" else []
-        new += [text] if sign != "-" else []
-    return old, new, unchanged or 0
+def _number_lines(lines: deque[str], stated: HunkRange) -> Iterator[DiffLine]:
+    """Take the lines of a hunk, as many as its header counts, and the remarks between and behind them."""
+    old, new = stated.old_line, stated.new_line
+    old_end, new_end = old + stated.old_count, new + stated.new_count
+    while lines:
+        sign = lines[0][:1] or " "
+        if sign == "\\":
+            yield DiffLine("remark", lines.popleft()[1:])
+            continue
+        if sign not in _KINDS or (old >= old_end and new >= new_end):
+            return
+        text = lines.popleft()[1:]
+        text += "" if lines and lines[0] == _NO_NEWLINE else "\n"
+        yield DiffLine(_KINDS[sign], text, None if sign == "+" else old, None if sign == "-" else new)
+        old, new = old + (sign != "+"), new + (sign != "-")
 
 
 def _apply_hunks(hunks: Sequence[DiffHunk], before: str) -> str | None:

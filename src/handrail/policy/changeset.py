@@ -9,6 +9,7 @@ from handrail.policy.config import PolicyConfig, Rule
 from handrail.policy.git_config import compare_git_settings, is_new_config
 from handrail.policy.name_tables import GENERATED_ENDINGS, GENERATED_FILES, GENERATED_FOLDERS
 from handrail.policy.names import (
+    GIT_LOCK,
     find_protection,
     is_git_control_name,
     is_git_lock,
@@ -19,13 +20,11 @@ from handrail.policy.names import (
 )
 from handrail.policy.rules.rulebook import build_rulebook
 from handrail.policy.verdict import (
-    LOCKED,
     PartKind,
     PartVerdict,
     allow,
     combine,
     deny_credential,
-    describe_bulk,
     judge_by_mode,
     judge_by_rule,
 )
@@ -116,7 +115,7 @@ def _list_harms(
         ("protected", "fs.link", "makes links that lead outside:", links),
         ("protected", "fs.hard-link", _SHARED, [change.path for change in changes if change.shared]),
         ("protected", "fs.read-only-file", "changes files that are read-only:", read_only),
-        ("protected", "fs.lock", f"{LOCKED}:", locks),
+        ("protected", "fs.lock", f"{GIT_LOCK}:", locks),
         ("delete", "fs.delete", "deletes", [change.path for change in changes if is_deletion(change, moved)]),
         ("bulk", "fs.bulk", bulk, ["files"] if bulk else []),
         ("write", "fs.executable", "makes executable", [change.path for change in notable if change.executable]),
@@ -162,7 +161,7 @@ def _describe_bulk(
 ) -> str:
     """Why this is a bulk change, or "". Git's objects count as bytes only, a moved file only as a file."""
     files = [file for file in changes if file.kind != "folder" and file.path not in moved and maintenance.counts(file)]
-    bulk = describe_bulk(len(files), sum(map(is_deletion, files)), rules)
+    bulk = rules.describe_bulk(len(files), sum(map(is_deletion, files)))
     size = sum(change.size or 0 for change in changes if change.action in {"created", "modified"})
     if not bulk and size > rules.bulk_bytes:
         return f"writes {size / _MEGABYTE:,.1f} MB at once, more than {rules.bulk_bytes / _MEGABYTE:,.1f} MB"

@@ -1,12 +1,13 @@
 """Decides a shell command, step by step."""
 
 import posixpath
+import re
 
 import msgspec
 from msgspec.structs import replace
 
 from handrail.policy.builtin_denies import FORK_BOMB, RIGHTS, find_builtin_deny
-from handrail.policy.config import PolicyConfig, find_grant
+from handrail.policy.config import GRANTED, PolicyConfig, find_grant
 from handrail.policy.names import find_protection, may_name_credential
 from handrail.policy.parse import (
     CommandStep,
@@ -24,19 +25,15 @@ from handrail.policy.rules.rulebook import MCP_PREFIX, RuleBook, build_rulebook
 from handrail.policy.shell.lexer import MAX_SCRIPT_BYTES
 from handrail.policy.shell.syntax import Unparsed
 from handrail.policy.verdict import (
-    ACCESSES,
-    GRANTED,
     PartVerdict,
     allow,
     ask,
     deny,
     deny_credential,
-    drop_grant,
     judge_by_mode,
     judge_by_rule,
     judge_path,
     pick_strictest,
-    restrict_command,
     restrict_path,
 )
 from handrail.policy.wrappers import can_run_code, has_program_option
@@ -104,7 +101,7 @@ def judge_command(fact: CommandFact, facts: Facts, rules: PolicyConfig) -> list[
         verdicts.append(deny("background", "restricted.command", "the restricted profile leaves nothing running"))
     elif fact.background:
         verdicts.append(judge_by_mode("background", "exec.background", "process", rules.mode, undo=False))
-    verdicts = _add_network_remark(verdicts, context) if fact.hosts or fact.unopened else verdicts
+    verdicts = _name_hosts(verdicts, context) if fact.hosts or fact.unopened else verdicts
     return verdicts if fact.tier > 0 else [_ask_without_sandbox(verdict) for verdict in verdicts]
 
 
@@ -124,14 +121,12 @@ def _judge_together(steps: tuple[CommandStep, ...], context: PolicyContext) -> l
     return []
 
 
-def _add_network_remark(verdicts: list[PartVerdict], context: PolicyContext) -> list[PartVerdict]:
+def _name_hosts(verdicts: list[PartVerdict], context: PolicyContext) -> list[PartVerdict]:
     """Name the hosts, also if an inner command reaches them: `timeout 9 curl …`."""
-    remark = context.network
-    has_remark = any(verdict.part.reason.endswith(remark) for verdict in verdicts)
-    if has_remark and verdicts[0].part.rule != _SYNTAX_RULE:
+    if verdicts[0].part.rule != _SYNTAX_RULE and any(verdict.names_hosts for verdict in verdicts):
         return verdicts
     place = next((place for place, verdict in enumerate(verdicts) if verdict.part.decision == "confirm"), 0)
-    return [*verdicts[:place], verdicts[place].with_remark(remark), *verdicts[place + 1 :]]
+    return [*verdicts[:place], verdicts[place].with_hosts(context.network), *verdicts[place + 1 :]]
 
 
 def _ask_without_sandbox(verdict: PartVerdict) -> PartVerdict:
@@ -170,7 +165,7 @@ def _judge_step(step: CommandStep, context: PolicyContext) -> PartVerdict:
     verdicts += filter(None, others)
     strictest = pick_strictest(verdicts)
     if sum(verdict.part.decision == "confirm" for verdict in verdicts) > 1:  # a grant would answer only one question
-        strictest = drop_grant(strictest)
+        strictest = strictest.with_grant("")
     return _restrict_step(strictest, step, context)
 
 
@@ -198,7 +193,7 @@ def _confirm_outside_path(use: PathUse, context: PolicyContext) -> PathUse:
 def _judge_effect(classification: Classification, text: str, context: PolicyContext) -> PartVerdict:
     effect, rule, reason = classification.effect, classification.rule, classification.reason
     verdict = judge_by_mode(text, rule, effect, context.rules.mode, undo=context.undo, why=reason)
-    return verdict.with_remark(context.network) if effect == "network" else verdict
+    return verdict.with_hosts(context.network) if effect == "network" else verdict
 
 
 def _judge_by_rules(step: CommandStep, context: PolicyContext, default: PartVerdict) -> PartVerdict:
@@ -218,7 +213,7 @@ def _judge_by_rules(step: CommandStep, context: PolicyContext, default: PartVerd
 def _offer_grant(verdict: PartVerdict, grant: str) -> PartVerdict:
     if verdict.final or verdict.part.decision != "confirm" or grant.startswith(MCP_PREFIX):
         return verdict
-    return PartVerdict(replace(verdict.part, grant=grant), verdict.code, verdict.final)
+    return verdict.with_grant(grant)
 
 
 def _find_grant_class(step: CommandStep) -> str:
@@ -234,13 +229,41 @@ def _is_deletion(step: CommandStep) -> bool:
     return to_base_name(step.words[0]) == "git" and any(is_about(prefix, words) for prefix in _GIT_DELETES)
 
 
+# The restricted profile.
+
+_SAFE_GIT_ARGUMENT = re.compile(
+    r"-n|-?\d{1,9}|-n\d{1,9}|--max-count=\d{1,9}|--(?:no-)?decorate|--graph|--reverse|--all|-s|-b|-sb|--short|--branch"
+    r"|--porcelain(?:=v?[12])?"
+)
+"""Arguments that may follow a listed git command: how many, and their layout. Others may show other folders."""
+_WIDE_LS_OPTION = re.compile(r"-[A-Za-z0-9]*[RLH].*|--recursive|--dereference.*")
+"""Options of ls that may show other folders."""
+
+
 def _restrict_step(verdict: PartVerdict, step: CommandStep, context: PolicyContext) -> PartVerdict:
-    if context.rules.restriction is None:
+    """Allow a listed command, and a proven one that begins like it. Rules still hold."""
+    restriction = context.rules.restriction
+    if restriction is None:
         return verdict
     if step.redirections:
         return deny(step.text, "restricted.command", "the restricted profile redirects nothing")
-    proven = step.classification.effect == "proven"
-    return restrict_command(verdict, step.words, context.rules.restriction, proven=proven)
+    if verdict.part.decision == "deny" or (verdict.part.decision == "confirm" and verdict.final):
+        return verdict
+    is_proven = step.classification.effect == "proven" and verdict.part.decision == "allow"
+    for command in restriction.commands:
+        prefix = tuple(command.split())
+        if step.words == prefix or (is_proven and _is_safe_continuation(step.words, prefix)):
+            return allow(verdict.part.subject, "restricted.command", "the restricted profile runs this command")
+    return deny(verdict.part.subject, "restricted.command", "the restricted profile runs only the commands it lists")
+
+
+def _is_safe_continuation(words: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
+    arguments = words[len(prefix) :]
+    if words[: len(prefix)] != prefix:
+        return False
+    if words[0] == "git":
+        return all(_SAFE_GIT_ARGUMENT.fullmatch(word) for word in arguments)
+    return words[0] != "ls" or not any(_WIDE_LS_OPTION.fullmatch(word) for word in arguments)
 
 
 # One path that a command names.
@@ -296,7 +319,8 @@ def _judge_certain_path(use: PathUse, fact: PathFact, program: str, text: str, c
     if _covers_root(use, fact) and (use.access == "delete" or changes_rights):
         return deny(text, "deny.workspace", "a root as a whole is neither deleted nor given away")
     if fact.real is None and _is_private_temporary(use.path, context):
-        return judge_by_mode(text, f"fs.{use.access}", ACCESSES[use.access], rules.mode, undo=True)
+        kind = "proven" if use.access == "read" else use.access
+        return judge_by_mode(text, f"fs.{use.access}", kind, rules.mode, undo=True)
     if fact.real is not None and fact.kind == "other" and use.access == "read":
         return ask(text, "fs.special", f"it is no regular file, so reading it may never end: {use.path}")
     verdict = judge_path(fact, rules, undo=context.undo, subject=text)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from handrail.protocol.decisions import Mode, Verdict
+from handrail.protocol.decisions import Mode, PathFact, Verdict
 from handrail.protocol.permissions import Permission
 
 RuleLayer = Literal["managed", "user", "project", "session"]
@@ -14,6 +14,10 @@ _LAYERS: tuple[RuleLayer, ...] = ("managed", "user", "project", "session")
 STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "confirm", "allow")
 MCP_PREFIX = "mcp__"
 """Starts the name of every MCP tool, and no other name of a tool or class of commands."""
+SKILL = "skill."
+"""Starts the rule name of a part that an active skill denies. The name of the skill follows."""
+GRANTED = "grant."
+"""Starts the rule name of a part that a grant allows. The id of the grant follows."""
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
@@ -82,6 +86,17 @@ class PolicyConfig(msgspec.Struct, frozen=True):
     servers: tuple[TrustedServer, ...] = ()
     denied: tuple[Permission, ...] = ()
     """Permissions that no call gets, despite all other settings."""
+
+    def can_open(self, fact: PathFact) -> bool:
+        """Whether a person may open the folder of a path outside. `closed_reason` may still forbid it."""
+        is_write_in_plan = fact.access != "read" and self.mode == "plan"
+        return self.outside != "deny" and fact.folder is not None and not is_write_in_plan
+
+    def describe_bulk(self, changed: int, deleted: int) -> str:
+        """Why so many files at once are a bulk change, or "" if they are not."""
+        if deleted <= self.bulk_deleted and changed <= self.bulk_changed:
+            return ""
+        return f"changes {changed} files at once, of which it deletes {deleted}"
 
 
 def rank_rule(rule: Rule) -> tuple[int, int]:

@@ -6,17 +6,15 @@ Pure: the same call, facts and configuration always give the same decision, also
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from handrail.policy.config import PolicyConfig, TrustedServer, find_grant
+from handrail.policy.config import GRANTED, PolicyConfig, TrustedServer, find_grant
 from handrail.policy.names import normalize_name
 from handrail.policy.verdict import (
-    GRANTED,
     PartKind,
     PartVerdict,
     allow,
     ask,
     combine,
     deny,
-    describe_bulk,
     judge_by_mode,
     judge_by_rule,
     judge_path,
@@ -133,7 +131,7 @@ def _can_decide(by_rule: PartVerdict, fact: PathFact) -> bool:
 def _judge_bulk(paths: tuple[PathFact, ...], rules: PolicyConfig) -> list[PartVerdict]:
     deleted = sum(fact.access == "delete" for fact in paths)
     changed = sum(fact.access != "read" for fact in paths)
-    bulk = describe_bulk(changed, deleted, rules)
+    bulk = rules.describe_bulk(changed, deleted)
     return [judge_by_mode("files", "fs.bulk", "bulk", rules.mode, undo=True, why=f"it {bulk}")] if bulk else []
 
 

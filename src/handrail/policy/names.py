@@ -24,7 +24,8 @@ from handrail.policy.name_tables import (
     VARIANTS,
 )
 
-Protection = Literal["credential", "protected"]
+_Protection = Literal["credential", "protected"]
+GIT_LOCK = "a lock that stays there blocks git until somebody deletes it"
 
 _CREDENTIALS = CREDENTIAL_FOLDERS | CREDENTIAL_FILES | PLAIN_FILES
 _CREDENTIAL_ENDINGS = (*CREDENTIAL_ENDINGS, *PLAIN_ENDINGS)
@@ -37,7 +38,7 @@ _LAST_NAMES = frozenset(place.rpartition("/")[2] for place in CREDENTIAL_PLACES 
 
 
 @lru_cache(maxsize=16_384)
-def find_protection(path: str) -> Protection | None:
+def find_protection(path: str) -> _Protection | None:
     """The strictest protection of the names on a path."""
     parts = [_normalize_part(part) for part in path.split("/") if part not in {"", "."}]
     if any(_is_credential_part(part) for part in parts) or _contains_place(parts, CREDENTIAL_PLACES):
@@ -129,7 +130,7 @@ _INVISIBLE = (
     "\ufeff\uffa0\ufff0-\ufff8\ufffc\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 """The default ignorable characters of Unicode, the blank of Braille, and the placeholder of an embedded object."""
-_SHORT_NAME = re.compile(r"(.{1,6})~[0-9]{1,6}(?:\.(.{0,3}))?")
+_SHORT_NAME = r"(.{1,6})~[0-9]{1,6}(?:\.(.{0,3}))?"
 
 
 def normalize_name(name: str) -> str:
@@ -178,7 +179,7 @@ def _expand_name(name: str) -> str:
     base = _trim(name.partition(":")[0])
     if base != name and (base in _PROTECTED or _is_credential_part(base)):
         return base
-    short = _SHORT_NAME.fullmatch(base)
+    short = re.fullmatch(_SHORT_NAME, base)
     if short is None:
         return name
     return ".env" if short[1] == "env" else _LONG_NAMES.get((short[1], short[2] or ""), name)
@@ -204,7 +205,7 @@ _MAX_GLOB_CHARS = 64
 _ANY = ""
 _MANY = "*"
 _ENV_VARIANT = ".env."
-_TOKEN = re.compile(r"\[([!^]?+.[^\]]*)\]|.", re.DOTALL)
+_GLOB_PIECE = r"(?s)\[([!^]?+.[^\]]*)\]|."
 """A set in brackets, or one character. The first character of a set may be a bracket."""
 _NAMES = tuple(sorted(CREDENTIAL_FILES | CREDENTIAL_FOLDERS))
 
@@ -285,7 +286,7 @@ def _advance(token: _Token, best: list[int], name: str, counted: int) -> Iterato
 
 
 def _tokenize(component: str) -> Iterator[_Token]:
-    for match in _TOKEN.finditer(component):
+    for match in re.finditer(_GLOB_PIECE, component):
         yield _ANY if match[0] == "?" else match[0] if match[1] is None else _read_set(match[1])
 
 

@@ -5,10 +5,11 @@ from functools import lru_cache
 
 import msgspec
 
+from handrail.policy.config import SKILL
 from handrail.policy.parse import CD_RULE, CommandStep, parse_fact
 from handrail.policy.rules.command_match import PatternError, Prefix, build_prefix, parse_command_pattern
 from handrail.policy.rules.rulebook import build_exact_regex, split_pattern
-from handrail.policy.verdict import SKILL, PartVerdict, deny
+from handrail.policy.verdict import PartVerdict, deny
 from handrail.policy.wrappers import has_git_global_options
 from handrail.protocol.decisions import CommandFact, Facts, Narrowing, PathFact
 from handrail.protocol.tool_spec import ToolSpec

@@ -1,13 +1,13 @@
 """Verdicts on the parts of a call."""
 
-import re
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
-from handrail.policy.config import STRICTEST_FIRST, PolicyConfig, RestrictedProfile, Rule
-from handrail.policy.names import find_protection, is_git_lock, is_in_folder
-from handrail.protocol.decisions import Access, Decision, DecisionPart, Mode, PathFact, Verdict
+from handrail.policy.config import GRANTED, STRICTEST_FIRST, PolicyConfig, RestrictedProfile, Rule
+from handrail.policy.names import GIT_LOCK, find_protection, is_git_lock, is_in_folder
+from handrail.protocol.decisions import Decision, DecisionPart, Mode, PathFact, Verdict
 from handrail.protocol.errors import ErrorCode
 
 PartKind = Literal[
@@ -52,12 +52,6 @@ REASONS: dict[tuple[PartKind, Verdict], str] = {
     ("foreign", "confirm"): "what another server does asks",
 }
 _NOT_COVERED = "undo would not cover it, so it asks"
-SKILL = "skill."
-"""Starts the rule name of a part that an active skill denies. The name of the skill follows."""
-GRANTED = "grant."
-"""Starts the rule name of a part that a grant allows. The id of the grant follows."""
-LOCKED = "a lock that stays there blocks git until somebody deletes it"
-ACCESSES: dict[Access, PartKind] = {"read": "proven", "write": "write", "delete": "delete"}
 
 
 class PartVerdict(msgspec.Struct, frozen=True):
@@ -68,21 +62,25 @@ class PartVerdict(msgspec.Struct, frozen=True):
     """The error code if the part is denied."""
     final: bool = False
     """Neither a rule nor a grant may loosen it."""
+    names_hosts: bool = False
+    """Whether the reason says which hosts an approval opens."""
 
     def with_path(self, path: str) -> "PartVerdict":
         """Name the path in the reason, unless the part is allowed."""
-        return self if self.part.decision == "allow" else self._with_reason(f"{self.part.reason}: {path}")
+        return self if self.part.decision == "allow" else self._with(reason=f"{self.part.reason}: {path}")
 
-    def with_remark(self, remark: str) -> "PartVerdict":
-        """Add a remark to the reason if the part asks."""
-        return self._with_reason(f"{self.part.reason}; {remark}") if self.part.decision == "confirm" else self
+    def with_hosts(self, remark: str) -> "PartVerdict":
+        """Add the remark about the network to the reason if the part asks."""
+        if self.part.decision != "confirm":
+            return self
+        return replace(self._with(reason=f"{self.part.reason}; {remark}"), names_hosts=True)
 
     def with_grant(self, grant: str) -> "PartVerdict":
         """Set the class of commands, or the tool, that a standing approval would cover."""
-        return PartVerdict(msgspec.structs.replace(self.part, grant=grant), self.code, self.final)
+        return self._with(grant=grant)
 
-    def _with_reason(self, reason: str) -> "PartVerdict":
-        return PartVerdict(msgspec.structs.replace(self.part, reason=reason), self.code, self.final)
+    def _with(self, **fields: str) -> "PartVerdict":
+        return replace(self, part=replace(self.part, **fields))
 
 
 def deny(subject: str, rule: str, reason: str, code: ErrorCode = "POLICY_DENIED") -> PartVerdict:
@@ -110,18 +108,13 @@ def pick_strictest(verdicts: list[PartVerdict]) -> PartVerdict:
     return min(verdicts, key=lambda verdict: (STRICTEST_FIRST.index(verdict.part.decision), not verdict.final))
 
 
-def drop_grant(verdict: PartVerdict) -> PartVerdict:
-    """The same verdict, without the offer of a standing approval."""
-    return verdict.with_grant("")
-
-
 def combine(verdicts: list[PartVerdict], rules: PolicyConfig) -> Decision:
     """The decision over all parts, at least one. In an unattended session a question becomes a denial."""
     deciding = verdicts[0] if len(verdicts) == 1 else _pick_deciding(verdicts)
     part, code = deciding.part, deciding.code
     if part.decision == "confirm" and (rules.unattended or rules.restriction is not None):
         nobody = "nobody is here to ask" if rules.unattended else "the restricted profile asks nobody"
-        part = msgspec.structs.replace(part, decision="deny", reason=f"{part.reason}, and {nobody}")
+        part = replace(part, decision="deny", reason=f"{part.reason}, and {nobody}")
         code = "PERMISSION_DENIED"
     return Decision(
         decision=part.decision,
@@ -150,8 +143,8 @@ def _list_grants(verdicts: list[PartVerdict]) -> tuple[str, ...]:
 
 def judge_by_mode(subject: str, rule: str, kind: PartKind, mode: Mode, *, undo: bool, why: str = "") -> PartVerdict:
     """A part that the mode decides. `undo`: whether it can be undone. `why`: what the part does."""
-    verdict, explanation = apply_mode(kind, mode, undo=undo)
-    reason = f"{why}; {explanation}" if why and _needs_explanation(kind, verdict, explanation) else why or explanation
+    verdict, explanation = _apply_mode(kind, mode, undo=undo)
+    reason = f"{why}; {explanation}" if why and _needs_explanation(kind, mode, verdict) else why or explanation
     if verdict == "deny":
         code: ErrorCode = "OUTSIDE_WORKSPACE" if kind == "outside" else "POLICY_DENIED"
         return deny(subject, rule, reason, code)
@@ -160,23 +153,18 @@ def judge_by_mode(subject: str, rule: str, kind: PartKind, mode: Mode, *, undo: 
     return PartVerdict(DecisionPart(subject=subject, decision=verdict, rule=rule, reason=reason), final=final)
 
 
-def apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
+def _apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[Verdict, str]:
     cell = TABLE[kind][mode]
     if cell == "undoable":
         return ("allow", f"{mode} mode allows what undo covers") if undo else ("confirm", _NOT_COVERED)
     return cell, REASONS.get((kind, cell)) or ("it only reads" if kind == "proven" else f"{mode} mode allows it")
 
 
-def _needs_explanation(kind: PartKind, verdict: Verdict, explanation: str) -> bool:
+def _needs_explanation(kind: PartKind, mode: Mode, verdict: Verdict) -> bool:
     """Whether the reason needs the mode's explanation as well as what the part does."""
-    return verdict == "deny" or explanation == _NOT_COVERED or (verdict == "allow" and kind != "proven")
-
-
-def describe_bulk(changed: int, deleted: int, rules: PolicyConfig) -> str:
-    """Why so many files at once are a bulk change, or "" if they are not."""
-    if deleted <= rules.bulk_deleted and changed <= rules.bulk_changed:
-        return ""
-    return f"changes {changed} files at once, of which it deletes {deleted}"
+    if verdict == "confirm":
+        return TABLE[kind][mode] == "undoable"
+    return verdict == "deny" or kind != "proven"
 
 
 def judge_by_rule(subject: str, rule: Rule) -> PartVerdict:
@@ -201,7 +189,7 @@ def judge_path(fact: PathFact, rules: PolicyConfig, *, undo: bool, subject: str 
         return judge_by_mode(subject, "fs.read", "proven", rules.mode, undo=undo)
     if not fact.writable:
         return deny(subject, "fs.read-only", "this root is read-only")
-    kind = "protected" if "protected" in protections or fact.repository else ACCESSES[fact.access]
+    kind = "protected" if "protected" in protections or fact.repository else fact.access
     if kind == "write" and (guard := _find_write_guard(fact, fact.real)):
         return judge_by_mode(subject, guard[0], "protected", rules.mode, undo=undo, why=guard[1])
     return judge_by_mode(subject, f"fs.{kind}", kind, rules.mode, undo=undo)
@@ -213,34 +201,19 @@ def _find_write_guard(fact: PathFact, real: str) -> tuple[str, str] | None:
         return "fs.hard-link", _SHARED
     if fact.read_only:
         return "fs.read-only-file", "the file's mode makes it read-only; a write would replace it all the same"
-    return ("fs.lock", LOCKED) if is_git_lock(real) else None
+    return ("fs.lock", GIT_LOCK) if is_git_lock(real) else None
 
 
 def _judge_outside(fact: PathFact, rules: PolicyConfig, subject: str) -> PartVerdict:
     """Asks only if the facts name a folder that may be opened."""
     if fact.outside is not None and find_protection(fact.outside) == "credential":
         return deny_credential(subject)
-    if not may_open_outside(fact, rules):
+    if not rules.can_open(fact):
         return judge_by_mode(subject, "fs.outside", "outside", rules.mode, undo=False)
     leads_out = REASONS["outside", "deny"]
     if fact.closed_reason:
         return deny(subject, "fs.outside", f"{leads_out}; {fact.closed_reason}", "OUTSIDE_WORKSPACE")
     return ask(subject, "fs.outside", f"{leads_out}, to {fact.folder}")
-
-
-def may_open_outside(fact: PathFact, rules: PolicyConfig) -> bool:
-    """Whether the settings let a person open the folder of a path outside. `closed_reason` may still forbid it."""
-    is_write_in_plan = fact.access != "read" and rules.mode == "plan"
-    return rules.outside != "deny" and fact.folder is not None and not is_write_in_plan
-
-
-_SAFE_GIT_ARGUMENT = re.compile(
-    r"-n|-?\d{1,9}|-n\d{1,9}|--max-count=\d{1,9}|--(?:no-)?decorate|--graph|--reverse|--all|-s|-b|-sb|--short|--branch"
-    r"|--porcelain(?:=v?[12])?"
-)
-"""Arguments that may follow a listed git command: how many, and their layout. Others may show other folders."""
-_WIDE_LS_OPTION = re.compile(r"-[A-Za-z0-9]*[RLH].*|--recursive|--dereference.*")
-"""Options of ls that may show other folders."""
 
 
 def restrict_path(
@@ -259,28 +232,5 @@ def restrict_path(
     return allow(subject, "restricted.path", "the restricted profile uses files in this folder")
 
 
-def restrict_command(
-    verdict: PartVerdict, words: tuple[str, ...], restriction: RestrictedProfile, *, proven: bool
-) -> PartVerdict:
-    """The restricted profile allows a listed command, and a proven one that begins like it. Rules still hold."""
-    subject = verdict.part.subject
-    if verdict.part.decision == "deny" or (verdict.part.decision == "confirm" and verdict.final):
-        return verdict
-    for command in restriction.commands:
-        prefix = tuple(command.split())
-        if words == prefix or (proven and verdict.part.decision == "allow" and _is_safe_continuation(words, prefix)):
-            return allow(subject, "restricted.command", "the restricted profile runs this command")
-    return deny(subject, "restricted.command", "the restricted profile runs only the commands it lists")
-
-
 def _is_in_profile(path: str, restriction: RestrictedProfile) -> bool:
     return any(is_in_folder(path, folder.strip("/")) for folder in restriction.folders)
-
-
-def _is_safe_continuation(words: tuple[str, ...], prefix: tuple[str, ...]) -> bool:
-    arguments = words[len(prefix) :]
-    if words[: len(prefix)] != prefix:
-        return False
-    if words[0] == "git":
-        return all(_SAFE_GIT_ARGUMENT.fullmatch(word) for word in arguments)
-    return words[0] != "ls" or not any(_WIDE_LS_OPTION.fullmatch(word) for word in arguments)

@@ -7,9 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from handrail.policy.config import MCP_PREFIX, PolicyConfig
+from handrail.policy.config import MCP_PREFIX, SKILL, PolicyConfig
 from handrail.policy.decide import decide, is_network_closed
-from handrail.policy.verdict import SKILL, may_open_outside
 from handrail.protocol import events
 from handrail.protocol.arguments import build_argument_error, validate
 from handrail.protocol.changes import Change
@@ -208,7 +207,7 @@ def _refusal(pending: PendingCall, decision: Decision, code: ErrorCode) -> str:
 
 def _find_closed_reason(pending: PendingCall, path: str) -> str:
     rules = pending.rules
-    facts = (fact for fact in pending.facts.paths if rules is not None and may_open_outside(fact, rules))
+    facts = (fact for fact in pending.facts.paths if rules is not None and rules.can_open(fact))
     return next((fact.closed_reason for fact in facts if fact.path == path), "")
 
 

@@ -1,6 +1,5 @@
 """Errors in settings, with the line that they are about."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import cast
@@ -17,9 +16,6 @@ _MAX_HINTS = 3
 _SERVERS = "mcp.servers"  # tables of their own, so no setting
 _SECTIONS = tuple(dict.fromkeys(key.partition(".")[0] for key in REFERENCE if "." in key))
 _BY_LEAF = {key.rpartition(".")[2]: key for key in REFERENCE}
-_NAME = r"([A-Za-z0-9_.-]++)"
-_HEADER = re.compile(rf"[ \t]*+\[\[?[ \t]*+{_NAME}[ \t]*+\]")
-_ASSIGNMENT = re.compile(rf"[ \t]*+{_NAME}[ \t]*+=")
 
 
 class SettingsError(HandrailError):
@@ -30,11 +26,9 @@ class SettingsError(HandrailError):
         super().__init__("\n".join((f"{headline}:", *(f"  {problem}" for problem in self.problems), advice)))
 
 
-def describe_refused(refused: Mapping[str, object], text: str = "") -> list[str]:
-    """A line for each refused value, with its place if the text of its file is given."""
-    if not refused:
-        return []
-    lines = find_key_lines(text)
+def describe_refused(refused: Mapping[str, object], lines: Mapping[str, int] | None = None) -> list[str]:
+    """A sentence for each refused value, with its line in the file if `lines` has one."""
+    lines = lines or {}
     first = islice(refused.items(), _MAX_PROBLEMS)
     problems = [format_line(lines.get(key)) + _describe_value(key, value) for key, value in first]
     left_out = len(refused) - len(problems)
@@ -81,57 +75,6 @@ def find_similar(name: str, names: Iterable[str]) -> str | None:
     from difflib import get_close_matches  # noqa: PLC0415  only a mistake needs it
 
     return next(iter(get_close_matches(truncate(name, MAX_SHOWN_CHARACTERS), list(names), n=1)), None)
-
-
-def find_key_lines(text: str) -> dict[str, int]:
-    """The line of each dotted key in a TOML text, if it is certain. tomllib does not tell."""
-    lines: dict[str, int] = {}
-    for number, name in _list_places(text):
-        # A problem is reported by section or by setting, so two parts are enough.
-        section, *rest = name.split(".", 2)
-        lines.setdefault(section, number)
-        if rest:
-            lines.setdefault(f"{section}.{rest[0]}", number)
-    return lines
-
-
-def find_table_lines(text: str, array: str, count: int) -> list[dict[str, int]]:
-    """For each of the `count` tables `[[array]]`, the line of each of its keys. `""` has that of the table."""
-    tables: list[dict[str, int]] = []
-    for number, name in _list_places(text):
-        first, _, rest = name.partition(".")
-        if name == array:
-            tables.append({"": number})
-        elif first == array and tables:
-            tables[-1].setdefault(rest.partition(".")[0], number)
-    if len(tables) == count:
-        return tables
-    line = find_key_lines(text).get(array)  # written as a list, or not all in the usual form
-    return [{"": line} if line else {} for _ in range(count)]
-
-
-def find_lines_below(text: str, table: str) -> dict[str, int]:
-    """For each name right below a dotted name, its first line."""
-    lines: dict[str, int] = {}
-    for number, name in _list_places(text):
-        if name.startswith(f"{table}."):
-            lines.setdefault(name.removeprefix(f"{table}.").partition(".")[0], number)
-    return lines
-
-
-def _list_places(text: str) -> list[tuple[int, str]]:
-    """The line and the dotted name of every header and every assignment."""
-    if '"""' in text or "'''" in text:  # a line inside such a string can look like a key
-        return []
-    places: list[tuple[int, str]] = []
-    table = ""
-    for number, line in enumerate(text.split("\n"), start=1):
-        if header := _HEADER.match(line):
-            places.append((number, header[1]))
-            table = f"{header[1]}."
-        elif assignment := _ASSIGNMENT.match(line):
-            places.append((number, table + assignment[1]))
-    return places
 
 
 def _describe_value(key: str, value: object) -> str:

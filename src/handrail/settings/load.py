@@ -19,7 +19,6 @@ from handrail.settings.paths import (
     resolve_state_folder,
     resolve_user_file,
 )
-from handrail.settings.toml_file import read_layer
 from handrail.settings.trust import Project, read_file_trust
 
 if TYPE_CHECKING:
@@ -83,7 +82,7 @@ def _merge(
     merge.put_managed(managed)
     notes = [*remarks, *(ignored.note for ignored in merge.ignored)]
     if merge.rules and review:
-        from handrail.settings.rules import review_rules  # noqa: PLC0415  few have rules
+        from handrail.settings.rules import review_rules
 
         notes += review_rules(tuple(merge.rules), [layer.source for layer in (managed, *layers) if layer.rules])
     return LoadedSettings(
@@ -99,9 +98,15 @@ def _merge(
     )
 
 
+def _read_file(path: str, kind: Literal["managed", "user", "project"]) -> tuple[Layer, str]:
+    from handrail.settings.toml_file import read_layer
+
+    return read_layer(path, kind)
+
+
 def _read_managed_layer(path: str) -> Layer:
     """The file of the administrator. If it exists and cannot be used, nothing runs."""
-    return read_layer(path, "managed")[0] if exists(path) else Layer(kind="managed", source="managed file")
+    return _read_file(path, "managed")[0] if exists(path) else Layer(kind="managed", source="managed file")
 
 
 def _read_user_layer(environ: Mapping[str, str], workspace: str | None) -> Layer:
@@ -109,7 +114,7 @@ def _read_user_layer(environ: Mapping[str, str], workspace: str | None) -> Layer
     path = resolve_user_file(environ)
     if not environ.get("HANDRAIL_CONFIG") and not exists(path):
         return Layer(kind="user", source="user file")
-    layer, _ = read_layer(path, "user")
+    layer, _ = _read_file(path, "user")
     if workspace is None or not is_located_in(path, workspace):
         return layer
     return msgspec.structs.replace(layer, trusted=False)  # an agent in this workspace could write it
@@ -123,7 +128,7 @@ def _read_project_layer(
         return Layer(kind="project", source="project file"), None
     root = os.path.realpath(workspace)
     path = os.path.join(root, PROJECT_FILE)
-    layer, digest = read_layer(path, "project")
+    layer, digest = _read_file(path, "project")
     remark = ""
     if trusted is None:
         trusted, remark = read_file_trust(state or resolve_state_folder(environ), root, PROJECT_FILE, digest)
@@ -137,7 +142,7 @@ def _build_session_layer(settings: Mapping[str, object]) -> Layer:
     rules: tuple[Rule, ...] = ()
     problems = describe_refused(find_invalid_values(values))
     if "rule" in settings:
-        from handrail.settings.rules import parse_rules  # noqa: PLC0415  few have rules
+        from handrail.settings.toml_file import parse_rules
 
         rules, wrong = parse_rules(settings["rule"], "session", "")
         problems += wrong
@@ -202,7 +207,7 @@ def _refuse_toolchains(toolchains: tuple[str, ...], home: str, state: str) -> No
 
 def find_toolchain_objection(path: str, home: str, state: str) -> ToolchainObjection | None:
     """Why commands should not see a path as a toolchain."""
-    from handrail.policy.names import find_protection  # noqa: PLC0415  few name toolchains
+    from handrail.policy.names import find_protection
 
     paths, homes, states = map(_list_spellings, (path, home, state))
     if _is_in(homes, paths):

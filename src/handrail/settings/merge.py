@@ -130,8 +130,8 @@ class Merge:
                 self.rules.append(rule)
             else:
                 tool = f" for {rule.tool}" if rule.tool != "exec" else ""
-                line = int(rule.source.partition(":")[2] or 0) or None
-                yield _build_untrusted(layer, f"rule {rule.id}: allow {_render_value(rule.pattern)}{tool}", line)
+                written = f"rule {rule.id}: allow {_render_value(rule.pattern)}{tool}"
+                yield _build_untrusted(layer, written, layer.lines.get(f"rule.{rule.id}"))
 
     def _put_servers(self, layer: Layer) -> Iterator[IgnoredSetting]:
         for name, table in (layer.servers or {}).items():

@@ -31,23 +31,23 @@ ClientRoots = Literal["ignore", "read-only", "writable"]
 SearchEngine = Literal["auto", "ripgrep", "python"]
 _Switch = Annotated[bool, Field(merge=min)]
 _ToolNames = Annotated[tuple[str, ...], Field(allowed="a list of tool names")]
-Characters = Annotated[int, Meta(ge=1_000, le=100_000_000), Field(merge=min)]
-Count = Annotated[int, Meta(ge=0, le=1_000_000), Field(merge=min)]
-Folder = Annotated[str, Meta(pattern=r"\A(?:/|~/|~\Z)[^\0]*\Z")]
+_Characters = Annotated[int, Meta(ge=1_000, le=100_000_000), Field(merge=min)]
+_Count = Annotated[int, Meta(ge=0, le=1_000_000), Field(merge=min)]
+_Folder = Annotated[str, Meta(pattern=r"\A(?:/|~/|~\Z)[^\0]*\Z")]
 """Absolute or in the home folder. A folder relative to the workspace would be the agent's to fill."""
-Folders = Annotated[
-    tuple[Folder, ...],
+_Folders = Annotated[
+    tuple[_Folder, ...],
     Field(merge=intersect, allowed="a list of folders, each absolute or starting with ~/", has_home=True),
 ]
 _WorkspaceFolder = Annotated[str, Meta(pattern=r"\A(?![/~])(?!(?:[^\0]*/)?\.\.(?:/|\Z))[^\0]+\Z")]
 """Relative and without `..`, so that it stays in the workspace."""
-Toolchain = Annotated[str, Meta(pattern=r"\A(?:/|~/)(?!/*\Z)[^\0]*\Z")]
+_Toolchain = Annotated[str, Meta(pattern=r"\A(?:/|~/)(?!/*\Z)[^\0]*\Z")]
 """A folder or file like `Folder`, but neither `/` nor the home folder."""
 Variable = Annotated[str, Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]{0,127}\Z")]
 Time = Annotated[str, Meta(pattern=TIME)] | Annotated[int, Meta(ge=1)]
-Size = Annotated[str, Meta(pattern=SIZE)] | Annotated[int, Meta(ge=1)]
+_Size = Annotated[str, Meta(pattern=SIZE)] | Annotated[int, Meta(ge=1)]
 _Days = Annotated[str, Meta(pattern=r"\A[1-9][0-9]{0,4}d\Z"), Field(allowed='a number of days such as "90d"')]
-Tier = Annotated[int, Meta(ge=0, le=3), Field(merge=max, allowed="0, 1, 2 or 3", loosened_by=USER_SOURCES)]
+_Tier = Annotated[int, Meta(ge=0, le=3), Field(merge=max, allowed="0, 1, 2 or 3", loosened_by=USER_SOURCES)]
 _ModelName = Annotated[str, Meta(pattern=r"\A[!-~]{1,200}\Z")]
 """A provider and its name for a model: `anthropic:claude-…`. Only the provider knows whether it exists."""
 
@@ -65,7 +65,7 @@ class Tools(Section, frozen=True, kw_only=True):
         Field(allowed=f"a list of {', '.join(PERMISSIONS)}"),
     ] = ()
     # These files run in this process, and trust in a project does not pin their content.
-    folders: Annotated[Folders, Field("Folders with custom tool files.", loosened_by=USER_SOURCES)] = ()
+    folders: Annotated[_Folders, Field("Folders with custom tool files.", loosened_by=USER_SOURCES)] = ()
     installed: Annotated[_Switch, Field("Whether tools of installed packages (entry points) are registered.")] = False
 
 
@@ -75,7 +75,7 @@ class Skills(Section, frozen=True, kw_only=True):
     enabled: Annotated[_Switch, Field("Whether skills (folders with a SKILL.md) are looked for.")] = True
     # The model takes these skills for the user's own.
     folders: Annotated[
-        Folders, Field("Folders with skills, besides the usual ones and before them.", loosened_by=USER_SOURCES)
+        _Folders, Field("Folders with skills, besides the usual ones and before them.", loosened_by=USER_SOURCES)
     ] = ()
     disable: Annotated[tuple[str, ...], Field("Skills that cannot be used.", unite, "a list of names of skills")] = ()
 
@@ -90,8 +90,8 @@ class Read(Section, frozen=True, kw_only=True):
 class Results(Section, frozen=True, kw_only=True):
     """How much of a result the model sees before the rest is stored."""
 
-    characters: Annotated[Characters, Field("Characters of one result before the rest is kept aside.")] = 30_000
-    batch_characters: Annotated[Characters, Field("Characters of all results of one batch together.")] = 100_000
+    characters: Annotated[_Characters, Field("Characters of one result before the rest is kept aside.")] = 30_000
+    batch_characters: Annotated[_Characters, Field("Characters of all results of one batch together.")] = 100_000
 
 
 class Journal(Section, frozen=True, kw_only=True):
@@ -124,8 +124,8 @@ class Events(Section, frozen=True, kw_only=True):
 class Paths(Section, frozen=True, kw_only=True):
     """Roots besides the workspace."""
 
-    read_only: Annotated[Folders, Field("Folders outside the workspace that may be read.")] = ()
-    writable: Annotated[Folders, Field("Folders outside the workspace that may be read and written.")] = ()
+    read_only: Annotated[_Folders, Field("Folders outside the workspace that may be read.")] = ()
+    writable: Annotated[_Folders, Field("Folders outside the workspace that may be read and written.")] = ()
     outside: Annotated[
         Literal["deny", "ask"],
         Field("Whether a path outside all roots is refused or asked about.", pick_first("deny", "ask")),
@@ -141,10 +141,10 @@ class Paths(Section, frozen=True, kw_only=True):
 class Bulk(Section, frozen=True, kw_only=True):
     """From how many files or bytes on a change counts as a bulk change."""
 
-    deleted: Annotated[Count, Field("More deleted files than this are a bulk change, which asks in auto.")] = 20
-    changed: Annotated[Count, Field("More changed files than this are a bulk change.")] = 200
+    deleted: Annotated[_Count, Field("More deleted files than this are a bulk change, which asks in auto.")] = 20
+    changed: Annotated[_Count, Field("More changed files than this are a bulk change.")] = 200
     bytes: Annotated[
-        Size, declare_size("More written bytes than this are a bulk change.", "4 KB", "64 TB", "500 MB")
+        _Size, declare_size("More written bytes than this are a bulk change.", "4 KB", "64 TB", "500 MB")
     ] = "256 MB"
 
 
@@ -188,10 +188,10 @@ class Undo(Section, frozen=True, kw_only=True):
 class Sandbox(Section, frozen=True, kw_only=True):
     """How commands are confined."""
 
-    tier: Annotated[Tier, Field("The best sandbox that is used: 3 overlay, 2 namespaces, 1 Landlock, 0 none.")] = 3
-    least: Annotated[Tier, Field("The weakest sandbox that a command still runs in; below it none runs.")] = 0
+    tier: Annotated[_Tier, Field("The best sandbox that is used: 3 overlay, 2 namespaces, 1 Landlock, 0 none.")] = 3
+    least: Annotated[_Tier, Field("The weakest sandbox that a command still runs in; below it none runs.")] = 0
     toolchains: Annotated[
-        tuple[Toolchain, ...],
+        tuple[_Toolchain, ...],
         Field("Folders and files outside the roots that commands see besides those of known tools.", intersect),
         Field(
             allowed="a list of folders and files, each absolute or starting with ~/, but none that holds everything or"
@@ -261,20 +261,20 @@ class Limits(Section, frozen=True, kw_only=True):
             "How long a command may take whose call names no time.", "100 ms", "10 min", '"120s" or "1.5 min"'
         ),
     ] = "120s"
-    output: Annotated[Size, declare_size(_OUTPUT, "64 KB", "64 MB", "4 MB")] = "4 MB"
+    output: Annotated[_Size, declare_size(_OUTPUT, "64 KB", "64 MB", "4 MB")] = "4 MB"
     memory: Annotated[
-        Size, declare_size("How much memory a command may use with all it starts.", "16 MB", "64 TB", "1.5 GB")
+        _Size, declare_size("How much memory a command may use with all it starts.", "16 MB", "64 TB", "1.5 GB")
     ] = "4 GB"
     processes: Annotated[
         int, Meta(ge=8, le=1_000_000), Field("How many processes a command may have at once.", min)
     ] = 512
     file_size: Annotated[
-        Size, declare_size("How large a file may become that a command writes.", "4 KB", "64 TB", "500 MB")
+        _Size, declare_size("How large a file may become that a command writes.", "4 KB", "64 TB", "500 MB")
     ] = "2 GB"
     preview: Annotated[
-        Size, declare_size("How much a command may write before somebody approves it.", "64 KB", "64 TB", "2 GB")
+        _Size, declare_size("How much a command may write before somebody approves it.", "64 KB", "64 TB", "2 GB")
     ] = "1 GB"
-    waiting: Annotated[Size, declare_size(_WAITING, "64 KB", "64 TB", "2 GB")] = "4 GB"
+    waiting: Annotated[_Size, declare_size(_WAITING, "64 KB", "64 TB", "2 GB")] = "4 GB"
     idle: Annotated[Time, declare_time(_IDLE, "1 s", "168 h", '"30 min"')] = "30 min"
     sessions: Annotated[
         int, Meta(ge=1, le=1_000), Field("How many process sessions a session may have running at once.", min)

@@ -1,28 +1,36 @@
-"""Reads a settings file."""
+"""Reads a settings file: its values, rules and servers, and their lines."""
 
 import os
 import re
 import stat
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
+import tomllib
+from collections.abc import Iterator, Mapping
+from hashlib import sha256
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, cast
 
 import msgspec
 
+from handrail.policy.config import Rule, RuleLayer
+from handrail.protocol.decisions import Verdict
 from handrail.protocol.text import truncate
+from handrail.protocol.wire import convert
+from handrail.settings.declaration import Field, Section, list_fields
 from handrail.settings.errors import (
     MAX_SHOWN_CHARACTERS,
     SettingsError,
     describe_refused,
-    find_key_lines,
-    find_lines_below,
+    format_line,
+    list_first_problems,
+    quote_key,
     quote_path,
+    suggest_key,
     truncate_repr,
 )
 from handrail.settings.merge import Layer
 from handrail.settings.model import DEFAULTS, Settings, find_invalid_values
 
 if TYPE_CHECKING:
-    from handrail.policy.config import Rule
     from handrail.settings.mcp_servers import ServerTable
 
 _MAX_FILE_BYTES = 1024 * 1024
@@ -32,6 +40,9 @@ _DEEP_KEY = re.compile(
     r"""(?<![\w-])(?:(?:[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){32}""",
     re.ASCII,
 )
+_NAME = r"([A-Za-z0-9_.-]++)"
+_HEADER = re.compile(rf"[ \t]*+\[\[?[ \t]*+{_NAME}[ \t]*+\]")
+_ASSIGNMENT = re.compile(rf"[ \t]*+{_NAME}[ \t]*+=")
 _ADVICE = {
     "user": "Correct the file, or name another one in HANDRAIL_CONFIG, then try again.",
     "project": "Correct the file, or remove it, then try again.",
@@ -49,17 +60,17 @@ class SettingsFile(msgspec.Struct, frozen=True):
 
 def read_layer(path: str, kind: _FileLayerKind) -> tuple[Layer, str]:
     """The layer and the SHA-256 of the file. SettingsError: everything that is wrong with it."""
-    from hashlib import sha256  # noqa: PLC0415  many have no file
-
     file = SettingsFile(path, kind)
     content = read_bytes(file)
     text = _decode(file, content)
     tables = _parse(file, text)
-    rules, rule_problems = _take_rules(tables, kind, text)
-    server_lines = find_lines_below(text, "mcp.servers")
+    lines = _find_key_lines(text)
+    rules, rule_problems = parse_rules(tables.pop("rule", []), kind, text)
+    rule_lines = [keys.get("") for keys in find_table_lines(text, "rule", len(rules))]
+    server_lines = _find_lines_below(text, "mcp.servers")
     servers, server_problems = _take_servers(tables, server_lines)
     values = _flatten(tables)
-    if problems := [*describe_refused(find_invalid_values(values), text), *rule_problems, *server_problems]:
+    if problems := [*describe_refused(find_invalid_values(values), lines), *rule_problems, *server_problems]:
         _refuse(file, *problems)
     layer = Layer(
         kind=kind,
@@ -67,17 +78,13 @@ def read_layer(path: str, kind: _FileLayerKind) -> tuple[Layer, str]:
         values=values,
         rules=rules,
         servers=servers,
-        lines={**find_key_lines(text), **{f"mcp.servers.{name}": line for name, line in server_lines.items()}},
+        lines={
+            **lines,
+            **{f"rule.{rule.id}": line for rule, line in zip(rules, rule_lines, strict=True) if line},
+            **{f"mcp.servers.{name}": line for name, line in server_lines.items()},
+        },
     )
     return layer, sha256(content).hexdigest()
-
-
-def _take_rules(tables: dict[str, Any], kind: _FileLayerKind, text: str) -> "tuple[tuple[Rule, ...], list[str]]":
-    if "rule" not in tables:
-        return (), []
-    from handrail.settings.rules import parse_rules  # noqa: PLC0415  few files have rules
-
-    return parse_rules(tables.pop("rule"), kind, text)
 
 
 def _take_servers(
@@ -160,8 +167,6 @@ def _decode(file: SettingsFile, content: bytes) -> str:
 
 
 def _parse(file: SettingsFile, text: str) -> dict[str, Any]:
-    import tomllib  # noqa: PLC0415  many have no file
-
     if deep := _DEEP_KEY.search(text):
         _refuse(file, f"line {text.count(chr(10), 0, deep.start()) + 1}: a name of more than 32 parts")
     try:
@@ -180,3 +185,164 @@ def _locate(message: str, text: str) -> str:
     line = location[2] or text.count("\n") + 1
     column = location[3] or len(text) - text.rfind("\n")
     return f"line {line}, column {column}: not TOML: {truncate(location[1], MAX_SHOWN_CHARACTERS)}"
+
+
+# The rules of a file.
+
+_MAX_RULES = 200  # each is compared with every other one at load
+_VERDICTS: dict[str, Verdict] = {"allow": "allow", "ask": "confirm", "deny": "deny"}
+_LocatedTables = list[tuple[dict[str, Any], dict[str, int]]]
+"""Each table with the lines of its keys."""
+
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+_Pattern = Annotated[_Text | None, Field(allowed="one text that is not empty; a second pattern is a second rule")]
+_Examples = Annotated[tuple[_Text, ...], Field(allowed="a list of texts")]
+
+
+class RuleTable(Section, frozen=True, kw_only=True):
+    """A rule in a file. It has exactly one of allow, ask and deny."""
+
+    # Without a dot: ids of built-in rules have one, so the two cannot be confused.
+    id: Annotated[
+        str,
+        msgspec.Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_-]{0,63}\Z"),
+        Field("What decisions call the rule."),
+        Field(allowed="letters, digits, - and _, at most 64, beginning with a letter or digit"),
+    ]
+    allow: Annotated[_Pattern, Field("Commands by their first words, or paths by a pattern, that run unasked.")] = None
+    ask: Annotated[_Pattern, Field("Those that ask, whatever the mode.")] = None
+    deny: Annotated[_Pattern, Field("Those that are refused.")] = None
+    tool: Annotated[
+        _Text,
+        Field("The tool that the rule is about, or * for every tool but exec; without it, exec."),
+        Field(allowed="the name of a tool"),
+    ] = "exec"
+    because: Annotated[str, Field("Why, for the person or the model that reads the decision.", allowed="a text")] = ""
+    match: Annotated[_Examples, Field("Commands or paths that the rule must be about; checked at load.")] = ()
+    no_match: Annotated[_Examples, Field("Commands or paths that it must not be about; checked at load.")] = ()
+    any_args: Annotated[bool, Field("Whether an allowed command may have any arguments.")] = False
+
+
+RULE = list_fields(RuleTable)
+"""The declaration of every key of a rule."""
+
+
+def parse_rules(tables: object, layer: RuleLayer, text: str) -> tuple[tuple[Rule, ...], list[str]]:
+    """The rules, or all their problems in words. `text` is the file, for line numbers."""
+    if not _are_tables(tables):
+        return (), [f"rule is {truncate_repr(tables)}; allowed: tables, each written [[rule]]"]
+    written = cast("list[dict[str, Any]]", tables)
+    if len(written) > _MAX_RULES:
+        return (), [f"there are {len(written):,} rules; allowed: at most {_MAX_RULES}"]
+    located = list(zip(written, find_table_lines(text, "rule", len(written)), strict=True))
+    if problems := list_first_problems(chain(_list_problems(located), _list_repeated_ids(located))):
+        return (), problems
+    return tuple(_build_rule(table, layer, lines.get("")) for table, lines in located), []
+
+
+def _are_tables(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in cast("list[object]", value))
+
+
+def _build_rule(table: Mapping[str, Any], layer: RuleLayer, line: int | None) -> Rule:
+    written = convert(table, RuleTable)
+    (verdict,) = _list_verdicts(table)
+    return Rule(
+        id=written.id,
+        verdict=_VERDICTS[verdict],
+        pattern=table[verdict],
+        tool=written.tool,
+        because=written.because,
+        match=written.match,
+        no_match=written.no_match,
+        any_args=written.any_args,
+        layer=layer,
+        source=f"{layer}:{line}" if line else layer,
+    )
+
+
+def _list_problems(located: _LocatedTables) -> Iterator[str]:
+    for number, (table, lines) in enumerate(located, start=1):
+        place = format_line(lines.get("")) or f"rule {number}: "
+        for key, value in table.items():
+            if problem := _find_problem(key, value):
+                yield (format_line(lines.get(key)) or place) + problem
+        if "id" not in table:
+            yield f"{place}the rule has no id; decisions name the rule by it"
+        if len(verdicts := _list_verdicts(table)) != 1:
+            yield f"{place}the rule says {' and '.join(verdicts) or 'nothing'}; allowed: one of allow, ask, deny"
+
+
+def _find_problem(key: str, value: object) -> str | None:
+    if key not in RULE:
+        return f"{quote_key(key)} is no part of a rule; {suggest_key(key, RULE)}"
+    sample: dict[str, object] = {"id": "a", key: value}
+    try:
+        convert(sample, RuleTable)
+    except (msgspec.ValidationError, ValueError):
+        return f"{key} is {truncate_repr(value)}; allowed: {RULE[key].allowed}"
+    return None
+
+
+def _list_repeated_ids(located: _LocatedTables) -> Iterator[str]:
+    first: dict[str, int] = {}
+    for number, (table, lines) in enumerate(located, start=1):
+        name: object = table.get("id")
+        if isinstance(name, str) and first.setdefault(name, number) != number:
+            place = format_line(lines.get("id")) or f"rule {number}: "
+            yield f"{place}another rule has the id {truncate_repr(name)}"
+
+
+def _list_verdicts(table: Mapping[str, object]) -> list[str]:
+    return [verdict for verdict in _VERDICTS if verdict in table]
+
+
+def _find_key_lines(text: str) -> dict[str, int]:
+    """The line of each dotted key in a TOML text, if it is certain. tomllib does not tell."""
+    lines: dict[str, int] = {}
+    for number, name in _list_places(text):
+        # A problem is reported by section or by setting, so two parts are enough.
+        section, *rest = name.split(".", 2)
+        lines.setdefault(section, number)
+        if rest:
+            lines.setdefault(f"{section}.{rest[0]}", number)
+    return lines
+
+
+def find_table_lines(text: str, array: str, count: int) -> list[dict[str, int]]:
+    """For each of the `count` tables `[[array]]`, the line of each of its keys. `""` has that of the table."""
+    tables: list[dict[str, int]] = []
+    for number, name in _list_places(text):
+        first, _, rest = name.partition(".")
+        if name == array:
+            tables.append({"": number})
+        elif first == array and tables:
+            tables[-1].setdefault(rest.partition(".")[0], number)
+    if len(tables) == count:
+        return tables
+    line = _find_key_lines(text).get(array)  # written as a list, or not all in the usual form
+    return [{"": line} if line else {} for _ in range(count)]
+
+
+def _find_lines_below(text: str, table: str) -> dict[str, int]:
+    """For each name right below a dotted name, its first line."""
+    lines: dict[str, int] = {}
+    for number, name in _list_places(text):
+        if name.startswith(f"{table}."):
+            lines.setdefault(name.removeprefix(f"{table}.").partition(".")[0], number)
+    return lines
+
+
+def _list_places(text: str) -> list[tuple[int, str]]:
+    """The line and the dotted name of every header and every assignment."""
+    if '"""' in text or "'''" in text:  # a line inside such a string can look like a key
+        return []
+    places: list[tuple[int, str]] = []
+    table = ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if header := _HEADER.match(line):
+            places.append((number, header[1]))
+            table = f"{header[1]}."
+        elif assignment := _ASSIGNMENT.match(line):
+            places.append((number, table + assignment[1]))
+    return places

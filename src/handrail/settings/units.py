@@ -11,7 +11,7 @@ BYTES = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
 _NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,3})?"
 TIME = rf"\A{_NUMBER} ?(?:{'|'.join(SECONDS)})\Z"
 SIZE = rf"\A{_NUMBER} ?(?:{'|'.join(BYTES)})\Z"
-_AMOUNT = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]*)\s*")
+_AMOUNT = rf"\s*({_NUMBER})\s*([A-Za-z]*)\s*"
 _OTHER_SECONDS = {
     **dict.fromkeys(("msec", "millis", "milliseconds"), "ms"),
     **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
@@ -83,14 +83,14 @@ class AmountRange(msgspec.Struct, frozen=True):
 
 
 def _parse(written: str, form: str, units: dict[str, int] | dict[str, float]) -> float:
-    match = _AMOUNT.fullmatch(written) if re.match(form, written) else None
-    if match is None:
+    if not re.match(form, written):
         raise ValueError(f"{written!r} is no number with one of the units {', '.join(units)}")
-    return float(match[1]) * units[match[2]]
+    unit = written.lstrip("0123456789. ")
+    return float(written.removesuffix(unit)) * units[unit]
 
 
 def _suggest(written: str, plain: str, units: dict[str, int] | dict[str, float], others: dict[str, str]) -> str | None:
-    match = _AMOUNT.fullmatch(written)
+    match = re.fullmatch(_AMOUNT, written)
     if match is None:
         return None
     unit = match[2] or plain

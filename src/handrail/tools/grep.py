@@ -26,7 +26,7 @@ from handrail.tools.text import (
 )
 from handrail.tools.tool import Context, Output, Outputs, Tool, Touches
 from handrail.workspace.errors import to_tool_error
-from handrail.workspace.search.engine import MAX_RESULT_BYTES, FileHits, HitLine, Pattern, SearchScope, count_hits
+from handrail.workspace.search.engine import MAX_RESULT_BYTES, FileHits, HitLine, Pattern, SearchScope
 from handrail.workspace.search.ripgrep_output import build_line_break_error
 from handrail.workspace.search.search import STREAM_SECONDS, Engines, SearchResult, find_hits, find_in_stream
 from handrail.workspace.text import decode_page, detect_encoding
@@ -115,7 +115,7 @@ def build_grep_output(
 ) -> Output:
     """The result of a search in one folder or file."""
     shown = list(_first(found.items, arguments.max_results, arguments.context_lines))
-    returned = sum(map(count_hits, shown))
+    returned = sum(hits.count_hits() for hits in shown)
     more = found.total > returned or not found.exact
     return Output(
         summary=_summary(returned, len(shown), found),
@@ -163,7 +163,7 @@ def _first(items: list[FileHits], most: int, context: int) -> Iterator[FileHits]
     for hits in items:
         if most <= 0:
             return
-        count = count_hits(hits)
+        count = hits.count_hits()
         yield hits if count <= most else FileHits(hits.path, _until(hits.lines, most, context))
         most -= count
 

@@ -1,6 +1,6 @@
 """The tool read."""
 
-import base64
+import binascii
 import hashlib
 import io
 import logging
@@ -264,7 +264,7 @@ def _picture(opened: OpenPath, data: bytes, digest: str, kind: str) -> Output:
     path, shown = opened.real, clip_path(opened.real)
     if len(data) > MAX_IMAGE_BYTES:
         raise ToolError("LIMIT_EXCEEDED", f"{shown} is a picture of {len(data)} bytes; the limit is {MAX_IMAGE_BYTES}.")
-    content = base64.b64encode(data).decode()
+    content = binascii.b2a_base64(data, newline=False).decode()
     summary = f"{shown} is a picture ({kind}, {len(data)} bytes)"
     return Output(
         summary=summary,

@@ -4,7 +4,7 @@ import errno
 import itertools
 import os
 
-from handrail.protocol.errors import ErrorCode, ToolError
+from handrail.protocol.errors import EXHAUSTED, ErrorCode, ToolError
 
 _CODES: dict[int, tuple[ErrorCode, str]] = {
     errno.ENOENT: ("NOT_FOUND", "{path} does not exist."),
@@ -15,8 +15,11 @@ _CODES: dict[int, tuple[ErrorCode, str]] = {
     errno.EACCES: ("ACCESS_DENIED", "The operating system refuses access to {path}."),
     errno.EPERM: ("ACCESS_DENIED", "The operating system refuses this on {path}."),
     errno.EROFS: ("ACCESS_DENIED", "{path} is on a read-only file system."),
-    errno.ENOSPC: ("NO_SPACE", "The disk is full; {path} is unchanged."),
-    errno.EDQUOT: ("NO_SPACE", "The disk quota is used up; {path} is unchanged."),
+    **{
+        number: (code, f"{why}; {{path}} is unchanged.")
+        for number, (code, why) in EXHAUSTED.items()
+        if code == "NO_SPACE"
+    },
     errno.EFBIG: ("NO_SPACE", "{path} would be larger than the file system allows; it is unchanged."),
     errno.ENAMETOOLONG: ("INVALID_ARGUMENT", "The path is too long for the file system."),
     errno.ELOOP: ("IO_ERROR", "{path} goes through too many links, or links in a circle."),

@@ -12,13 +12,11 @@ from handrail.edit.lines import LineEnding, Replacement, detect_line_ending
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"]
 SAMPLE_BYTES = 8192
 
-_MARKS: tuple[tuple[bytes, Encoding], ...] = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+UTF16_MARKS: dict[bytes, Encoding] = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+"""Encodings by their byte order marks."""
+_MARKS: dict[bytes, Encoding] = {codecs.BOM_UTF8: "utf-8-sig", **UTF16_MARKS}
 _CONTROLS = bytes(set(range(32)) - set(b"\a\b\t\n\v\f\r\x1b"))
-_MARK_STARTS = frozenset(mark[:1] for mark, _ in _MARKS)
+_MARK_STARTS = frozenset(mark[:1] for mark in _MARKS)
 
 
 class DecodedText(msgspec.Struct, frozen=True):
@@ -33,7 +31,7 @@ class DecodedText(msgspec.Struct, frozen=True):
 
 def detect_encoding(data: bytes) -> Encoding | None:
     """The likely encoding of a file. None if it is not text."""
-    for mark, encoding in _MARKS:
+    for mark, encoding in _MARKS.items():
         if data.startswith(mark):
             return encoding
     if b"\0" in data[:SAMPLE_BYTES]:
@@ -82,7 +80,7 @@ def decode_page(data: bytes, encoding: Encoding) -> tuple[str, int]:
 
 def find_byte_order_mark(encoding: Encoding) -> bytes:
     """The byte order mark of an encoding. Empty if it has none."""
-    return next((mark for mark, name in _MARKS if name == encoding), b"")
+    return next((mark for mark, name in _MARKS.items() if name == encoding), b"")
 
 
 def encode_text(text: str, encoding: Encoding, line_ending: LineEnding) -> bytes:

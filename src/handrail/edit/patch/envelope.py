@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
+from handrail.edit.diff import parse_hunk_range
 from handrail.edit.lines import normalize_newlines
 from handrail.edit.patch.hunks import (
     FilePatch,
@@ -12,7 +13,6 @@ from handrail.edit.patch.hunks import (
     build_hunk,
     build_patch_error,
     parse_anchor,
-    parse_hunk_range,
 )
 from handrail.edit.patch.unified import is_diff_start, parse_unified_diff
 from handrail.protocol.text import quote_text

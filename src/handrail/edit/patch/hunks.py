@@ -6,13 +6,13 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from handrail.edit.diff import HunkRange, parse_hunk_range
 from handrail.protocol.errors import ToolError
 
 Sign = Literal[" ", "-", "+"]
 Action = Literal["add", "update", "delete", "move", "copy"]
 _SIGNS: dict[str, Sign] = {" ": " ", "-": "-", "+": "+"}
 _BYTE_ORDER_MARK = "\ufeff"
-_NUMBERED = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _NO_ANCHOR = re.compile(r"[ .@…]*|-[\d, ]*\+[\d, ]*(?:@@.*)?")
 """Dots, and malformed or missing line numbers."""
 
@@ -119,22 +119,9 @@ def build_patch_error(line: int, problem: str) -> ToolError:
     return ToolError("INVALID_ARGUMENT", message, details={"patchLine": line})
 
 
-class HunkRange(NamedTuple):
-    """The first line and the counts that an `@@` line states."""
-
-    start: int
-    old: int
-    new: int
-
-
-def parse_hunk_range(line: str) -> HunkRange | None:
-    found = _NUMBERED.match(line)
-    return HunkRange(int(found[1]), int(found[2] or 1), int(found[4] or 1)) if found else None
-
-
 def parse_anchor(line: str) -> list[str]:
     """Return the anchor of an `@@` line, if it has one instead of line numbers."""
-    if _NUMBERED.match(line):
+    if parse_hunk_range(line):
         return []
     text = line.removeprefix("@@").rstrip().removesuffix("@@").rstrip().removeprefix(" ")
     return [] if _NO_ANCHOR.fullmatch(text.strip()) else [text]
@@ -183,7 +170,7 @@ def build_hunk(head: HunkHead, body: Sequence[str], *, at_end: bool = False) -> 
         line=head.line,
         lines=tuple(lines),
         anchors=head.anchors,
-        stated=stated.start if stated and not is_shifted and (has_old or stated.old == 0) else None,
+        stated=stated.old_line if stated and not is_shifted and (has_old or stated.old_count == 0) else None,
         at_end=at_end,
         old_open=old_open,
         new_open=new_open,
@@ -195,7 +182,7 @@ def find_counted_end(lines: Sequence[str], at: int, stated: HunkRange | None) ->
     """Return where lines that start at one end by the stated counts. None if the lines disagree."""
     if stated is None:
         return None
-    old, new = stated.old, stated.new
+    old, new = stated.old_count, stated.new_count
     while old > 0 or new > 0:
         if at == len(lines) or not is_hunk_line(lines[at]):
             return None

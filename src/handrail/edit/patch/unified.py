@@ -6,18 +6,16 @@ from functools import partial
 
 import msgspec
 
-from handrail.edit.diff import unquote_name
+from handrail.edit.diff import HunkRange, parse_hunk_range, unquote_name
 from handrail.edit.patch.hunks import (
     FilePatch,
     Hunk,
     HunkHead,
-    HunkRange,
     build_hunk,
     build_patch_error,
     find_counted_end,
     is_hunk_line,
     parse_anchor,
-    parse_hunk_range,
 )
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import quote_text
@@ -350,7 +348,7 @@ def _refuse_unsigned(lines: Sequence[str], start: int, at: int, first: int, stat
         return
     old = sum(line[:1] not in {"+", "\\"} for line in lines[start:at])
     new = sum(line[:1] not in {"-", "\\"} for line in lines[start:at])
-    is_short = stated is not None and old < stated.old and new < stated.new
+    is_short = stated is not None and old < stated.old_count and new < stated.new_count
     if is_short or lines[at].startswith("\\"):
         problem = f"{quote_text(lines[at])} begins with none of space, - and +, as every line of a hunk does."
         raise build_patch_error(first + at, problem)

@@ -1,8 +1,7 @@
 """The interface of a search engine."""
 
-import codecs
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
 
 import msgspec
 
@@ -10,8 +9,6 @@ from handrail.protocol.errors import ToolError
 from handrail.workspace.file_state import FileId
 
 EngineName = Literal["ripgrep", "python"]
-Without = Literal["not installed", "switched off"]
-"""Why ripgrep does not search."""
 Stop = Callable[[], bool]
 """Asked between candidates. True ends the search early."""
 
@@ -27,8 +24,6 @@ MAX_SHOWN_BYTES = 500
 """Bytes of a line that are shown."""
 _LEAD_BYTES = 100
 """Bytes that are shown before the first match."""
-UTF16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-"""Encodings that a byte order mark tells."""
 
 
 class Engine(Protocol):
@@ -112,6 +107,17 @@ class HitLine(msgspec.Struct, frozen=True):
     cut_before: bool = False
     cut_after: bool = False
 
+    @classmethod
+    def build(cls, number: int, offset: int, data: bytes, spans: Sequence[tuple[int, int]] | None) -> Self:
+        """Return a line, cut to the part around its first match. `spans` is None for a neighbour.
+
+        A hit without a match in it (an empty one at the line's end) gets an empty span.
+        """
+        start, end = _find_shown_part(data, spans[0][0] if spans else 0)
+        shown = [(max(a, start) - start, min(b, end) - start) for a, b in spans or () if a <= end and b >= start]
+        shown = [(0, 0)] if spans is not None and not shown else shown
+        return cls(number, offset + start, data[start:end], tuple(shown), start > 0, end < len(data))
+
 
 class FileHits(msgspec.Struct, frozen=True):
     """The hits of one file and their neighbours, in the file's order."""
@@ -123,30 +129,18 @@ class FileHits(msgspec.Struct, frozen=True):
     unfinished: bool = False
     """Whether the search ended inside the file. Then the rest may be no text."""
 
+    def count_hits(self) -> int:
+        """Count the lines that matched, without neighbours."""
+        return sum(1 for line in self.lines if line.spans)
+
     def weight(self) -> tuple[int, int]:
         """Return the number of hits, and about how many bytes all lines take."""
-        return count_hits(self), sum(len(line.data) for line in self.lines) + LINE_BYTES * len(self.lines)
-
-
-def count_hits(hits: FileHits) -> int:
-    """Count the lines that matched, without neighbours."""
-    return sum(1 for line in hits.lines if line.spans)
+        return self.count_hits(), sum(len(line.data) for line in self.lines) + LINE_BYTES * len(self.lines)
 
 
 def to_sort_key(path: bytes) -> bytes:
     """Return the key that sorts paths as a walk does which takes the names of each folder in byte order."""
     return path.replace(b"/", b"\0")
-
-
-def build_hit_line(number: int, offset: int, data: bytes, spans: Sequence[tuple[int, int]] | None) -> HitLine:
-    """Return a line, cut to the part around its first match. `spans` is None for a neighbour.
-
-    A hit without a match in it (an empty one at the line's end) gets an empty span.
-    """
-    start, end = _find_shown_part(data, spans[0][0] if spans else 0)
-    shown = [(max(a, start) - start, min(b, end) - start) for a, b in spans or () if a <= end and b >= start]
-    shown = [(0, 0)] if spans is not None and not shown else shown
-    return HitLine(number, offset + start, data[start:end], tuple(shown), start > 0, end < len(data))
 
 
 def _find_shown_part(data: bytes, first: int) -> tuple[int, int]:
@@ -162,14 +156,6 @@ def _find_character(data: bytes, place: int) -> int:
         if place - back >= len(data) or data[place - back] & 0xC0 != 0x80:
             return place - back
     return place
-
-
-def transcode(pieces: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    """Turn a text in pieces into UTF-8."""
-    decoder = codecs.getincrementaldecoder(encoding)("replace")
-    for piece in pieces:
-        yield decoder.decode(piece).encode()
-    yield decoder.decode(b"", final=True).encode()
 
 
 def build_binary_error() -> ToolError:

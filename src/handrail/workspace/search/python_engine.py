@@ -15,20 +15,17 @@ from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, open_beneath
 from handrail.workspace.search import engine
 from handrail.workspace.search.engine import (
     MAX_LINE_BYTES,
-    UTF16,
     EngineName,
     FileHits,
     HitLine,
     Pattern,
     SearchScope,
     Stop,
-    Without,
     build_binary_error,
-    build_hit_line,
-    transcode,
 )
 from handrail.workspace.search.filters import CredentialFilter, GlobFilter
-from handrail.workspace.search.regex import Expression, MatchedLine, Spans, build_ripgrep_error
+from handrail.workspace.search.regex import Expression, MatchedLine, Spans, Without, build_ripgrep_error
+from handrail.workspace.text import UTF16_MARKS
 
 _MAX_PAGE_NAMES = 1 << 16
 """Names of one folder that are sorted at a time."""
@@ -274,12 +271,13 @@ class _TextBlocks:
     def _read_utf8(self) -> Iterator[bytes]:
         first = os.read(self._descriptor, _BLOCK_BYTES)
         rest = iter(lambda: os.read(self._descriptor, _BLOCK_BYTES), b"")
-        encoding = UTF16.get(first[:2])
+        encoding = UTF16_MARKS.get(first[:2])
         if encoding is None:
             yield first.removeprefix(codecs.BOM_UTF8)
             yield from rest
         else:
-            yield from transcode(chain((first[2:],), rest), encoding)
+            texts = codecs.iterdecode(chain((first[2:],), rest), encoding, "replace")
+            yield from (text.encode() for text in texts)
 
 
 class _HitCollector:
@@ -364,7 +362,7 @@ class _HitCollector:
         if _measure_message(data, spans or []) > MAX_LINE_BYTES:
             self.oversized += 1
             return
-        line = build_hit_line(number, offset, data.removesuffix(b"\r"), spans)
+        line = HitLine.build(number, offset, data.removesuffix(b"\r"), spans)
         self._bytes += len(line.data) + engine.LINE_BYTES
         self.lines.append(line)
 

@@ -4,11 +4,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
+from typing import Literal
 
 import msgspec
 
 from handrail.protocol.errors import ToolError
-from handrail.workspace.search.engine import Stop, Without
+from handrail.workspace.search.engine import Stop
 from handrail.workspace.search.regex_syntax import (
     END,
     LINE_START,
@@ -40,6 +41,10 @@ class MatchedLine(msgspec.Struct, frozen=True):
     """The place of its newline, or the end of the text."""
     spans: Spans
     """Matches in the line. ripgrep names no empty match at the end of a text without a newline."""
+
+
+Without = Literal["not installed", "switched off"]
+"""Why ripgrep does not search."""
 
 
 def build_ripgrep_error(reason: str, without: Without) -> ToolError:

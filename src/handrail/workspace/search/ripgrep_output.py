@@ -11,7 +11,7 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.text import clip_text
 from handrail.protocol.wire import get_json_decoder
 from handrail.workspace.search import engine
-from handrail.workspace.search.engine import MAX_LINE_BYTES, FileHits, HitLine, build_hit_line
+from handrail.workspace.search.engine import MAX_LINE_BYTES, FileHits, HitLine
 
 _MISHAP = re.compile(rb".*\(os error (\d+)\)")
 _REFUSED = {b"1", b"13"}
@@ -94,7 +94,7 @@ class HitAssembler:
         data = message.data
         text = data.lines.decode().removesuffix(b"\n").removesuffix(b"\r")
         spans = [(span.start, span.end) for span in data.submatches] if message.type == "match" else None
-        line = build_hit_line(data.line_number, data.absolute_offset, text, spans)
+        line = HitLine.build(data.line_number, data.absolute_offset, text, spans)
         self._lines.append(line)
         self._bytes += len(line.data) + engine.LINE_BYTES
         if self._bytes > engine.MAX_RESULT_BYTES:

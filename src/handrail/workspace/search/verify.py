@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from handrail.workspace.resolve import LIST_FOLDER, READ_FILE, open_beneath
-from handrail.workspace.search.engine import UTF16, FileHits, HitLine, SearchScope, count_hits, transcode
+from handrail.workspace.search.engine import FileHits, HitLine, SearchScope
+from handrail.workspace.text import UTF16_MARKS
 
 _MAX_SINGLE_LOOKUPS = 8
 """Names of one folder that are looked up one by one. For more, the folder is listed."""
@@ -46,7 +47,7 @@ def verify_hits(scope: SearchScope, hits: FileHits, most: int) -> FileHits | Non
         if not stat.S_ISREG(status.st_mode) or _is_credential(scope, status):
             return None
         verified = FileHits(hits.path, _verify_lines(descriptor, hits.lines), hits.oversized, hits.unfinished)
-        count = count_hits(verified)
+        count = verified.count_hits()
         if (hits.unfinished or count > most) and _has_nul(descriptor):
             return None
     except OSError:
@@ -79,8 +80,9 @@ def _is_credential(scope: SearchScope, status: os.stat_result) -> bool:
 
 def _verify_lines(descriptor: int, lines: tuple[HitLine, ...]) -> tuple[HitLine, ...]:
     mark = os.pread(descriptor, 3, 0)
-    if mark[:2] in UTF16:
-        return tuple(_verify_decoded(transcode(_read_pieces(descriptor, 2), UTF16[mark[:2]]), lines))
+    if mark[:2] in UTF16_MARKS:
+        texts = codecs.iterdecode(_read_pieces(descriptor, 2), UTF16_MARKS[mark[:2]], "replace")
+        return tuple(_verify_decoded((text.encode() for text in texts), lines))
     if not lines:
         return ()
     start, end = lines[0].offset, lines[-1].offset + len(lines[-1].data)
@@ -107,7 +109,7 @@ def _verify_decoded(pieces: Iterator[bytes], lines: Sequence[HitLine]) -> Iterat
 
 def _has_nul(descriptor: int) -> bool:
     """Whether a file holds a NUL, so is no text. In UTF-16 nearly every character has one."""
-    if os.pread(descriptor, 2, 0) in UTF16:
+    if os.pread(descriptor, 2, 0) in UTF16_MARKS:
         return False
     return any(b"\0" in piece for piece in _read_pieces(descriptor, 0))
 
