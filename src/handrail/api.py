@@ -16,7 +16,7 @@ from handrail.asking import ApprovalDriver, OnPermission, bind_answer
 from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
 from handrail.protocol.decisions import MODES, Mode
 from handrail.protocol.errors import UsageError
-from handrail.protocol.events import AnyEvent, Event, Notice
+from handrail.protocol.events import AnyEvent, BrokenEvent, Event, Notice
 from handrail.protocol.events import Mode as ModeEvent
 from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.permissions import (
@@ -47,7 +47,6 @@ from handrail.runtime.session import (
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
 from handrail.settings.rules import build_policy_config, check_tools, find_managed_mode, pick_stricter_mode
 from handrail.store.approvals import DeferredCalls
-from handrail.store.journal import BrokenEvent
 from handrail.store.state_dir import StateFolder, make_id
 from handrail.tools.tool import Tool
 from handrail.typed_tools import NamedTools
@@ -519,12 +518,12 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         """What the model of this session has to do, as it said last."""
         from handrail.store.transcript import read_last_todo  # noqa: PLC0415  few ask
 
-        return self._enter(read_last_todo, self._session.journal.database)
+        return self._enter(read_last_todo, self._session.journal)
 
     def memories(self) -> "tuple[Memory, ...]":
         """The notes about this workspace, those that were changed last at the end. Models wrote them: what a person
         says counts more."""
-        return self._enter(self._session.memories.listed)
+        return self._enter(self._session.memories.list_notes)
 
     # The session
 
@@ -682,9 +681,9 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
             self._session.background.commit_deferred = self._keep_yielded
             self._session.background.attach()
             if not self._state.is_swept():
-                from handrail.store.sessions import sweep  # noqa: PLC0415  once a day
+                from handrail.state import StoredState  # noqa: PLC0415  once a day
 
-                sweep(self._state, int(loaded.settings.store.keep.removesuffix("d")))
+                StoredState(self._state.path).sweep(int(loaded.settings.store.keep.removesuffix("d")))
         except BaseException:
             self.close()
             raise

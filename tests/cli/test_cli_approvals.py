@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail, Parked, ToolCall, tool
+from handrail.protocol.records import list_matching_ids, shorten_id, shorten_ids
 from handrail.settings import Settings
 from handrail.settings.model import Paths
-from handrail.store.state_dir import list_matching_ids, make_id, shorten_id, shorten_ids
+from handrail.store.state_dir import make_id
 
 WRITE = '{"path": "new.txt", "content": "one\\n"}'
 TOUCH = '{"command": "touch made"}'

@@ -49,7 +49,7 @@ def test_a_command_is_judged_in_the_mode_that_was_asked_for(here, command: str, 
 
 def test_what_was_granted_to_the_workspace_is_taken_into_account(here, workspace: Path, tmp_path: Path) -> None:
     granted = StandingGrant(id="g-1", command="mkdir", scope="workspace", session_id="s", time=datetime.now(UTC))
-    GrantFiles(StateFolder(str(tmp_path / "state")).granted(os.path.realpath(workspace))).add(granted)
+    GrantFiles(StateFolder(str(tmp_path / "state")).grants(os.path.realpath(workspace))).add(granted)
     found = here(*EXPLAIN, "--json", "--mode", "ask", "--", "mkdir a").json
     assert (found["decision"], found["rule"]) == ("allow", "grant.g-1")
     assert here(*EXPLAIN, "--json", "--mode", "plan", "--", "mkdir a").json["decision"] == "deny"
@@ -512,7 +512,7 @@ def test_a_folder_that_was_opened_to_the_workspace_is_inside(here, config, works
     folder = OpenedFolder(
         path="/usr/share", access="read", scope="workspace", session_id="cli", time=datetime.now(UTC), named=None
     )
-    GrantedFolders(StateFolder(str(state)).opened(str(workspace))).add(folder)
+    GrantedFolders(StateFolder(str(state)).opened_folders(str(workspace))).add(folder)
     question = (*EXPLAIN, "--json", "--tool", "read", "--args", '{"path": "/usr/share/dict/words"}')
     assert here(*question).json["decision"] == "allow"
 

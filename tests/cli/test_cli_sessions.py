@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from handrail import Handrail
+from handrail.protocol.records import AuditRecord
 from handrail.settings import Settings
 from handrail.settings.model import Store
-from handrail.store.audit import AuditRecord, ChainedRecord, decode_record, seal_record
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
+from handrail.store.audit import ChainedRecord, decode_record, seal_record
 
 DAY = 86_400
 LS = '{"path": "."}'
@@ -234,11 +234,11 @@ def test_old_records_are_archived_and_the_chain_goes_on_across_archives(here, st
     here("call", "ls", LS)
     assert sorted(path.name for path in archive.iterdir()) == [f"{seq:012d}.jsonl" for seq in (1, 3, 5)]
     assert len(audit.read_bytes().splitlines()) == 1
-    assert verify(StateFolder(str(state))).records == 7
+    assert StoredState(str(state)).verify().records == 7
     assert [record["seq"] for record in here("audit", "--json").json["records"]] == [1, 2, 3, 4, 5, 6, 7]
     oldest = archive / "000000000001.jsonl"
     oldest.write_bytes(oldest.read_bytes().replace(b'"ls"', b'"rm"', 1))
-    assert verify(StateFolder(str(state))).problems
+    assert StoredState(str(state)).verify().problems
 
 
 def age(audit: Path) -> None:
@@ -272,11 +272,11 @@ def test_an_archive_that_was_made_just_before_a_kill_counts_its_records_once(her
     sweep(state, settings=Settings())
     (state / "audit.jsonl").write_bytes(before)  # it was killed before it took the records out of the file
     here("call", "ls", LS)
-    assert verify(StateFolder(str(state))).records == 3
-    assert not verify(StateFolder(str(state))).problems
+    assert StoredState(str(state)).verify().records == 3
+    assert not StoredState(str(state)).verify().problems
     sweep(state, settings=Settings())
     here("call", "ls", LS)
-    assert verify(StateFolder(str(state))).records == 4
+    assert StoredState(str(state)).verify().records == 4
 
 
 OPENS = """

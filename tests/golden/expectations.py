@@ -6,7 +6,7 @@ from typing import Any
 
 from handrail.protocol.events import Event, get_event_kind
 from handrail.protocol.messages import AssistantMessage, Message, ResultsMessage, SummaryMessage, SystemMessage
-from handrail.store.sessions import open_journal
+from handrail.state import open_journal
 from handrail.store.state_dir import StateFolder
 from handrail.store.transcript import Messages
 
@@ -18,7 +18,7 @@ def expected_of(workspace: Path, state: Path, session: str) -> dict[str, Any]:
         kinds = Counter(get_event_kind(event) if isinstance(event, Event) else "broken" for event in events)
         results = [
             [call_id, *([one.name, one.ok, one.error.code if one.error else None, one.summary] if one else ["?"])]
-            for call_id, one in journal.finished()
+            for call_id, one in journal.list_finished()
         ]
         talk = [_told(one.message) for one in Messages(journal).after(0)]
     return {"events": len(events), "kinds": dict(sorted(kinds.items())), "results": results, "talk": talk}

@@ -9,7 +9,7 @@ from bundles import read_bundle, unpack
 from handrail.dialects.events import ADAPTERS
 from handrail.protocol.events import Event
 from handrail.protocol.wire import encode
-from handrail.store.sessions import open_journal
+from handrail.state import open_journal
 from handrail.store.state_dir import StateFolder
 
 HERE = Path(__file__).resolve().parent

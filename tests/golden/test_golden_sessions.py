@@ -26,9 +26,8 @@ from handrail.replay.player import SessionReplay, make_start, play
 from handrail.replay.recording import read_recording
 from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import LoadedSettings
-from handrail.store.sessions import open_journal
+from handrail.state import StoredState, open_journal
 from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
 from schemas import validate
 
 HERE = Path(__file__).resolve().parent
@@ -134,7 +133,7 @@ def test_results_and_talk_read_back_as_they_were(unpacked: Any, file: Path) -> N
 
 @every_session
 def test_the_audit_of_that_time_still_verifies(unpacked: Any, file: Path) -> None:
-    assert not verify(StateFolder(str(unpacked(file).state))).problems
+    assert not StoredState(str(unpacked(file).state)).verify().problems
 
 
 @every_session
@@ -194,7 +193,7 @@ def test_the_call_that_was_cut_off_is_interrupted_and_the_one_behind_it_is_made(
     (cut, made) = [result for said in talk if isinstance(said, ResultsMessage) for result in said.results][-2:]
     assert (cut.ok, made.ok) == (False, True)
     with open_journal(one.folder) as journal:
-        codes = {call: result.error.code for call, result in journal.finished() if result and result.error}
+        codes = {call: result.error.code for call, result in journal.list_finished() if result and result.error}
     assert codes == {cut.tool_call_id: "INTERRUPTED"}
     assert (one.workspace / "a.txt").read_text() == "two\nlast\n"
     assert not (one.workspace / "late.txt").exists()

@@ -24,8 +24,7 @@ from handrail.protocol.permissions import Answer, Reply
 from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import Tools
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
 
 Make = Callable[..., Handrail]
 YES, NO = FormAnswer(answer=Answer(kind="once")), FormAnswer(answer=Answer(kind="deny", reason="not now"))
@@ -71,7 +70,7 @@ def test_a_call_that_asks_is_left_and_answered_elsewhere_and_gives_its_result_on
     here.mark_delivered(kept.tool_call_id)
     (workspace / "a.txt").unlink()
     assert asking(here).call_id != asks.call_id, "the next one is a new call"
-    found = verify(StateFolder(str(tmp_path / "state")))
+    found = StoredState(str(tmp_path / "state")).verify()
     assert found.intact, found
     assert found.records == 1
 

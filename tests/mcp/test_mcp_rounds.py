@@ -22,7 +22,7 @@ from handrail.mcp.permission.signing import Signer
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import ToolCallEnd
 from handrail.protocol.results import ToolResult
-from handrail.store.state_dir import load_secret_key
+from handrail.store.state_dir import StateFolder
 
 Make = Callable[..., Handrail]
 WRITE = {"path": "a.txt", "content": "a\n"}
@@ -324,7 +324,7 @@ def test_a_state_of_another_shape_is_refused(opened: Make) -> None:
 def test_the_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
     state = str(tmp_path / "state")
     found: list[bytes] = []
-    threads = [threading.Thread(target=lambda: found.append(load_secret_key(state, "mcp"))) for _ in range(8)]
+    threads = [threading.Thread(target=lambda: found.append(StateFolder(state).load_key("mcp"))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -333,10 +333,10 @@ def test_the_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
     assert len(found[0]) == 32
     assert stat.S_IMODE(os.stat(tmp_path / "state" / "mcp.key").st_mode) == 0o600
     assert os.listdir(state) == ["mcp.key"]
-    assert load_secret_key(str(tmp_path / "other"), "mcp") != found[0]
+    assert StateFolder(str(tmp_path / "other")).load_key("mcp") != found[0]
 
 
 def test_a_key_that_was_cut_signs_nothing(tmp_path: Path) -> None:
     (tmp_path / "mcp.key").write_bytes(b"short")
     with pytest.raises(StoreError, match="Remove it"):
-        load_secret_key(str(tmp_path), "mcp")
+        StateFolder(str(tmp_path)).load_key("mcp")

@@ -13,8 +13,7 @@ import pytest
 from stdio_process import PATIENCE, Server, environment
 
 from handrail import Handrail
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
 
 
 class Command:
@@ -58,7 +57,7 @@ def check_journal(folder: Path, *codes: str) -> None:
     found = [event for event in rail.events() if type(event).__name__ == "ToolCallError"]
     rail.close()
     assert [event.result.error.code for event in found] == list(codes)  # type: ignore[union-attr]
-    assert verify(StateFolder(str(folder / "state"))).problems == ()
+    assert StoredState(str(folder / "state")).verify().problems == ()
     assert not list((folder / "state").rglob("*.runner")), "the session was closed"
 
 

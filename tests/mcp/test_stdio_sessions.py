@@ -10,7 +10,7 @@ from stdio_process import Server, envelope
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.sessions import build_session_name
-from handrail.store.state_dir import check_session_id as checked_name
+from handrail.protocol.records import check_session_id as checked_name
 
 
 def sessions(folder: Path) -> list[str]:

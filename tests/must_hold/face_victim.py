@@ -33,8 +33,7 @@ from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallPermiss
 from handrail.protocol.messages import AssistantMessage
 from handrail.sandbox.overlay.cleanup import wait_for_all
 from handrail.settings import Settings, load
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
 
 
 def warm_up(folder: Path) -> None:
@@ -121,7 +120,7 @@ def look(folder: Path, task: dict[str, Any]) -> int:
             ],
             "files": tree(workspace),
             "audited": audited(state),
-            "problems": verify(StateFolder(str(state))).problems,
+            "problems": StoredState(str(state)).verify().problems,
         }
         if task["ends"]:
             rail.end_session()

@@ -12,9 +12,8 @@ from tests.agent.checked_events import check_events
 from handrail import AsyncHandrail
 from handrail.protocol.events import End, ToolCallEnd, ToolCallError, ToolCallPermissionGranted, ToolCallStart
 from handrail.protocol.messages import AssistantMessage, Message
+from handrail.state import StoredState
 from handrail.store.audit import decode_record
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
 
 EFFECTS = {2: "made/new.txt", 3: "list.txt", 4: "first.txt", 6: ".github/workflows/asked.yml",
            10: "other.txt", 11: "second.txt"}  # fmt: skip
@@ -57,7 +56,7 @@ def _checked(rail: AsyncHandrail, workspace: Path, state: Path) -> Outcome:
     assert (end.reason, end.calls, end.text) == ("done", CALLS, "Done.")
     assert len([one for one in events if isinstance(one, ToolCallPermissionGranted)]) == 1
     assert audited(state) == sorted(ids)
-    assert verify(StateFolder(str(state))).problems == ()
+    assert StoredState(str(state)).verify().problems == ()
     talk = [_plain(one) for one in messages]
     return Outcome(ids, talk, [_plain(results[one]) for one in ids], tree(workspace))
 

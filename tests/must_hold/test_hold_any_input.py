@@ -18,9 +18,9 @@ from handrail.protocol.events import Event, ToolCallEnd, ToolCallError, ToolCall
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
 from handrail.settings.model import Search
+from handrail.state import StoredState
 from handrail.store.audit import decode_record
-from handrail.store.state_dir import StateFolder, make_id
-from handrail.store.verify import verify
+from handrail.store.state_dir import make_id
 
 
 @tool(read_only=True, auto_execute=True)
@@ -191,7 +191,7 @@ def bench() -> Iterator[Bench]:
         one = Bench(Path(folder), Settings())
         stack.enter_context(one.rail)
         yield one
-        assert verify(StateFolder(str(one.state))).problems == ()
+        assert StoredState(str(one.state)).verify().problems == ()
 
 
 @pytest.fixture(scope="module")

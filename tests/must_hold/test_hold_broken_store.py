@@ -19,8 +19,7 @@ from handrail.protocol.errors import HandrailError
 from handrail.protocol.events import ToolCallError, ToolCallStart
 from handrail.protocol.results import ToolResult
 from handrail.settings import Settings
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
 
 Make = Callable[..., Handrail]
 
@@ -99,7 +98,7 @@ def test_a_session_folder_that_became_read_only_is_refused(tmp_path: Path, rail:
         refuses(rail, "cannot be opened|cannot be written|cannot be made")
     with rail(session="s") as one:
         assert one.read("a.txt").content == "old\n"
-    assert verify(StateFolder(str(tmp_path / "state"))).problems == ()
+    assert StoredState(str(tmp_path / "state")).verify().problems == ()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
@@ -208,7 +207,7 @@ def test_a_write_whose_start_cannot_be_journaled_touches_no_file(tmp_path: Path,
         assert (workspace / "a.txt").read_text() == "new\n"
         with rail(session="s") as one:
             starts = [event for event in one.events() if isinstance(event, ToolCallStart)]
-        verification = verify(StateFolder(str(state)))
+        verification = StoredState(str(state)).verify()
         assert (verification.problems, verification.records) == ((), len(starts))
 
 
@@ -282,7 +281,7 @@ def test_a_call_whose_end_cannot_be_journaled_is_interrupted_at_the_next_open(
             assert end.result.error is not None
             assert end.result.error.code == "INTERRUPTED"
             assert one.ls().ok
-        verification = verify(StateFolder(str(state)))
+        verification = StoredState(str(state)).verify()
         assert (verification.problems, verification.records) == ((), 2)
 
 
@@ -302,7 +301,7 @@ def test_an_audit_line_that_found_no_room_is_added_later(
         one.write("a.txt", "1\n")
         filler = fill(small)
         assert all(one.read("a.txt").ok for _ in range(40))  # the journal has them, and the audit is owed some
-        before = verify(StateFolder(str(state))).problems
+        before = StoredState(str(state)).verify().problems
         assert before
         assert all(problem.startswith("The end was cut: ") or "more calls" in problem for problem in before)
         if in_the_same_process:
@@ -315,5 +314,5 @@ def test_an_audit_line_that_found_no_room_is_added_later(
             rail(session="s").close()
         with rail(session="s") as one:
             calls = [event.tool_call_id for event in one.events() if isinstance(event, ToolCallStart)]
-        verification = verify(StateFolder(str(state)))
+        verification = StoredState(str(state)).verify()
         assert (verification.problems, verification.records) == ((), len(calls))

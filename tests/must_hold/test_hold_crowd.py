@@ -14,9 +14,8 @@ from crowd import FILES, checked_text, is_whole
 from handrail import Handrail
 from handrail.protocol.events import ToolCallEnd, ToolCallError
 from handrail.settings import Settings
+from handrail.state import StoredState
 from handrail.store.audit import decode_record
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
 
 THREADS, CALLS = 16, 200
 SESSIONS = ("shared", "shared", "alone-1", "alone-2")
@@ -104,7 +103,7 @@ def test_no_update_is_lost_no_file_torn_and_the_chain_is_one(
 def check_memory(state: Path, workspace: Path, reports: list[tuple[str, list[dict[str, Any]]]]) -> None:
     """One audit record and one journaled result a call, and both say what was reported."""
     every = {report["id"]: report for _, part in reports for report in part}
-    verification = verify(StateFolder(str(state)))
+    verification = StoredState(str(state)).verify()
     assert verification.problems == ()
     assert verification.records == len(every)
     with (state / "audit.jsonl").open("rb") as lines:

@@ -15,10 +15,10 @@ from kills import kills
 
 from handrail import Handrail
 from handrail.protocol.events import Event, ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.records import AuditRecord
 from handrail.settings import Settings
-from handrail.store.audit import AuditRecord, decode_record
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
+from handrail.store.audit import decode_record
 
 KILLS = 150
 
@@ -55,7 +55,7 @@ def test_a_killed_runtime_leaves_one_result_for_each_command_and_nothing_else(
             cut_off["looking" if only_looked else "writing"] += 1
 
         # One audit record each, in one chain; no output of the dead is left beside what is kept.
-        assert verify(StateFolder(str(state))).problems == ()
+        assert StoredState(str(state)).verify().problems == ()
         told = [record.tool_call_id for record in records(state)]
         assert len(told) == len(set(told))
         assert set(codes) <= set(told)

@@ -13,10 +13,10 @@ import msgspec
 
 from handrail import Handrail
 from handrail.protocol.events import Event, ToolCallEnd, ToolCallError, ToolCallStart
+from handrail.protocol.records import AuditRecord
 from handrail.settings import Settings
-from handrail.store.audit import AuditRecord, decode_record
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
+from handrail.store.audit import decode_record
 
 KILLS = 50
 VICTIM = Path(__file__).with_name("victim.py")
@@ -98,7 +98,7 @@ def test_a_killed_writer_loses_nothing_that_it_reported(
         cut_off += len(interrupted)
 
         # One audit record each, saying the same, in one chain.
-        assert verify(StateFolder(str(state))).problems == ()
+        assert StoredState(str(state)).verify().problems == ()
         records = [record for record in records_of(state) if record.session_id == session]
         told = [(record.tool_call_id, record.error_code or "ok") for record in records]
         everything[session] = everything.get(session, {}) | codes

@@ -18,8 +18,7 @@ from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
 from handrail.protocol.results import ToolResult
 from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
 
 KILLS = 100
 pytestmark = pytest.mark.skipif(find_bubblewrap(os.environ) is None, reason="bubblewrap is not installed")
@@ -40,7 +39,7 @@ def test_a_killed_runtime_kept_nothing_of_a_call_that_nobody_said_yes_to(
             ids = [event.tool_call_id for event in events]
             assert len(ids) == len(set(ids))
             assert rail.waiting() == ()
-        assert verify(StateFolder(str(state))).problems == ()
+        assert StoredState(str(state)).verify().problems == ()
     note(f"kills: {dict(seen)}")
     if seen.total() >= KILLS:  # of few kills, all may hit the same moment
         assert {"waited", "was ended"} <= set(seen)

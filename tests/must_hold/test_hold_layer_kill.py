@@ -19,8 +19,7 @@ from layer_victim import STEPS, opened, play, prepare
 
 from handrail import Handrail
 from handrail.protocol.events import ToolCallError
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
 
 KILLS = 100
 SEEDS = 2
@@ -106,7 +105,7 @@ def test_a_kill_leaves_what_a_command_changed_kept_or_not_kept_and_says_which(
             while rail.undo().ok:  # nothing of it stands in the way of taking everything back
                 pass
             assert tree(workspace) == plays[seed][0].before
-        assert verify(StateFolder(str(folder / "state"))).intact
+        assert StoredState(str(folder / "state")).verify().intact
     note(f"{ends.total()} kills: {dict(ends)}")
     assert any(end.endswith("made") for end in ends), "no kill came while a change was on its way"
 

@@ -15,8 +15,7 @@ from patch_victim import opened, play, prepare
 
 from handrail import Handrail
 from handrail.protocol.events import ToolCallError
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
 
 KILLS = 100
 VICTIM = Path(__file__).with_name("patch_victim.py")
@@ -77,7 +76,7 @@ def test_a_kill_leaves_a_patch_made_or_not_made_and_never_between(
             while rail.undo().ok:  # nothing of it stands in the way of taking everything back
                 pass
             assert tree(workspace) == plays[seed][0]
-        assert verify(StateFolder(str(folder / "state"))).intact
+        assert StoredState(str(folder / "state")).verify().intact
     note(f"{ends.total()} kills: {dict(ends)}")
     assert ends["made"] + ends["not made"], "no kill came while a patch was on its way"
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
 
 WORKER = Path(__file__).with_name("latch_worker.py")
 MIXES = [mix for size in range(1, 7) for mix in itertools.product(("allow", "confirm", "deny"), repeat=size)]
@@ -211,7 +210,7 @@ def test_every_mix_is_asked_once_and_run_once_whoever_answers_and_whoever_is_kil
         check(pair, mix, session, results, effects)
         killed, calls = killed + pair.killed, calls + len(mix)
         cut_off += list(results.values()).count("INTERRUPTED")
-    verification = verify(StateFolder(str(tmp_path / "state")))
+    verification = StoredState(str(tmp_path / "state")).verify()
     assert (verification.problems, verification.records) == ((), calls)
     note(f"{len(chosen)} mixes, {calls} calls, {killed} kills, {cut_off} calls cut off")
     print(f"\n{len(chosen)} mixes, {calls} calls, {killed} kills, {cut_off} calls cut off")
@@ -292,7 +291,7 @@ def test_what_was_tried_is_kept_once_or_not_at_all_whoever_answers_tries_again_o
         kept = log.read_text().split() if log.exists() else []
         check_tried(pair, calls, results, kept)
         killed, calls_kept, calls_all = killed + pair.killed, calls_kept + len(kept), calls_all + len(calls)
-    assert not verify(StateFolder(str(tmp_path / "state"))).problems
+    assert not StoredState(str(tmp_path / "state")).verify().problems
     left = len(list((tmp_path / "state").glob("workspaces/*/.changes/trials/*")))
     assert left <= 4 * killed  # who is killed leaves at the most what its batch had tried, and what that was to replace
     note(f"{killed} kills, {calls_kept} of {calls_all} commands kept, {left} trials left to the sweep")

@@ -13,10 +13,11 @@ from handrail import Done, Handrail, Output, Parked, ToolCall, ToolError
 from handrail.policy.config import Rule
 from handrail.protocol.events import ToolCallEnd, ToolCallPermissionRequired, ToolCallStart, ToolEvent
 from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.records import AuditRecord
 from handrail.protocol.results import Attachment
 from handrail.settings import LoadedSettings, Settings
 from handrail.settings.mcp_servers import ServerTable
-from handrail.store.audit import AuditRecord, decode_record
+from handrail.store.audit import decode_record
 
 Open = Callable[..., Handrail]
 ISSUE = listed(

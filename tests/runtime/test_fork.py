@@ -5,9 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handrail import Handrail, UsageError
+from handrail.state import StoredState
 from handrail.store.runner import list_dead_runners
 from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
 
 Open = Callable[..., Handrail]
 
@@ -38,7 +38,7 @@ def test_a_child_is_refused_and_breaks_nothing_of_its_parents(rail: Open, tmp_pa
     assert in_child(call_and_close)
     assert one.ls(".").ok
     one.close()
-    checked = verify(StateFolder(str(tmp_path / "state")))
+    checked = StoredState(str(tmp_path / "state")).verify()
     assert (checked.problems, checked.records) == ((), 2)
 
 

@@ -210,7 +210,7 @@ def test_for_the_workspace_it_is_open_to_every_session_of_it(asks: Make, other: 
 def test_what_is_kept_is_for_the_owner_only(asks: Make, other: Path, workspace: Path, tmp_path: Path) -> None:
     house = asks()
     answered(house, house.read(str(other / "a.txt")), "workspace")
-    folder = Path(StateFolder(str(tmp_path / "state")).opened(str(workspace)))
+    folder = Path(StateFolder(str(tmp_path / "state")).opened_folders(str(workspace)))
     (kept,) = folder.iterdir()
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -222,7 +222,7 @@ def test_what_cannot_be_read_is_not_open(
 ) -> None:
     house = asks(session="one")
     answered(house, house.read(str(other / "a.txt")), "workspace")
-    folder = Path(StateFolder(str(tmp_path / "state")).opened(str(workspace)))
+    folder = Path(StateFolder(str(tmp_path / "state")).opened_folders(str(workspace)))
     next(folder.iterdir()).write_bytes(damage)
     asked(asks(session="two").read(str(other / "a.txt")))
 
@@ -230,7 +230,7 @@ def test_what_cannot_be_read_is_not_open(
 def test_an_entry_under_another_name_is_not_open(asks: Make, other: Path, workspace: Path, tmp_path: Path) -> None:
     house = asks(session="one")
     answered(house, house.read(str(other / "a.txt")), "workspace")
-    folder = Path(StateFolder(str(tmp_path / "state")).opened(str(workspace)))
+    folder = Path(StateFolder(str(tmp_path / "state")).opened_folders(str(workspace)))
     entry = next(folder.iterdir())
     entry.rename(folder / entry.name.replace("-read", "-write"))
     asked(asks(session="two").read(str(other / "a.txt")))

@@ -19,8 +19,7 @@ from handrail import Done, Handrail, Parked, ToolCall, UsageError
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallPermissionRequired, get_event_kind
 from handrail.protocol.results import ToolResult
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
 
 Make = Callable[..., Handrail]
 
@@ -137,7 +136,7 @@ def test_what_was_answered_and_not_begun_is_run_once_by_whoever_asks_for_it(
         with pytest.raises(UsageError, match="answered already"):
             one.answer(asked(one)["b"], "once")
         assert Counter(get_event_kind(event) for event in one.events())["tool_call.running"] == 4
-    assert verify(StateFolder(str(tmp_path / "state"))).records == 5
+    assert StoredState(str(tmp_path / "state")).verify().records == 5
     assert not list((tmp_path / "state").rglob("*.runner*"))
 
 

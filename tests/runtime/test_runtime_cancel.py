@@ -19,9 +19,8 @@ import pytest
 from handrail import Context, Handrail, Parked, ToolCall, UsageError, tool
 from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.settings import Settings
+from handrail.state import StoredState
 from handrail.store.audit import decode_record
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]
 
@@ -208,7 +207,7 @@ def test_interrupts_at_any_moment_leave_one_result_and_one_record_a_call(
     assert finished == Counter(started)
     assert set(returned) <= set(started)
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
-    verification = verify(StateFolder(str(state)))
+    verification = StoredState(str(state)).verify()
     assert (verification.problems, verification.records) == ((), len(started))
     assert set(audited(tmp_path)) == set(started)
     assert not [path for path in workspace.iterdir() if path.name.startswith(".handrail-")]

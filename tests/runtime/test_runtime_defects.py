@@ -12,8 +12,7 @@ from handrail.protocol.changes import Change, ChangeSet
 from handrail.protocol.errors import CODES
 from handrail.protocol.events import Event
 from handrail.protocol.results import Attachment
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
 from handrail.tools.tool import Touches
 
 Make = Callable[..., Handrail]
@@ -31,7 +30,7 @@ def crashes(tmp_path: Path) -> list[str]:
 def check_memory(rail: Handrail, tmp_path: Path, calls: int) -> None:
     assert all(isinstance(event, Event) for event in rail.events())
     rail.close()
-    verification = verify(StateFolder(str(tmp_path / "state")))
+    verification = StoredState(str(tmp_path / "state")).verify()
     assert (verification.problems, verification.records) == ((), calls)
 
 

@@ -37,9 +37,8 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.permissions import Preview
 from handrail.protocol.results import ToolResult
+from handrail.state import StoredState
 from handrail.store.audit import decode_record
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]
 
@@ -378,7 +377,7 @@ def test_of_two_processes_that_answer_one_runs_it(
         assert sorted(racer.communicate()[0].strip() for racer in racers) == ["ran", "too late"]
     with rail(session="s") as one:
         assert len([event for event in one.events() if isinstance(event, ToolCallRunning)]) == count(20)
-    assert verify(StateFolder(str(tmp_path / "state"))).records == count(20)
+    assert StoredState(str(tmp_path / "state")).verify().records == count(20)
 
 
 # Resuming

@@ -17,10 +17,10 @@ import pytest
 
 from handrail import Done, Handrail, tool
 from handrail.protocol.events import Event, Notice, ToolCallEnd, ToolCallError, get_event_kind
-from handrail.store.audit import AuditRecord, decode_record
+from handrail.protocol.records import AuditRecord
+from handrail.state import StoredState
+from handrail.store.audit import decode_record
 from handrail.store.runner import Runner, is_dead, list_dead_runners
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
 
 Make = Callable[..., Handrail]
 
@@ -84,7 +84,7 @@ def results(rail: Handrail) -> dict[str, str | None]:
 def check(rail: Handrail, state: Path, expected: dict[str, str | None]) -> None:
     assert results(rail) == expected
     assert {record.tool_call_id: record.error_code for record in records(state)} == expected
-    verification = verify(StateFolder(str(state)))
+    verification = StoredState(str(state)).verify()
     assert (verification.problems, verification.records) == ((), len(expected))
 
 
@@ -150,7 +150,7 @@ one.call("write", {"path": "a.txt", "content": "new\\n"}, tool_call_id="second")
                 pass
         victim.kill()
         assert [record.tool_call_id for record in records(state)] == ["first"]
-        assert not verify(StateFolder(str(state))).intact
+        assert not StoredState(str(state)).verify().intact
     with rail(session="s") as one:
         check(one, state, {"first": None, "second": None})
         restored = records(state)[1]

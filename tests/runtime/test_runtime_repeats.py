@@ -12,8 +12,7 @@ import pytest
 from handrail import Done, Handrail, Tool, ToolCall, UsageError, tool
 from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.wire import encode
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
 
 Make = Callable[..., Handrail]
 
@@ -109,7 +108,7 @@ def test_at_the_same_time_from_many_threads_it_runs_once(
     assert len(ends) == 10
     one.close()
     other.close()
-    assert verify(StateFolder(str(tmp_path / "state"))).records == 10
+    assert StoredState(str(tmp_path / "state")).verify().records == 10
 
 
 def test_a_call_that_still_runs_is_not_repeated(rail: Make) -> None:

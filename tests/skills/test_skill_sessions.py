@@ -17,7 +17,7 @@ from handrail.policy.decide import decide
 from handrail.protocol.tool_spec import BASE_NAMES
 from handrail.settings import Settings
 from handrail.settings.model import Tools
-from handrail.store.sessions import list_past_calls
+from handrail.state import list_past_calls
 
 Make = Callable[..., Handrail]
 Put = Callable[..., Path]

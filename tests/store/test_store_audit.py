@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail, StoreError, ToolCall
-from handrail.store.audit import FIRST_HASH, AuditChain, AuditRecord, decode_record, redact_arguments, seal_record
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import Verification, verify
+from handrail.protocol.records import AuditRecord
+from handrail.state import StoredState
+from handrail.store.audit import FIRST_HASH, AuditChain, Verification, decode_record, redact_arguments, seal_record
 
 Make = Callable[..., Handrail]
 
@@ -52,7 +52,7 @@ def chain_of(path: Path, count: int, start: int = 0) -> list[bytes]:
 
 
 def verified(path: Path) -> Verification:
-    return verify(StateFolder(str(path)))
+    return StoredState(str(path)).verify()
 
 
 def test_each_line_is_sealed_with_the_hash_of_the_line_before(tmp_path: Path) -> None:
@@ -431,9 +431,9 @@ def test_a_chain_that_was_sealed_anew_is_found_by_the_journals(
     audit = tmp_path / "state" / "audit.jsonl"
     lines = audit.read_bytes().splitlines(keepends=True)
     audit.write_bytes(resealed(lines))
-    assert verify(StateFolder(str(tmp_path / "state"))).intact  # sealing alone changes nothing
+    assert StoredState(str(tmp_path / "state")).verify().intact  # sealing alone changes nothing
     audit.write_bytes(resealed(forge(lines)))
-    assert not verify(StateFolder(str(tmp_path / "state"))).intact
+    assert not StoredState(str(tmp_path / "state")).verify().intact
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def files(tmp_path: Path) -> GrantFiles:
 
 
 def test_nothing_is_made_before_the_first(files: GrantFiles, tmp_path: Path) -> None:
-    assert (files.names(), files.listed()) == (frozenset(), [])
+    assert (files.names(), files.list_grants()) == (frozenset(), [])
     assert not (tmp_path / "granted").exists()
 
 
@@ -33,7 +33,7 @@ def test_they_come_back_as_they_were_the_oldest_first(files: GrantFiles, tmp_pat
     later, first = granted("g-a", "git commit", 5), granted("g-b", "a 'b' *", 1)
     files.add(later)
     files.add(first)
-    assert GrantFiles(str(tmp_path / "granted")).listed() == [first, later]
+    assert GrantFiles(str(tmp_path / "granted")).list_grants() == [first, later]
     assert files.names() == {"g-a", "g-b"}
     assert os.stat(tmp_path / "granted").st_mode & 0o777 == 0o700
     assert os.stat(tmp_path / "granted" / "g-a").st_mode & 0o777 == 0o600
@@ -42,7 +42,7 @@ def test_they_come_back_as_they_were_the_oldest_first(files: GrantFiles, tmp_pat
 def test_the_same_again_changes_nothing(files: GrantFiles) -> None:
     files.add(granted("g-a"))
     files.add(granted("g-a", minutes=9))
-    assert files.listed() == [granted("g-a")]
+    assert files.list_grants() == [granted("g-a")]
 
 
 def test_a_revoked_one_stays_revoked_whoever_writes_it_again(files: GrantFiles, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_a_revoked_one_stays_revoked_whoever_writes_it_again(files: GrantFiles, 
     # As if it were written at the very moment in which it is revoked.
     GrantFiles(str(tmp_path / "elsewhere")).add(granted("g-a"))
     os.rename(tmp_path / "elsewhere" / "g-a", tmp_path / "granted" / "g-a")
-    assert (files.names(), files.listed()) == (frozenset(), [])
+    assert (files.names(), files.list_grants()) == (frozenset(), [])
     files.revoke("g-a")
     files.revoke("g-a")
 
@@ -64,7 +64,7 @@ def test_one_that_cannot_be_read_or_has_another_name_is_none(files: GrantFiles, 
     (tmp_path / "granted" / "g-b").write_bytes(data)
     (tmp_path / "granted" / "g-c").write_bytes((tmp_path / "granted" / "g-a").read_bytes())
     (tmp_path / "granted" / "g-d.1234.new").write_bytes(b"half")
-    assert [one.id for one in files.listed()] == ["g-a"]
+    assert [one.id for one in files.list_grants()] == ["g-a"]
 
 
 def test_a_folder_that_is_none_is_an_error_with_its_path(tmp_path: Path) -> None:
@@ -85,14 +85,14 @@ def folder(path: str, access: Literal["read", "write"] = "read") -> OpenedFolder
 
 def test_they_are_listed_by_path_and_forgotten_one_by_one(tmp_path: Path) -> None:
     store = GrantedFolders(str(tmp_path / "opened"))
-    assert (store.names(), store.listed()) == ((), ())
+    assert (store.names(), store.list_folders()) == ((), ())
     second, first = folder("/b"), folder("/a")
     store.add(second)
     store.add(first)
-    assert store.listed() == (first, second)
+    assert store.list_folders() == (first, second)
     assert store.remove("/a")
     assert not store.remove("/a")
-    assert store.listed() == (second,)
+    assert store.list_folders() == (second,)
 
 
 def test_opened_for_writing_it_is_no_longer_only_for_reading(tmp_path: Path) -> None:
@@ -100,20 +100,20 @@ def test_opened_for_writing_it_is_no_longer_only_for_reading(tmp_path: Path) -> 
     store.add(folder("/a"))
     before = store.names()
     store.add(folder("/a", "write"))
-    assert [found.access for found in store.listed()] == ["write"]
+    assert [found.access for found in store.list_folders()] == ["write"]
     assert store.names() != before
 
 
 def test_what_a_killed_process_left_unfinished_counts_for_nothing(tmp_path: Path) -> None:
     store = GrantedFolders(str(tmp_path))
     (tmp_path / "0123-read.abc.new").write_text("{")
-    assert (store.names(), store.listed()) == ((), ())
+    assert (store.names(), store.list_folders()) == ((), ())
 
 
 def test_a_place_that_cannot_be_used_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     store = GrantedFolders(str(tmp_path / "file"))
-    for attempt in (store.names, store.listed, lambda: store.add(folder("/a")), lambda: store.remove("/a")):
+    for attempt in (store.names, store.list_folders, lambda: store.add(folder("/a")), lambda: store.remove("/a")):
         with pytest.raises(StoreError):
             attempt()
 
@@ -127,4 +127,4 @@ def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be kept"):
         store.add(folder("/a"))
     assert [path.name for path in tmp_path.iterdir()] == [name]
-    assert store.listed() == ()
+    assert store.list_folders() == ()

@@ -10,9 +10,9 @@ import pytest
 
 from handrail.protocol.decisions import Decision, Facts
 from handrail.protocol.errors import StoreError
-from handrail.protocol.events import Event, Notice, Text, ToolCallStart
+from handrail.protocol.events import BrokenEvent, Event, Notice, Text, ToolCallStart
 from handrail.store.database import Database
-from handrail.store.journal import BrokenEvent, CallContext, DuplicateCallError, SessionJournal
+from handrail.store.journal import CallContext, DuplicateCallError, SessionJournal
 
 DECIDED = CallContext("batch", Facts(), Decision(decision="allow", rule="test", reason="because"))
 
@@ -242,7 +242,7 @@ def test_a_call_whose_decision_cannot_be_read_is_still_known(journal: Open) -> N
     entry = one.entry("call")
     assert entry is not None
     assert (entry.state, entry.decision.rule, entry.facts) == ("started", "journal.broken", Facts())
-    assert one.unfinished("run_1") == [entry]
+    assert one.list_unfinished("run_1") == [entry]
 
 
 def test_a_call_has_one_result(journal: Open) -> None:

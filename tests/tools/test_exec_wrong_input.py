@@ -17,8 +17,7 @@ from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import verify
+from handrail.state import StoredState
 from leftovers import MARK, marked
 
 COMMANDER = Path(__file__).parent.parent / "commander.py"
@@ -44,7 +43,7 @@ def one(rail: Callable[..., Handrail], tmp_path: Path, mark: str) -> Iterator[Ha
     events = list(made.events())
     begun = sorted(event.tool_call_id for event in events if isinstance(event, ToolCallStart))
     ended = sorted(event.result.tool_call_id for event in events if isinstance(event, ToolCallEnd | ToolCallError))
-    found = verify(StateFolder(str(tmp_path / "state")))
+    found = StoredState(str(tmp_path / "state")).verify()
     assert begun == ended
     assert (found.problems, found.records) == ((), len(ended))
     assert marked(mark) == []
@@ -196,7 +195,7 @@ def test_output_that_finds_no_room_to_be_kept_is_said(tmp_path: Path, rail: Call
             assert result.data.output.endswith("12000000\nend\n")
             assert result.warnings or result.meta.limits
             assert one.exec("echo next").data.output == "next\n"
-        assert verify(StateFolder(str(state))).problems == ()
+        assert StoredState(str(state)).verify().problems == ()
         assert not list((state / "printed").iterdir())
     finally:
         subprocess.run(["umount", "--lazy", state], check=True)
@@ -218,7 +217,7 @@ def test_a_state_folder_without_room_runs_nothing(tmp_path: Path, rail: Callable
             assert one.exec("echo next").data.output == "next\n"
         with rail(settings=Settings(), state_dir=state):
             pass  # what was owed to the audit is written when a session opens
-        assert verify(StateFolder(str(state))).problems == ()
+        assert StoredState(str(state)).verify().problems == ()
     finally:
         subprocess.run(["umount", "--lazy", state], check=True)
 

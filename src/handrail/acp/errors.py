@@ -1,6 +1,5 @@
 """What an editor is told where something fails: in words for the person, with a code, and never a traceback."""
 
-import os
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -9,9 +8,7 @@ from acp import RequestError
 
 from handrail.models.model import ModelError
 from handrail.protocol.errors import HandrailError, StoreError, ToolError
-from handrail.runtime.execute import list_frames, write_report
-from handrail.settings import resolve_state_folder
-from handrail.store.state_dir import StateFolder
+from handrail.runtime.execute import list_frames, report_defect
 
 INVALID_REQUEST, INVALID_PARAMS, INTERNAL, NOT_FOUND = -32600, -32602, -32603, -32002
 Parameters = ParamSpec("Parameters")
@@ -52,11 +49,6 @@ def _told(error: Exception) -> RequestError:
     if isinstance(error, HandrailError):
         return build_refusal(str(error))
     where = (list_frames(error) or ["an unknown place"])[-1]
-    return build_failure("INTERNAL", f"A defect stopped this ({type(error).__name__} at {where}). {_reported(error)}")
-
-
-def _reported(error: Exception) -> str:
-    try:
-        return f"Report: {write_report(error, StateFolder(resolve_state_folder(os.environ)).crashes())}"
-    except (HandrailError, OSError) as reason:
-        return f"No report could be written: {reason}"
+    return build_failure(
+        "INTERNAL", f"A defect stopped this ({type(error).__name__} at {where}). {report_defect(error)}"
+    )

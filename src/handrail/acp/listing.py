@@ -2,17 +2,13 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 
 from acp.schema import ListSessionsResponse, SessionInfo
 
 from handrail.acp.cards import build_session_title
 from handrail.acp.errors import build_refusal
-from handrail.protocol.errors import StoreError
-from handrail.protocol.events import Event
 from handrail.settings import resolve_state_folder
-from handrail.store.sessions import open_messages
-from handrail.store.state_dir import StateFolder, read_workspace_path, save_workspace_path
+from handrail.state import StoredState
 
 _MAX_PAGE_SESSIONS = 50
 
@@ -20,13 +16,17 @@ _MAX_PAGE_SESSIONS = 50
 def note_workspace(workspace: str) -> None:
     """Notes where the sessions of a workspace work, so that they are listed where no folder is named."""
     real = os.path.realpath(workspace)
-    save_workspace_path(_state().home(real), real)
+    _state().save_workspace(real)
 
 
 def list_noted_workspaces() -> list[str]:
     """The folders that were noted, and are there."""
-    homes = {os.path.dirname(folder) for folder in _state().sessions()}
-    return sorted(place for home in homes if (place := read_workspace_path(home)) is not None and os.path.isdir(place))
+    return [workspace for workspace in _state().list_workspaces() if os.path.isdir(workspace)]
+
+
+def list_session_ids(workspace: str) -> set[str]:
+    """The ids of the sessions of a workspace."""
+    return {os.path.basename(folder) for folder in _state().sessions(os.path.realpath(workspace))}
 
 
 def list_sessions(workspaces: Sequence[str], cursor: str | None) -> ListSessionsResponse:
@@ -39,21 +39,10 @@ def list_sessions(workspaces: Sequence[str], cursor: str | None) -> ListSessions
 
 
 def _talks(workspace: str) -> Iterator[SessionInfo]:
-    for folder in _state().sessions(os.path.realpath(workspace)):
-        with suppress(StoreError):  # one that cannot be read must not hide the others
-            if (info := _info(folder, workspace)) is not None:
-                yield info
-
-
-def _info(folder: str, workspace: str) -> SessionInfo | None:
-    """A session, called by what the person said first; None where nobody said anything."""
-    with open_messages(folder) as messages:
-        if not messages.any():
-            return None
-        title = build_session_title(messages.first_prompt() or "")
-        last = messages.journal.event(messages.journal.last_seq())
-    at = last.time.isoformat() if isinstance(last, Event) else None
-    return SessionInfo(session_id=os.path.basename(folder), cwd=workspace, title=title or None, updated_at=at)
+    for talk in _state().list_conversations(os.path.realpath(workspace)):
+        at = talk.last.isoformat() if talk.last is not None else None
+        title = build_session_title(talk.prompt) or None
+        yield SessionInfo(session_id=talk.id, cwd=workspace, title=title, updated_at=at)
 
 
 def _begin(cursor: str | None) -> int:
@@ -62,5 +51,5 @@ def _begin(cursor: str | None) -> int:
     return int(cursor or 0)
 
 
-def _state() -> StateFolder:
-    return StateFolder(resolve_state_folder(os.environ))
+def _state() -> StoredState:
+    return StoredState(resolve_state_folder(os.environ))

@@ -1,7 +1,6 @@
 """Opens sessions for an editor: new ones, older ones, and others that begin where an older one is."""
 
 import asyncio
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
 from handrail.acp.errors import NOT_FOUND, build_refusal
 from handrail.acp.hosting import AgentHost, EditorServer
-from handrail.acp.listing import note_workspace
+from handrail.acp.listing import list_session_ids, note_workspace
 from handrail.acp.reached import EditorLink
 from handrail.acp.session import EditorSession
 from handrail.async_api import AsyncHandrail
@@ -20,9 +19,8 @@ from handrail.protocol.decisions import Mode
 from handrail.protocol.events import Mode as ModeEvent
 from handrail.protocol.permissions import PermissionRequest
 from handrail.runtime.foreign.source import ToolSource
-from handrail.settings import LoadedSettings, resolve_state_folder
+from handrail.settings import LoadedSettings
 from handrail.settings.rules import pick_stricter_mode
-from handrail.store.state_dir import StateFolder, make_id
 
 Servers = Sequence[HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio]
 
@@ -48,7 +46,7 @@ async def open_session(
     loaded = await asyncio.to_thread(host.settings, workspace)
     given = tuple(map(_server, wanted.servers))
     sources = await asyncio.to_thread(host.sources, loaded, workspace, given)
-    rail = await asyncio.to_thread(_rail, workspace, session or make_id("s"), loaded, sources)
+    rail = await asyncio.to_thread(_rail, workspace, session, loaded, sources)
     try:
         await rail.in_pool(lambda: note_workspace(workspace))
         await keep_mode(rail, await rail.in_pool(lambda: _last_mode(rail)))
@@ -67,13 +65,9 @@ async def keep_mode(rail: AsyncHandrail, mode: Mode) -> None:
         await rail.set_mode(mode)
 
 
-def list_session_ids(workspace: str) -> set[str]:
-    """The ids of the sessions of a workspace."""
-    state = StateFolder(resolve_state_folder(os.environ))
-    return {os.path.basename(folder) for folder in state.sessions(os.path.realpath(workspace))}
-
-
-def _rail(workspace: str, session: str, loaded: LoadedSettings, sources: tuple[ToolSource, ...]) -> AsyncHandrail:
+def _rail(
+    workspace: str, session: str | None, loaded: LoadedSettings, sources: tuple[ToolSource, ...]
+) -> AsyncHandrail:
     options: dict[str, Any] = {"sources": sources} if sources else {}
     return AsyncHandrail(workspace, session=session, settings=loaded, on_permission=_later, **options)
 

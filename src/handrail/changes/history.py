@@ -141,7 +141,7 @@ class History:
 
     def forget_work(self, runner: str) -> None:
         """Removes the sign of a runner, once nothing that it began is left to settle."""
-        if not any(entry.runner == runner for entry in self.log.begun()):
+        if not any(entry.runner == runner for entry in self.log.list_begun()):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(os.path.join(self.folder, f"{runner}{_AT_WORK}"))
 

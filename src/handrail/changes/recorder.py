@@ -124,7 +124,7 @@ class Recorder:
 
     def made_by(self, call_id: str) -> "LoggedChangeSet | None":
         """The change set of a call of this session."""
-        return None if self.history.is_empty else self.history.log.of_call(self._session, call_id)
+        return None if self.history.is_empty else self.history.log.find_by_call(self._session, call_id)
 
     def _is_made(self, number: int) -> bool:
         from handrail.changes.recovery import settle  # noqa: PLC0415  as above

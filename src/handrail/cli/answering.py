@@ -2,6 +2,7 @@
 
 import os
 from argparse import Namespace
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +17,13 @@ from handrail.cli.preferences import load_settings
 from handrail.policy.config import MCP_PREFIX
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import HandrailError, UsageError
-from handrail.protocol.permissions import Answer, PermissionRequest
+from handrail.protocol.permissions import Answer, InboxRequest, PermissionRequest
+from handrail.protocol.records import shorten_ids
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
 from handrail.settings import LoadedSettings
 from handrail.store.grants import load_variables
-from handrail.store.inbox import Inbox, InboxRequest
-from handrail.store.state_dir import shorten_ids
 from handrail.terminal.asking import say_kept
 from handrail.terminal.source import PromptResult, RequestHooks
 from handrail.terminal.tried import describe_outdated
@@ -68,12 +68,14 @@ def answer_request(options: Namespace, waiting: InboxRequest, answer: Answer, *,
         return code
 
 
-def build_inbox_hooks(options: Namespace, waiting: InboxRequest, inbox: Inbox) -> RequestHooks:
+def build_inbox_hooks(
+    options: Namespace, waiting: InboxRequest, list_waiting: Callable[[], list[InboxRequest]]
+) -> RequestHooks:
     """Where a question comes from that another session has put. That session is opened only for what takes one, and
     let go again: somebody may look at a question for hours."""
 
     def still_open(request: PermissionRequest) -> bool:
-        here = ((one.request.id, one.request.revision) for one in inbox.waiting())
+        here = ((one.request.id, one.request.revision) for one in list_waiting())
         return (request.id, request.revision) in here
 
     def outdated(request: PermissionRequest) -> tuple[str, ...]:

@@ -8,10 +8,9 @@ from handrail.cli.exits import OK
 from handrail.cli.inbox import build_grant_id, build_short_ids, describe_grant, open_inbox
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
 from handrail.policy.config import MCP_PREFIX
-from handrail.protocol.permissions import OpenedFolder, PermissionRequest
+from handrail.protocol.permissions import InboxQuestion, InboxRequest, OpenedFolder, PermissionRequest, StoredGrant
 from handrail.protocol.text import format_age, truncate
 from handrail.protocol.wire import encode
-from handrail.store.inbox import InboxQuestion, InboxRequest, StoredGrant
 from handrail.terminal.changed import summarize_changes
 from handrail.terminal.request import describe_subject
 
@@ -26,8 +25,8 @@ def run(options: Namespace) -> int:
     if options.watch:
         from handrail.cli.watching import watch  # noqa: PLC0415  only who stays needs it
 
-        return watch(options, inbox)
-    waiting, granted, asked = inbox.waiting(), inbox.granted(), inbox.questions()
+        return watch(options, inbox.list_requests)
+    waiting, granted, asked = inbox.list_requests(), inbox.list_grants(), inbox.list_questions()
     names = build_short_ids(waiting, granted, asked)
     for problem in inbox.unreadable.values():
         warn(f"warning: {problem}")

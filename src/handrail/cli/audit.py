@@ -6,9 +6,9 @@ from handrail.cli.event_row import format_time
 from handrail.cli.exits import OK
 from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.sessions import open_state_folder
+from handrail.protocol.records import AuditRecord
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
-from handrail.store.audit import AuditRecord, read_last_records
 
 _HEAD = ("time", "tool", "decision", "rule", "result", "duration", "files", "details")
 _UNSOUND = ("–", "–", "–", "–", "not sound", "–", "–", "handrail audit verify")
@@ -16,7 +16,7 @@ _UNSOUND = ("–", "–", "–", "–", "not sound", "–", "–", "handrail aud
 
 def run(options: Namespace) -> int:
     """Shows the end of the audit."""
-    records = read_last_records(open_state_folder().audit, options.limit)
+    records = open_state_folder().list_audit_records(options.limit)
     if options.json:
         print_json(encode({"schema": "handrail.audit/1", "records": records}))
     elif records:

@@ -2,8 +2,6 @@
 
 from argparse import Namespace
 
-from msgspec.structs import replace
-
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, OK
 from handrail.cli.output import print_json, print_note, print_out, warn
 from handrail.cli.sessions import open_state_folder
@@ -12,8 +10,6 @@ from handrail.protocol.wire import encode
 from handrail.runtime.recovery import restore_audit
 from handrail.runtime.registry import build_tool_set
 from handrail.settings import Settings
-from handrail.store.state_dir import StateFolder
-from handrail.store.verify import Verification, verify
 
 
 def run(options: Namespace) -> int:
@@ -24,7 +20,7 @@ def run(options: Namespace) -> int:
     except StoreError as error:  # on a read-only state, for example: what there is can be checked all the same
         warn(f"warning: records that a crash left out were not restored: {error}")
         restored = 0
-    found = _verified(state)
+    found = state.verify_twice()
     if options.json:
         body = {"schema": "handrail.audit/1", "intact": found.intact, "count": found.records, "head": found.head}
         print_json(encode({**body, "problems": found.problems, "unread": found.unread, "restored": restored}))
@@ -35,15 +31,6 @@ def run(options: Namespace) -> int:
         for text in found.unread:
             warn(f"warning: {text}")
     return FAILED if found.problems else INFRASTRUCTURE if found.unread else OK
-
-
-def _verified(state: StateFolder) -> Verification:
-    """A call that ends this moment has its result before its record: only what is missing twice is missing."""
-    found = verify(state)
-    if found.intact:
-        return found
-    again = verify(state)
-    return replace(again, problems=tuple(problem for problem in again.problems if problem in found.problems))
 
 
 def _counted(number: int) -> str:

@@ -4,7 +4,6 @@ import os
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 
 from handrail.cli.client_checks import check_clients
 from handrail.cli.model_checks import check_models
@@ -17,10 +16,7 @@ from handrail.protocol.errors import StoreError, UsageError
 from handrail.runtime.recovery import list_unsettled_sessions
 from handrail.runtime.registry import build_tool_set
 from handrail.settings import SettingsError, load, resolve_state_folder, resolve_user_file
-from handrail.store.audit import list_archives
-from handrail.store.sessions import count_bytes, read_last_use
-from handrail.store.state_dir import StateFolder, build_damaged_path
-from handrail.store.verify import find_damage, verify
+from handrail.state import StoredState
 from handrail.workspace.search.ripgrep import find_ripgrep, read_program_version
 
 _LITTLE_SPACE_BYTES = 200 * 1024 * 1024
@@ -132,9 +128,10 @@ def _existing(path: str, shown: str) -> Iterator[Finding]:
     else:
         yield Finding("state", "ok", f"{shown} is there, for its owner only")
     yield _space(path, shown)
-    yield _contents(StateFolder(path))
-    yield _audit(StateFolder(path))
-    yield from _damage(StateFolder(path))
+    state = StoredState(path)
+    yield _contents(state)
+    yield _audit(state)
+    yield from _damage(state)
 
 
 def _space(path: str, shown: str) -> Finding:
@@ -146,40 +143,32 @@ def _space(path: str, shown: str) -> Finding:
     return Finding("state", "error" if free < _NO_SPACE_BYTES else "warning", f"only {text}", f"df -h {shown}")
 
 
-def _contents(folder: StateFolder) -> Finding:
+def _contents(state: StoredState) -> Finding:
     """What takes the room."""
-    sessions = folder.sessions()
-    undo = sum(count_bytes(os.path.join(home, ".changes")) for home in folder.homes())
-    kinds = {"sessions": sum(map(count_bytes, sessions)), "undo": undo}
-    kinds |= {"stored outputs": count_bytes(os.path.join(folder.path, "blobs"))}
-    kinds |= {"audit": sum(map(count_bytes, (folder.audit, *list_archives(folder.audit))))}
-    sizes = ", ".join(f"{kind} {format_binary_size(count)}" for kind, count in kinds.items())
-    oldest = datetime.fromtimestamp(min(map(read_last_use, sessions), default=0), UTC).astimezone()
-    since = f", the oldest last used on {oldest:%Y-%m-%d}" if sessions else ""
-    return Finding("state", "ok", f"{len(sessions):,} session{'s' * (len(sessions) != 1)}{since}; {sizes}")
+    found, count = state.measure(), len(state.sessions())
+    kinds = {"sessions": found.sessions, "undo": found.undo, "stored outputs": found.outputs, "audit": found.audit}
+    sizes = ", ".join(f"{kind} {format_binary_size(size)}" for kind, size in kinds.items())
+    since = f", the oldest last used on {state.find_oldest_use().astimezone():%Y-%m-%d}" if count else ""
+    return Finding("state", "ok", f"{count:,} session{'s' * (count != 1)}{since}; {sizes}")
 
 
-def _damage(folder: StateFolder) -> Iterator[Finding]:
+def _damage(state: StoredState) -> Iterator[Finding]:
     """What cannot be read. Moved away it stops nothing, and nothing of it is lost."""
-    for found in find_damage(folder):
-        name = "journal.db" if found.kind == "journal" else "changes.db"
+    for found in state.find_damage():
         whose = f" of session {os.path.basename(found.folder)}" if found.kind == "journal" else ""
-        path = replace_home(os.path.join(found.folder, name))
-        text = f"{found.kind}{whose}: {replace_home(found.problem).partition('. ')[0]}"
-        yield Finding("state", "error", text, f"mv {path} {replace_home(build_damaged_path(found.folder, name))}")
+        text = f"{found.kind}{whose}: {replace_home(found.problem)}"
+        yield Finding("state", "error", text, f"mv {replace_home(found.path)} {replace_home(found.new_path)}")
 
 
-def _audit(folder: StateFolder) -> Finding:
+def _audit(state: StoredState) -> Finding:
     try:
-        if left := len(list_unsettled_sessions(folder)):
+        if left := len(list_unsettled_sessions(state)):
             text = f"{left} session{'s' * (left > 1)} ended in a crash; the audit may lack records"
             return Finding("state", "warning", text, "handrail audit verify")
-        found = verify(folder)
+        found = state.verify()
     except StoreError as error:
-        text = replace_home(str(error)).partition(". ")[0]
-        return Finding(
-            "state", "error", f"audit: {text}", f"mv {replace_home(folder.audit)} {replace_home(folder.audit)}.damaged"
-        )
+        path = replace_home(state.audit)
+        return Finding("state", "error", f"audit: {replace_home(error.problem)}", f"mv {path} {path}.damaged")
     if found.intact:
         return Finding("state", "ok", f"audit: {found.records:,} record{'s' * (found.records != 1)} intact")
     return Finding("state", "error", f"audit: {replace_home(found.problems[0])}", "handrail audit verify")

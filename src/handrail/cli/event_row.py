@@ -4,6 +4,7 @@ from datetime import datetime
 
 from handrail.cli.output import can_show
 from handrail.protocol.events import (
+    BrokenEvent,
     ChangeEvent,
     Display,
     Event,
@@ -17,7 +18,6 @@ from handrail.protocol.events import (
     get_event_kind,
 )
 from handrail.protocol.text import truncate
-from handrail.store.journal import BrokenEvent
 from handrail.terminal.display_line import ICONS, render_display_line
 
 

@@ -1,14 +1,11 @@
 """What a person reads when a command fails: handrail's own errors in their words, a defect in one line."""
 
-import os
 import traceback as tracebacks
 
 from handrail.cli.exits import INFRASTRUCTURE, USAGE
 from handrail.cli.output import warn
 from handrail.protocol.errors import HandrailError, StoreError
-from handrail.runtime.execute import list_frames, write_report
-from handrail.settings import resolve_state_folder
-from handrail.store.state_dir import StateFolder
+from handrail.runtime.execute import list_frames, report_defect
 
 
 def explain(error: BaseException, *, traceback: bool) -> int:
@@ -24,14 +21,6 @@ def explain(error: BaseException, *, traceback: bool) -> int:
         warn("".join(tracebacks.format_tb(error.__traceback__)).rstrip())
     warn(
         f"handrail: a defect stopped the command ({type(error).__name__} at {list_frames(error)[-1]})."
-        f" {_reported(error)}"
+        f" {report_defect(error)}"
     )
     return INFRASTRUCTURE
-
-
-def _reported(error: BaseException) -> str:
-    try:
-        state = StateFolder(resolve_state_folder(os.environ))
-        return f"Report: {write_report(error, state.crashes())}"
-    except (HandrailError, OSError) as reason:
-        return f"No report could be written: {reason}"

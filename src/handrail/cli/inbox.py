@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.place import resolve_workspace
 from handrail.cli.sessions import open_state_folder
-from handrail.protocol.permissions import OpenedFolder
+from handrail.protocol.permissions import InboxQuestion, InboxRequest, OpenedFolder, StoredGrant
+from handrail.protocol.records import list_matching_ids, shorten_ids
 from handrail.protocol.text import quote_text, truncate
-from handrail.store.inbox import Inbox, InboxQuestion, InboxRequest, StoredGrant
-from handrail.store.state_dir import list_matching_ids, shorten_ids
+from handrail.store.inbox import Inbox
 from handrail.terminal.request import describe_subject
 
 _NEXT = "handrail approvals lists what does."
@@ -19,24 +19,24 @@ _NEXT = "handrail approvals lists what does."
 def open_inbox(options: Namespace) -> Inbox:
     """The inbox of the workspace, or of all of them."""
     workspace = None if options.all else os.path.realpath(resolve_workspace(options))
-    return Inbox(open_state_folder(), workspace)
+    return open_state_folder().open_inbox(workspace)
 
 
 def resolve_request(options: Namespace) -> InboxRequest:
     """The request that an id means: of what waits in this workspace, else of what waits anywhere."""
     here = find_current_workspace(options)
-    chosen = _only(options.id, Inbox(open_state_folder(), here).waiting()) if here is not None else None
+    chosen = _only(options.id, open_state_folder().open_inbox(here).list_requests()) if here is not None else None
     if chosen is None and not options.workspace:
-        chosen = _only(options.id, Inbox(open_state_folder(), None).waiting())
+        chosen = _only(options.id, open_state_folder().open_inbox(None).list_requests())
     if chosen is not None:
         return chosen
-    answered = Inbox(open_state_folder(), None).answered()
+    answered = open_state_folder().open_inbox(None).list_answers()
     before = list_matching_ids(options.id, answered)
     if len(before) == 1:
         told = f"{quote_text(options.id)} was answered already: {answered[before[0]].kind}."
         raise CommandFailed(f"{told} Nothing more was run; handrail log tells what came of it.", FAILED)
     if list_matching_ids(
-        options.id, (one.question.tool_call_id for one in Inbox(open_state_folder(), None).questions())
+        options.id, (one.question.tool_call_id for one in open_state_folder().open_inbox(None).list_questions())
     ):
         raise CommandFailed(
             f"{quote_text(options.id)} is a question; handrail approvals reply answers it. Nothing was done."
@@ -47,8 +47,8 @@ def resolve_request(options: Namespace) -> InboxRequest:
 def resolve_grant(options: Namespace) -> StoredGrant:
     """What an id, or the path of a folder, means of what is granted in this workspace, else anywhere."""
     here = find_current_workspace(options)
-    near = Inbox(open_state_folder(), here).granted() if here is not None else []
-    for kept in (near, [] if options.workspace else Inbox(open_state_folder(), None).granted()):
+    near = open_state_folder().open_inbox(here).list_grants() if here is not None else []
+    for kept in (near, [] if options.workspace else open_state_folder().open_inbox(None).list_grants()):
         by_path = [one for one in kept if options.id.startswith("/") and _is_at(one, options.id)]
         named = {build_grant_id(one): one for one in kept}
         ids = list_matching_ids(options.id, named)
@@ -62,7 +62,7 @@ def resolve_grant(options: Namespace) -> StoredGrant:
 
 def shorten_request_id(request_id: str) -> str:
     """The short id of a request among all that waits."""
-    waiting = [one.request.id for one in Inbox(open_state_folder(), None).waiting()]
+    waiting = [one.request.id for one in open_state_folder().open_inbox(None).list_requests()]
     return shorten_ids(dict.fromkeys([request_id, *waiting]))[request_id]
 
 

@@ -10,8 +10,8 @@ from handrail.cli.line_words import LineHistory, build_line_chain, describe_orig
 from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.sessions import open_state_folder
 from handrail.protocol.errors import ToolError
+from handrail.protocol.records import CallStory
 from handrail.protocol.wire import encode, escape_surrogates
-from handrail.store.sessions import CallStory, read_call_story
 
 _SCHEMA = "handrail.log-line/1"
 
@@ -54,9 +54,7 @@ def _story(workspace: str, origin: LineOrigin) -> CallStory | None:
     entry = origin.entry
     if entry is None or origin.kind != "made":
         return None
-    folders = open_state_folder().sessions(workspace)
-    folder = next((one for one in folders if one.rpartition("/")[2] == entry.session), None)
-    return read_call_story(folder, entry.call_id) if folder is not None else None
+    return open_state_folder().find_call_story(workspace, entry.session, entry.call_id)
 
 
 def _as_json(why: LineHistory) -> dict[str, Any]:
@@ -80,13 +78,13 @@ def _as_json(why: LineHistory) -> dict[str, Any]:
 
 
 def _story_as_json(story: CallStory) -> dict[str, Any]:
-    start, decided = story.start, story.decided
+    start = story.start
     call = {"name": start.tool_call_name, "args": start.args, "time": start.time, "traceId": start.trace_id}
     said = {"kind": story.answer.kind, "time": story.answered} if story.answer is not None else None
     return {
         "call": call | {"messageId": start.message_id, "command": story.asked.command if story.asked else None},
-        "decision": decided.decision if decided is not None else None,
-        "mode": decided.mode if decided is not None else None,
+        "decision": story.decision,
+        "mode": story.mode,
         "answer": said,
         "prompt": {"messageId": story.prompt.message_id, "text": story.prompt.text} if story.prompt else None,
     }

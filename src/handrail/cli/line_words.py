@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, cast
 from handrail.changes.blame import LineOrigin
 from handrail.cli.event_row import format_time
 from handrail.protocol.permissions import AnswerKind
+from handrail.protocol.records import CallStory
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import escape_surrogates
-from handrail.store.sessions import CallStory
 
 _VERDICTS = {"allow": "allowed", "confirm": "asked", "deny": "refused"}
 _ANSWERS: dict[AnswerKind, str] = {"once": "this once", "session": "for the session", "workspace": "for the workspace"}
@@ -85,9 +85,9 @@ def _call(why: LineHistory, story: CallStory) -> str:
 
 
 def _decision(story: CallStory) -> str:
-    if story.decided is None:
+    decision, mode = story.decision, story.mode
+    if decision is None:
         return "not known"
-    decision, mode = story.decided.decision, story.decided.mode
     asked = story.asked
     if asked is not None:
         return f"asked: {to_one_line(asked.reason)} (rule {asked.rule}{f', mode {mode}' if mode else ''})"

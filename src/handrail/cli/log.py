@@ -4,19 +4,17 @@ import os
 import shlex
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 
 from handrail.cli.event_row import build_event_row, format_time
 from handrail.cli.exits import OK
 from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
 from handrail.cli.place import resolve_workspace
 from handrail.cli.sessions import list_workspace_sessions, open_state_folder, resolve_workspace_session
-from handrail.protocol.errors import StoreError
-from handrail.protocol.events import AnyEvent, Event
+from handrail.protocol.events import AnyEvent, BrokenEvent, Event
+from handrail.protocol.records import SessionInfo
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
-from handrail.store.journal import BrokenEvent
-from handrail.store.sessions import SessionInfo, list_stored_sessions, open_journal, open_messages
+from handrail.state import open_journal
 
 
 def run(options: Namespace) -> int:
@@ -63,7 +61,7 @@ def _json(body: Mapping[str, object], found: Iterable[Event | BrokenEvent]) -> I
 def _folder(options: Namespace) -> str:
     """Of the session that was named, else of the one in which something happened last."""
     workspace = os.path.realpath(resolve_workspace(options))
-    found = list_stored_sessions(open_state_folder(), workspace) if options.session is None else []
+    found = open_state_folder().list_sessions(workspace) if options.session is None else []
     if not found:
         return resolve_workspace_session(workspace, options.session or "cli")
     _warn(found[1:])
@@ -98,24 +96,16 @@ def _print_sessions(options: Namespace) -> int:
     if options.json:
         print_json(encode({"schema": "handrail.log/1", "sessions": found}))
     elif found:
-        prompts = _prompts(found, os.path.realpath(options.workspace or "."))
-        rows = [
-            (one.id, "unreadable" if one.problem else str(one.events), format_time(one.last) if one.last else "–", said)
-            for one, said in zip(found, prompts, strict=True)
-        ]
+        talks = open_state_folder().list_conversations(os.path.realpath(options.workspace or "."))
+        prompts = {talk.id: truncate(to_one_line(talk.prompt), 60) for talk in talks}
+        rows = [(one.id, *_describe(one), prompts.get(one.id, "")) for one in found]
         print_out(render_table([("session", "events", "last", "begun with"), *rows]))
     else:
         print_note("this workspace has no session yet")
     return OK
 
 
-def _prompts(found: list[SessionInfo], workspace: str) -> list[str]:
-    """What the person said first in each; nothing where no model was talked to, or nobody can read it."""
-    home = open_state_folder().home(workspace)
-    return [_prompt(os.path.join(home, one.id)) for one in found]
-
-
-def _prompt(folder: str) -> str:
-    with suppress(StoreError), open_messages(folder) as messages:
-        return truncate(to_one_line(messages.first_prompt() or ""), 60)
-    return ""
+def _describe(session: SessionInfo) -> tuple[str, str]:
+    """Its number of events, and the time of the last one."""
+    last = format_time(session.last) if session.last else "–"
+    return "unreadable" if session.problem else str(session.events), last

@@ -9,12 +9,11 @@ from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.files import OutFolder
 from handrail.cli.output import print_json, print_out, warn
 from handrail.cli.sessions import resolve_session_folder
-from handrail.protocol.events import Event
+from handrail.protocol.events import BrokenEvent, Event
 from handrail.protocol.text import render_value
 from handrail.protocol.wire import encode
 from handrail.runtime.event_lines import build_line_path
-from handrail.store.journal import BrokenEvent
-from handrail.store.sessions import open_journal
+from handrail.state import open_journal
 
 
 def _spelling(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:

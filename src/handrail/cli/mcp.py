@@ -11,7 +11,7 @@ from handrail.cli.output import print_note, warn
 from handrail.cli.place import resolve_workspace
 from handrail.cli.preferences import find_project_folder, load_settings
 from handrail.protocol.errors import HandrailError, UsageError
-from handrail.settings import load, resolve_state_folder
+from handrail.settings import load
 
 if TYPE_CHECKING:
     from msgspec import Raw
@@ -101,8 +101,9 @@ def open_client_session(options: Namespace, caller: "Caller", held: ExitStack) -
 
 
 def _claimed(workspace: str, caller: "Caller", held: ExitStack) -> str:
-    from handrail.mcp.sessions import build_session_name, claim_session  # noqa: PLC0415  who names one needs none
+    from handrail.cli.sessions import open_state_folder  # noqa: PLC0415  who names one needs none
+    from handrail.mcp.sessions import build_session_name  # noqa: PLC0415
 
-    session, lease = claim_session(resolve_state_folder(os.environ), workspace, build_session_name(caller))
+    session, lease = open_state_folder().claim_session(os.path.realpath(workspace), build_session_name(caller))
     held.callback(lease.release)
     return session

@@ -16,8 +16,8 @@ from handrail.mcp.hosts.editing.places import ConfigSyntaxError
 from handrail.mcp.hosts.editing.wanted import CannotMerge
 from handrail.mcp.hosts.host import HostFile, McpHost, merge_host_file, render_snippet
 from handrail.mcp.hosts.known import NAMES, find_host_name, list_hosts
+from handrail.protocol.records import check_session_id
 from handrail.protocol.text import to_one_line
-from handrail.store.state_dir import check_session_id
 
 
 class ConfigEdit(msgspec.Struct, frozen=True):

@@ -8,18 +8,17 @@ from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table
 from handrail.cli.place import resolve_workspace
 from handrail.cli.sessions import open_state_folder
-from handrail.protocol.records import Memory
+from handrail.protocol.records import Memory, list_matching_ids
 from handrail.protocol.text import quote_text, truncate
 from handrail.protocol.wire import encode
 from handrail.store.memories import Memories
-from handrail.store.state_dir import list_matching_ids
 
 SCHEMA = "handrail.memory/1"
 
 
 def run(options: Namespace) -> int:
     """Lists the notes, those that were changed last at the end."""
-    notes = open_memories(options).listed()
+    notes = open_memories(options).list_notes()
     if options.json:
         print_json(encode({"schema": SCHEMA, "notes": notes}))
     elif notes:
@@ -40,7 +39,7 @@ def open_memories(options: Namespace) -> Memories:
 
 def resolve_note(options: Namespace, memories: Memories) -> Memory:
     """The note that an id, or the beginning of one, means."""
-    notes = {one.id: one for one in memories.listed()}
+    notes = {one.id: one for one in memories.list_notes()}
     ids = list_matching_ids(options.id, notes)
     if len(ids) == 1:
         return notes[ids[0]]

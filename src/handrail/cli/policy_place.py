@@ -43,9 +43,9 @@ class PolicyWorkspace:
         from handrail.policy.config import Grant  # noqa: PLC0415  only explaining needs them
         from handrail.store.grants import GrantFiles  # noqa: PLC0415
 
-        rules, files = self.rules(mode), GrantFiles(self.state().granted(os.path.realpath(self.workspace)))
+        rules, files = self.rules(mode), GrantFiles(self.state().grants(os.path.realpath(self.workspace)))
         with suppress(StoreError):  # what cannot be looked up is not granted
-            found = files.listed()
+            found = files.list_grants()
             rules = replace(rules, grants=tuple(Grant(one.id, one.command, one.scope) for one in found))
         return rules
 

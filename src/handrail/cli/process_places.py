@@ -16,7 +16,7 @@ from handrail.protocol.records import ProcessRecord
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.settings.model import Limits
-from handrail.store.state_dir import read_workspace_path as noted_place
+from handrail.state import find_workspace, open_journal
 
 if TYPE_CHECKING:
     from handrail.runtime.background import BackgroundWork
@@ -38,7 +38,7 @@ class ProcessEntry(NamedTuple):
     @property
     def workspace(self) -> str | None:
         """The folder that it works in, where that was noted."""
-        return noted_place(os.path.dirname(self.session_folder))
+        return find_workspace(self.session_folder)
 
 
 def list_processes(options: Namespace, *, everywhere: bool = False, session: str | None = None) -> list[ProcessEntry]:
@@ -76,7 +76,6 @@ def _named(spelled: str, among: list[ProcessEntry]) -> list[ProcessEntry]:
 def apply(place: ProcessEntry, said: str, work: "Callable[[BackgroundWork], ProcessRecord]") -> ProcessRecord:
     """Does what a person asked for, and writes down that a person did. ToolError if it cannot be done."""
     from handrail.runtime.background import BackgroundWork  # noqa: PLC0415  looking needs none of it
-    from handrail.store.sessions import open_journal  # noqa: PLC0415
 
     with open_journal(place.session_folder, "crash") as journal:
         record = work(BackgroundWork(place.session_folder, journal, Limits()))

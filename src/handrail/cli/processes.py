@@ -6,10 +6,9 @@ from handrail.cli.exits import OK
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table
 from handrail.cli.process_places import SCHEMA, list_processes
 from handrail.process.sessions.sessions import collect_records
-from handrail.protocol.records import ProcessRecord
+from handrail.protocol.records import ProcessRecord, shorten_ids
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
-from handrail.store.state_dir import shorten_ids
 from handrail.tools.process import describe_state, format_run_time
 
 

@@ -10,8 +10,7 @@ from handrail.cli.process_places import ProcessEntry, print_refusal, resolve_pro
 from handrail.process.sessions.forward import MAX_CONNECTIONS, NamespaceConnector, PortForwarder
 from handrail.process.sessions.sessions import ProcessSession
 from handrail.protocol.errors import ToolError
-from handrail.protocol.events import Notice
-from handrail.store.sessions import open_journal
+from handrail.state import add_notice
 from handrail.tools.process import describe_process
 
 _HERE = "127.0.0.1"
@@ -45,9 +44,8 @@ def _listening(options: Namespace) -> socket.socket:
 def _tell(options: Namespace, place: ProcessEntry, port: int) -> None:
     """The person where it is, and the session that it is open."""
     process = place.process
-    with open_journal(place.session_folder, "crash") as journal:
-        text = f"A person opened port {options.port} of {process.id} on {_HERE}:{port}."
-        journal.append((Notice, {"text": text}))
+    text = f"A person opened port {options.port} of {process.id} on {_HERE}:{port}."
+    add_notice(place.session_folder, text)
     ports = process.record().ports
     if options.port not in ports:
         others = f"; it listens on {', '.join(map(str, ports))}" if ports else ""

@@ -5,17 +5,16 @@ from argparse import Namespace
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.inbox import find_current_workspace
 from handrail.cli.sessions import open_state_folder
-from handrail.protocol.permissions import Question
+from handrail.protocol.permissions import InboxQuestion, Question
+from handrail.protocol.records import list_matching_ids, shorten_ids
 from handrail.protocol.text import quote_text, to_one_line, truncate
-from handrail.store.inbox import Inbox, InboxQuestion
-from handrail.store.state_dir import list_matching_ids, shorten_ids
 
 
 def resolve_question(options: Namespace) -> InboxQuestion:
     """The question that an id means, of any workspace. Those of this workspace are known without a note of it."""
     here = find_current_workspace(options)
-    near = Inbox(open_state_folder(), here).questions() if here is not None else []
-    asked = {one.question.tool_call_id: one for one in (*Inbox(open_state_folder(), None).questions(), *near)}
+    near = open_state_folder().open_inbox(here).list_questions() if here is not None else []
+    asked = {one.question.tool_call_id: one for one in (*open_state_folder().open_inbox(None).list_questions(), *near)}
     ids = list_matching_ids(options.id, asked)
     if len(ids) == 1:
         return asked[ids[0]]

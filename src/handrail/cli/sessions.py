@@ -5,22 +5,22 @@ from argparse import Namespace
 
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.place import resolve_workspace
+from handrail.protocol.records import SessionInfo, list_matching_ids
 from handrail.settings import resolve_state_folder
-from handrail.store.sessions import SessionInfo, list_stored_sessions
-from handrail.store.state_dir import StateFolder, list_matching_ids
+from handrail.state import StoredState
 
 MAX_SHOWN_IDS = 4
 """So many ids are named in a line; they are long."""
 
 
-def open_state_folder() -> StateFolder:
+def open_state_folder() -> StoredState:
     """The state folder that the environment says; it need not exist."""
-    return StateFolder(resolve_state_folder(os.environ))
+    return StoredState(resolve_state_folder(os.environ))
 
 
 def list_workspace_sessions(options: Namespace) -> list[SessionInfo]:
     """The sessions of the workspace."""
-    return list_stored_sessions(open_state_folder(), os.path.realpath(resolve_workspace(options)))
+    return open_state_folder().list_sessions(os.path.realpath(resolve_workspace(options)))
 
 
 def resolve_session_folder(options: Namespace, session_id: str) -> str:

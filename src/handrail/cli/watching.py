@@ -2,6 +2,7 @@
 
 import time
 from argparse import Namespace
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import structs
@@ -13,30 +14,31 @@ from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.inbox import build_short_ids
 from handrail.cli.output import print_json, print_note, print_out, warn
 from handrail.protocol.errors import HandrailError
+from handrail.protocol.permissions import InboxRequest
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.store.inbox import Inbox, InboxRequest
 from handrail.terminal.asking import ask_on_terminal
 from handrail.terminal.request import describe_subject
+from handrail.terminal.source import RequestHooks
 
 _POLL_SECONDS = 0.5
 """Between two looks."""
 
 
-def watch(options: Namespace, inbox: Inbox) -> int:
+def watch(options: Namespace, list_waiting: Callable[[], list[InboxRequest]]) -> int:
     """Goes on until somebody ends it (Ctrl-C), or nobody reads it any more."""
     asks = can_ask(options)
     known: dict[str, InboxRequest] = {}
     if not options.json:
         print_note("waiting for requests; Ctrl-C ends it")
     while True:
-        found = {one.request.id: one for one in inbox.waiting()}
+        found = {one.request.id: one for one in list_waiting()}
         gone = [one for name, one in known.items() if name not in found]
         new = [one for name, one in found.items() if name not in known]
         known = found
         if asks:
             for number, one in enumerate(new, start=1):
-                _ask(options, inbox, one, number, len(new))
+                _ask(options, one, build_inbox_hooks(options, one, list_waiting), number, len(new))
         else:
             changes = [(one, "answered") for one in gone] + [(one, one.state) for one in new]
             if not all(_tell(options, one, change, known) for one, change in changes):
@@ -44,9 +46,9 @@ def watch(options: Namespace, inbox: Inbox) -> int:
         time.sleep(_POLL_SECONDS)
 
 
-def _ask(options: Namespace, inbox: Inbox, one: InboxRequest, number: int, of: int) -> None:
+def _ask(options: Namespace, one: InboxRequest, source: RequestHooks, number: int, of: int) -> None:
     """Asks about one request, and answers it. One that cannot be answered here is told, and the next one comes."""
-    request, source = one.request, build_inbox_hooks(options, one, inbox)
+    request = one.request
     if not source.still_open(request):
         return
     if one.answer is not None:

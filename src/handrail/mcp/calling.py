@@ -89,7 +89,7 @@ class ClientCalls:
         state, alive = self._left.status(asks.call_id)
         if state != "parked":
             return not alive
-        requests, questions = self._left.asked(asks.call_id)
+        requests, questions = self._left.list_pending(asks.call_id)
         return list_revisions(requests, questions) != asks.shown
 
     def park(self, asks: UnansweredCall) -> ParkedCall:
@@ -202,7 +202,7 @@ class ClientCalls:
 
     def _waits(self, result: ToolResult[Any], digest: str) -> UnansweredCall | None:
         """The call of an interim result; None where it does not wait."""
-        requests, questions = self._left.asked(result.tool_call_id)
+        requests, questions = self._left.list_pending(result.tool_call_id)
         if not requests and not questions:
             return None
         return UnansweredCall(

@@ -137,10 +137,16 @@ class UsageError(HandrailError):
 
 
 class StoreError(HandrailError):
-    """The state folder cannot be read or written. The text ends with the next command to run."""
+    """The state folder cannot be read or written. Its text is the problem, followed by advice."""
 
-    def __init__(self, text: str, brief: str = "handrail's records cannot be used") -> None:
-        super().__init__(text)
+    def __init__(
+        self, problem: str, brief: str = "handrail's records cannot be used", advice: str | None = None
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        """One sentence without its full stop."""
+        self.advice = advice
+        """Sentences for a person. None: the next command, which depends on the cause."""
         self.brief = brief
         """The text for a model: without paths of the state folder."""
 
@@ -152,12 +158,7 @@ class StoreError(HandrailError):
         return ToolError(code, f"{text}. {became} Only the user can mend this: handrail doctor")
 
     def __str__(self) -> str:
-        text, cause = super().__str__(), self.__cause__
-        if text.endswith(".") or "Next: " in text:
-            return text
-        if isinstance(cause, OSError) and cause.errno in EXHAUSTED:
-            return f"{text}. {EXHAUSTED[cause.errno][1]}.{_suggest_command(cause)}"
-        return f"{text}. Next: handrail doctor"
+        return f"{self.problem}. {self.advice or _suggest_command(self.__cause__)}"
 
 
 EXHAUSTED: dict[int, tuple[ErrorCode, str]] = {
@@ -170,13 +171,15 @@ EXHAUSTED: dict[int, tuple[ErrorCode, str]] = {
 """Errors of a machine that has run out of something. They are no defects of handrail."""
 
 
-def _suggest_command(cause: OSError) -> str:
+def _suggest_command(cause: BaseException | None) -> str:
+    if not isinstance(cause, OSError) or cause.errno not in EXHAUSTED:
+        return "Next: handrail doctor"
+    reason, path = EXHAUSTED[cause.errno][1], cause.filename
     if cause.errno == errno.EMFILE:
-        return " Next: ulimit -n 65536"
+        return f"{reason}. Next: ulimit -n 65536"
     if cause.errno not in {errno.ENOSPC, errno.EDQUOT}:
-        return ""
-    path: object = cause.filename
-    return f" Next: df -h {path.rpartition('/')[0]}" if isinstance(path, str) else " Next: df -h"
+        return f"{reason}."
+    return f"{reason}. Next: df -h {path.rpartition('/')[0]}" if isinstance(path, str) else f"{reason}. Next: df -h"
 
 
 def build_install_command(extra: str) -> str:

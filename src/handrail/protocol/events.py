@@ -303,3 +303,11 @@ def _get_decoder() -> msgspec.json.Decoder[AnyEvent]:
 def decode_event(data: bytes) -> AnyEvent:
     """Decode an event of any kind, recorded by any version."""
     return _get_decoder().decode(data)
+
+
+class BrokenEvent(msgspec.Struct, frozen=True):
+    """An event of a journal that cannot be read."""
+
+    seq: int
+    kind: str
+    problem: str

@@ -6,7 +6,7 @@ from typing import Literal
 import msgspec
 
 from handrail.protocol.changes import Change
-from handrail.protocol.decisions import DecisionPart
+from handrail.protocol.decisions import DecisionPart, Mode
 from handrail.protocol.wire import Time, Wire
 
 Permission = Literal["fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write"]
@@ -225,3 +225,54 @@ class Reply(Wire, frozen=True):
 
     chosen: tuple[str, ...] = ()
     text: str | None = None
+
+
+# Stored requests, questions and grants, as people list them
+
+
+class InboxRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request without an answer, or one whose call was not run after the answer."""
+
+    request: PermissionRequest
+    folder: str
+    """The folder of its session."""
+    workspace: str | None
+    """The path of its workspace, if it is known."""
+    time: Time
+    """When the call came."""
+    mode: Mode | None
+    tools: tuple[str, ...]
+    """The tools of all calls of its batch."""
+    environment: str | None = None
+    """The digest of the environment variables for the commands of its batch."""
+    answer: Answer | None = None
+    """The answer, if the call only waits to run, because its runner was killed."""
+
+    @property
+    def state(self) -> Literal["waiting", "ready"]:
+        """Whether it waits for an answer, or only to run."""
+        return "waiting" if self.answer is None else "ready"
+
+
+class InboxQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """A question of the model without a reply."""
+
+    question: Question
+    folder: str
+    """The folder of its session."""
+    workspace: str | None
+    """The path of its workspace, if it is known."""
+    time: Time
+
+    @property
+    def session_id(self) -> str:
+        return self.folder.rpartition("/")[2]
+
+
+class StoredGrant(msgspec.Struct, frozen=True):
+    """A grant or an opened folder, with the part of the state folder it is in."""
+
+    granted: StandingGrant | OpenedFolder
+    home: str
+    workspace: str | None
+    """The workspace it counts in, if it is known."""

@@ -1,9 +1,24 @@
-"""Records that people and models list: processes, notes, skills, todo items."""
+"""Records that people and models list: processes, notes, skills, todo items, sessions, audit records."""
 
+import re
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Literal
 
-from handrail.protocol.wire import Time, Wire
+import msgspec
 
+from handrail.protocol.decisions import Decision, Mode
+from handrail.protocol.errors import UsageError
+from handrail.protocol.events import ToolCallStart, User
+from handrail.protocol.permissions import Answer, PermissionRequest
+from handrail.protocol.wire import Envelope, Json, Time, Wire
+
+SessionState = Literal["running", "background", "waiting", "unreadable", "idle"]
+"""Why a session must not be removed. An idle one may be."""
+_SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_MIN_ID_CHARS = 3
+_TIME_DIGITS = 16
+"""The digits of an id that are the time it was made. The digits after them tell ids apart."""
 ProcessState = Literal["running", "ended", "lost"]
 """`lost`: its keeper was killed, so its exit code is unknown. Nothing of it runs any more."""
 
@@ -76,3 +91,127 @@ class TodoItem(Wire, frozen=True, omit_defaults=False):
 
     text: str
     status: Literal["pending", "active", "done"]
+
+
+class AuditRecord(Envelope, frozen=True):
+    """The audit record of a call. It has no file contents and no complete arguments."""
+
+    time: datetime
+    session_id: str
+    trace_id: str
+    tool_call_id: str
+    name: str
+    version: str
+    args: Json
+    decision: str
+    rule: str
+    ok: bool
+    error_code: str | None
+    summary: str
+    duration_ms: float
+    files_changed: tuple[str, ...]
+    commands_run: tuple[str, ...]
+    limits: tuple[str, ...]
+    tool_name: str | msgspec.UnsetType = msgspec.UNSET
+    """The name that another server gives its tool."""
+    server_name: str | msgspec.UnsetType = msgspec.UNSET
+    command: str | msgspec.UnsetType = msgspec.UNSET
+    """Programs, subcommands and option names of a command, whether it ran or not."""
+
+    @property
+    def label(self) -> str:
+        return f"{self.tool_name} ({self.server_name})" if self.server_name else self.name
+
+
+class SessionInfo(msgspec.Struct, frozen=True, omit_defaults=True):
+    id: str
+    events: int
+    last: datetime | None
+    problem: str | None = None
+    """Why its journal cannot be read."""
+
+
+class SessionUsage(msgspec.Struct, frozen=True):
+    """A session with its size and its state."""
+
+    folder: str
+    workspace: str | None
+    """None if it is not recorded."""
+    state: SessionState
+    bytes: int
+    last: datetime
+    """The time of the last write to its journal."""
+
+    @property
+    def id(self) -> str:
+        return self.folder.rpartition("/")[2]
+
+
+class StoredConversation(msgspec.Struct, frozen=True):
+    """A session that has messages."""
+
+    id: str
+    prompt: str
+    """The first message of the user."""
+    last: datetime | None
+
+
+class CallStory(msgspec.Struct, frozen=True, kw_only=True):
+    """A call, the prompt before it, and the approval it got. None for parts that the journal does not have."""
+
+    start: ToolCallStart
+    decision: Decision | None = None
+    mode: Mode | None = None
+    asked: PermissionRequest | None = None
+    answer: Answer | None = None
+    answered: datetime | None = None
+    prompt: User | None = None
+
+
+# Ids, and the short forms that people type
+
+
+def check_session_id(session_id: str) -> str:
+    """Returns a valid session id. UsageError if it is not."""
+    if not _SESSION_ID.fullmatch(session_id):
+        rule = "letters, digits, dot, dash and underscore, at most 64, beginning with a letter or digit"
+        raise UsageError(f"a session id is made of {rule}: {session_id[:80]!r}")
+    return session_id
+
+
+def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
+    """The shortest prefix of the own part of every id that no other id has."""
+    own = {name: _own_part(name) for name in ids}
+    return {name: _shorten(part, [own[other] for other in own if other != name]) for name, part in own.items()}
+
+
+def shorten_id(name: str, others: Iterable[str]) -> str:
+    return _shorten(_own_part(name), [_own_part(other) for other in others if other != name])
+
+
+def list_matching_ids(spelled: str, ids: Iterable[str]) -> list[str]:
+    """The ids that start with a spelling, with or without the parts before their own part."""
+    names = list(ids)
+    return [spelled] if spelled in names else [name for name in names if spelled and _matches(spelled, name)]
+
+
+def _matches(spelled: str, name: str) -> bool:
+    """The spelling must reach into the own part, since ids share the parts before it."""
+    own = _own_part(name)
+    forms = (own, name.replace("-", "_", 1).partition("_")[2], name)
+    return any(form.startswith(spelled) and len(spelled) > len(form) - len(own) for form in forms)
+
+
+def _own_part(name: str) -> str:
+    """`8f2…` of `ask_18…8f2…`, and `1c9…` of `g-1c9…`, which has no time."""
+    kind, line, rest = name.partition("_")
+    if line and len(rest) > _TIME_DIGITS:
+        return rest[_TIME_DIGITS:]
+    return name.partition("-")[2] or rest or kind
+
+
+def _shorten(part: str, others: list[str]) -> str:
+    length = _MIN_ID_CHARS
+    while length < len(part) and any(other.startswith(part[:length]) for other in others):
+        length += 1
+    return part[:length]

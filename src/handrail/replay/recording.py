@@ -13,6 +13,7 @@ from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import Change as Changed
 from handrail.protocol.decisions import Facts, Mode
 from handrail.protocol.events import (
+    BrokenEvent,
     ChangeEvent,
     Event,
     ToolCallEnd,
@@ -22,8 +23,8 @@ from handrail.protocol.events import (
 from handrail.protocol.permissions import Answer
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import Wire, encode
-from handrail.store.journal import BrokenEvent, PastCall
-from handrail.store.sessions import list_past_calls, open_journal
+from handrail.state import list_past_calls, open_journal
+from handrail.store.journal import PastCall
 
 # § [agent.replay.observing] What a session knew of files: how each was when it first met it, and which became
 # § others without it.
@@ -117,7 +118,7 @@ def read_recording(folder: str) -> Recording:
     results: dict[str, ToolResult[Any]] = {}
     answers: dict[str, Answer] = {}
     with open_journal(folder) as journal:
-        results |= {call_id: result for call_id, result in journal.finished() if result is not None}
+        results |= {call_id: result for call_id, result in journal.list_finished() if result is not None}
         seen = collect_observations(journal.events())
         for event in journal.events():
             if isinstance(event, ToolCallPermissionGranted | ToolCallPermissionDenied):

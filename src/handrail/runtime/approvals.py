@@ -54,11 +54,8 @@ from handrail.runtime.results import (
 from handrail.runtime.session import PendingCall, Session
 from handrail.store.approvals import (
     NewCall,
-    StoredRequest,
     claim_ready,
-    find_stored_request,
     list_batch_calls,
-    release_claims,
     replace_request,
     save_answer,
     save_parked_batch,
@@ -66,14 +63,17 @@ from handrail.store.approvals import (
 )
 from handrail.store.grants import save_variables
 from handrail.store.inbox import (
+    StoredRequest,
     find_answer,
     find_last_request,
     find_pending_question,
+    find_stored_request,
     list_batch_requests,
     list_pending_questions,
     list_pending_requests,
 )
 from handrail.store.journal import CallEntry, DuplicateCallError, PendingEvent
+from handrail.store.open_calls import release_claims
 from handrail.store.state_dir import save_workspace_path
 from handrail.tools.companions.question import build_no_reply_error, build_reply_output, normalize_reply
 from handrail.tools.tool import ApprovalNeededError
@@ -140,11 +140,10 @@ def _keep_variables(session: Session, requests: list[PermissionRequest]) -> None
 
 def load_parked(session: Session, batch_id: str | None = None) -> Parked:
     """What is open, of one batch or of the session: what needs a yes, and what the model asks."""
-    database = session.journal.database
     return Parked(
         batch_id=batch_id or "",
-        requests=list_pending_requests(database, batch_id),
-        questions=list_pending_questions(database, batch_id),
+        requests=list_pending_requests(session.journal.database, batch_id),
+        questions=list_pending_questions(session.journal, batch_id),
     )
 
 
@@ -333,7 +332,7 @@ def park_question(session: Session, pending: PendingCall) -> Parked | None:
 def reply(session: Session, call_id: str, said: Reply | str | None) -> Done | None:
     """Gives a question its reply, or puts it aside with None; None when it had one before."""
     entry = session.journal.entry(call_id)
-    question = find_pending_question(session.journal.database, call_id)
+    question = find_pending_question(session.journal, call_id)
     if entry is None or question is None:
         if entry is not None and _was_asked(session, entry):
             return None

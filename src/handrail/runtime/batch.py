@@ -30,9 +30,9 @@ from handrail.runtime.pending_call import find_preview_id, load_call
 from handrail.runtime.recovery import recover
 from handrail.runtime.results import build_error_result, require_result
 from handrail.runtime.session import PendingCall, Session
-from handrail.store.approvals import list_ready_batches
 from handrail.store.inbox import find_last_request
 from handrail.store.journal import DuplicateCallError
+from handrail.store.open_calls import list_ready_batches
 from handrail.tools.tool import ApprovalNeededError
 
 # § [runtime.stacking] Calls of one batch were approved together: what one of them changed is no surprise to those

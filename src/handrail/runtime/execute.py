@@ -8,13 +8,14 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from handrail.protocol.errors import EXHAUSTED, StoreError, ToolError
+from handrail.protocol.errors import EXHAUSTED, HandrailError, StoreError, ToolError
 from handrail.runtime import decide, results
 from handrail.runtime.pending_call import forget_preview
 from handrail.runtime.results import describe_interrupted
 from handrail.runtime.session import PendingCall, Session
+from handrail.settings import resolve_state_folder
 from handrail.store.journal import DuplicateCallError
-from handrail.store.state_dir import make_id, open_private
+from handrail.store.state_dir import StateFolder, make_id, open_private
 from handrail.tools.tool import ApprovalNeededError
 
 # § [runtime.crash] What is kept of our own defects: where in the code, never what the data was.
@@ -41,6 +42,14 @@ def write_report(error: BaseException, folder: str) -> str:
     with open(report, "w", encoding="utf-8", opener=open_private) as out:
         out.write("\n".join([type(error).__name__, *list_frames(error), ""]))
     return report
+
+
+def report_defect(error: BaseException) -> str:
+    """Writes a report to the user's state folder. Returns a sentence with its path, or why there is none."""
+    try:
+        return f"Report: {write_report(error, StateFolder(resolve_state_folder(os.environ)).crashes())}"
+    except (HandrailError, OSError) as reason:
+        return f"No report could be written: {reason}"
 
 
 def list_frames(error: BaseException) -> list[str]:

@@ -15,14 +15,15 @@ from handrail.policy.rules.lint import list_failing_examples
 from handrail.protocol.arguments import build_argument_error, validate
 from handrail.protocol.decisions import Decision, DecisionPart, Facts, Mode, Verdict
 from handrail.protocol.errors import Problem, StoreError, ToolError
+from handrail.protocol.events import BrokenEvent
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Wire, escape_surrogates, sanitize_json
 from handrail.runtime.registry import ToolSet
 from handrail.sandbox.profile import HostLookup
 from handrail.settings import Settings
+from handrail.state import list_past_calls
 from handrail.store.grants import GrantedFolders
-from handrail.store.journal import BrokenEvent, CallContext, PastCall
-from handrail.store.sessions import list_past_calls
+from handrail.store.journal import CallContext, PastCall
 from handrail.store.state_dir import StateFolder
 from handrail.tools.exec.spec import EXEC, ExecArguments
 from handrail.tools.tool import ProcessUse, Tool
@@ -43,7 +44,7 @@ def open_roots(workspace: str, settings: Settings, rules: PolicyConfig, state: S
     if rules.outside == "ask":
         from handrail.runtime.session import build_opened_roots  # noqa: PLC0415  few settings let people be asked
 
-        opened = GrantedFolders(state.opened(os.path.realpath(workspace)))
+        opened = GrantedFolders(state.opened_folders(os.path.realpath(workspace)))
         build_opened_roots(house, {"workspace": opened}, "", state, rules)
     return house
 

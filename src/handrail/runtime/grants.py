@@ -54,7 +54,9 @@ class Grants:
 
     def listed(self) -> tuple[StandingGrant, ...]:
         """All of them, each class once for the session and once for the workspace."""
-        every = {(one.scope, one.command): one for store in self._stores.values() for one in reversed(store.listed())}
+        every = {
+            (one.scope, one.command): one for store in self._stores.values() for one in reversed(store.list_grants())
+        }
         return tuple(sorted(every.values(), key=lambda one: one.time))
 
     def remember(self, request: PermissionRequest, given: Answer) -> None:
@@ -80,7 +82,7 @@ class Grants:
     def revoke(self, grant_id: str) -> StandingGrant | None:
         """Ends a grant, and every other one for the same commands in the same scope; None where it is none."""
         for store in self._stores.values():
-            listed = store.listed()
+            listed = store.list_grants()
             found = next((one for one in listed if one.id == grant_id), None)
             if found is not None:
                 for one in listed:
@@ -147,7 +149,7 @@ class OpenedRoots:
 
     def listed(self) -> tuple[OpenedFolder, ...]:
         """All that are open to this session: its own, and the workspace's."""
-        return tuple(folder for store in self._stores.values() for folder in store.listed())
+        return tuple(folder for store in self._stores.values() for folder in store.list_folders())
 
     def close(self, path: str) -> bool:
         """Closes a folder, whoever opened it and for how long; whether it was open."""

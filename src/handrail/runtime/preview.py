@@ -339,7 +339,9 @@ def _rehearsed(session: Session, pending: PendingCall, copies: str, marks: _Mark
         try:
             tool = _TOOLS[pending.name](marks, Recorder(shadow, history, session.id, "rehearsal"))
             output = tool.run(_context(session, pending, shadow), pending.arguments)
-            entry = history.log.of_call(session.id, pending.call.tool_call_id) if output.changes is not None else None
+            entry = (
+                history.log.find_by_call(session.id, pending.call.tool_call_id) if output.changes is not None else None
+            )
         finally:
             history.close()
     if entry is None:

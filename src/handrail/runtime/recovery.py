@@ -15,12 +15,12 @@ from handrail.runtime.pending_call import find_preview_id, load_call
 from handrail.runtime.registry import ToolSet
 from handrail.runtime.results import build_audit_record, describe_interrupted, flush_audit
 from handrail.runtime.session import Session
-from handrail.store.approvals import has_begun_calls, release_claims
+from handrail.state import open_journal
 from handrail.store.audit import AuditChain, forget_runner, list_unaudited
 from handrail.store.inbox import find_last_request
 from handrail.store.journal import CallEntry, SessionJournal
+from handrail.store.open_calls import has_begun_calls, release_claims
 from handrail.store.runner import Runner, is_dead, list_dead_runners, remove_runner
-from handrail.store.sessions import open_journal
 from handrail.store.state_dir import StateFolder
 
 # § [runtime.recovery] Settles what a process left undone when it was killed: every call gets its result, every
@@ -72,7 +72,7 @@ def end_work(session: Session, runner: Runner) -> None:
     try:
         with session.closing:
             flush_audit(session)
-        if not has_begun_calls(session.journal):
+        if not has_begun_calls(session.journal.database, session.journal.runner):
             forget_runner(session.journal, runner.id)
             end = runner.close
     except StoreError:
@@ -93,7 +93,7 @@ class AuditSession(msgspec.Struct, frozen=True):
 
 def _settle(session: Session, runner: str) -> None:
     restore_lines(session, runner)
-    for entry in session.journal.unfinished(runner, "started"):
+    for entry in session.journal.list_unfinished(runner, "started"):
         if entry.facts.command is not None:
             session.commands.end_left()
         _seal_interrupted(session, entry)

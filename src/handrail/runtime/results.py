@@ -13,11 +13,12 @@ from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import MEANING, ErrorInfo, StoreError, ToolError
 from handrail.protocol.events import ChangeEvent, ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.records import AuditRecord
 from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.protocol.text import clip_text
 from handrail.protocol.wire import decode_json, encode
 from handrail.runtime.session import PendingCall, Session
-from handrail.store.audit import AuditRecord, note_audited, redact_arguments, redact_commands
+from handrail.store.audit import note_audited, redact_arguments, redact_commands
 from handrail.store.journal import PendingEvent
 from handrail.tools.file_state import WholeFileMark, encode_mark
 from handrail.tools.text import truncate_with_reference

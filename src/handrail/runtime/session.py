@@ -16,6 +16,7 @@ from handrail.protocol.changes import ChangeSet
 from handrail.protocol.decisions import Decision, Facts
 from handrail.protocol.errors import CODES, RETRYABLE, ErrorInfo, ToolError, UsageError
 from handrail.protocol.permissions import Answer, FileBinding, PermissionRequest, Scope
+from handrail.protocol.records import AuditRecord, check_session_id
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import escape_surrogates, sanitize_json
@@ -28,13 +29,13 @@ from handrail.runtime.stored_output import StoredOutputs
 from handrail.settings import Settings, resolve_user_file
 from handrail.settings.paths import MANAGED_FILE
 from handrail.settings.units import parse_size
-from handrail.store.audit import AuditChain, AuditRecord
+from handrail.store.audit import AuditChain
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
 from handrail.store.grants import GrantedFolders
 from handrail.store.journal import CallContext, PendingEvent, SessionJournal
 from handrail.store.runner import Runner
-from handrail.store.state_dir import GRANTED, OPENED, StateFolder, check_session_id, make_private, save_workspace_path
+from handrail.store.state_dir import GRANTED, OPENED, StateFolder, make_private, save_workspace_path
 from handrail.store.transcript import ActiveSkills, fork_journal
 from handrail.tools.exec.environment import CommandEnvironment
 from handrail.tools.tool import Context, Output, Tool
@@ -339,7 +340,7 @@ def _session(terms: SessionOptions, ground: SessionResources) -> Session:
         background=BackgroundWork(folder, journal, settings.limits, root),
         opened_roots=_outside(terms, ground),
         notes=state.memories(root),
-        granted={"session": os.path.join(folder, GRANTED), "workspace": state.granted(root)},
+        granted={"session": os.path.join(folder, GRANTED), "workspace": state.grants(root)},
         crashes=state.crashes,
         characters=settings.results.characters,
         batch_characters=settings.results.batch_characters,
@@ -377,7 +378,7 @@ def _recorder(terms: SessionOptions, ground: SessionResources) -> Recorder:
 def _outside(terms: SessionOptions, ground: SessionResources) -> OpenedRoots:
     stores: dict[Scope, GrantedFolders] = {
         "session": GrantedFolders(os.path.join(ground.folder, OPENED)),
-        "workspace": GrantedFolders(terms.state.opened(ground.root)),
+        "workspace": GrantedFolders(terms.state.opened_folders(ground.root)),
     }
     return build_opened_roots(ground.workspace, stores, terms.session_id, terms.state, terms.rules)
 

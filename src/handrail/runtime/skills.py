@@ -69,7 +69,7 @@ class SessionSkills:
         if not self.any and self._store.none_yet():
             return
         with self._lock:  # else who looked first could come last, with what is no longer so
-            active = self._store.listed()
+            active = self._store.list_skills()
             if active is not self._active:
                 self._apply(active)
 

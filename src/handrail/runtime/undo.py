@@ -163,7 +163,7 @@ def settle_dead_changes(session: Session) -> None:
     history = session.recorder.history
     if history.is_empty:
         return
-    for entry in history.log.begun():
+    for entry in history.log.list_begun():
         if _is_left(session, entry):
             with contextlib.suppress(ToolError, StoreError, OSError):
                 recover_change_set(session.workspace, history, entry.number)

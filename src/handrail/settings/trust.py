@@ -92,4 +92,5 @@ def _read_own_file(path: str, descriptor: int) -> bytes:
 
 
 def _build_error(path: str, reason: str) -> StoreError:
-    return StoreError(f"The record of trust {quote_path(path)} cannot be used: {reason}. Look at it, then remove it.")
+    problem = f"The record of trust {quote_path(path)} cannot be used: {reason}"
+    return StoreError(problem, advice="Look at it, then remove it.")

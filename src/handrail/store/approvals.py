@@ -7,27 +7,28 @@ runner can claim the batch.
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
-from typing import NamedTuple
 
 import msgspec
 
+from handrail.protocol.events import BrokenEvent
 from handrail.protocol.permissions import Answer, PermissionRequest, Question
-from handrail.protocol.wire import encode
 from handrail.store.database import Database, Row
-from handrail.store.inbox import find_last_request, list_pending_questions, list_pending_requests
-from handrail.store.journal import BrokenEvent, CallContext, DuplicateCallError, PendingEvent, SessionJournal
+from handrail.store.inbox import (
+    StoredRequest,
+    answer_request,
+    find_last_request,
+    has_pending_requests,
+    insert_request,
+    list_pending_questions,
+    list_pending_requests,
+    swap_request,
+)
+from handrail.store.journal import CallContext, DuplicateCallError, PendingEvent, SessionJournal
+from handrail.store.open_calls import claim_calls, find_call, list_calls, park_started_call
 from handrail.store.runner import is_dead
 
 _INSERT_BATCH = "INSERT INTO batch VALUES (?, 'parked', ?) ON CONFLICT (id) DO UPDATE SET state = 'parked'"
-_PARK_STARTED = "UPDATE call SET state = 'parked' WHERE id = ? AND state = 'started' AND runner = ?"
-_PARK_CLAIMED = "UPDATE call SET state = 'parked' WHERE batch_id = ? AND state = 'claimed' AND runner = ?"
-_REPLACE = "UPDATE request SET id = ?, data = ? WHERE id = ? AND data = ? AND answer IS NULL"
-_ANSWER = "UPDATE request SET answer = ? WHERE id = ? AND data = ? AND answer IS NULL"
-_PENDING = "SELECT 1 FROM request WHERE batch_id = ? AND answer IS NULL"
 _TAKE_BATCH = "UPDATE batch SET state = 'taken' WHERE id = ? AND state = 'parked'"
-_CLAIM = "UPDATE call SET state = 'claimed', runner = ? WHERE batch_id = ? AND state = ?"
-_RELEASE = "UPDATE call SET state = 'ready' WHERE runner = ? AND state = 'claimed' AND batch_id = coalesce(?, batch_id)"
-_READY = "SELECT batch_id FROM call WHERE state = 'ready' GROUP BY batch_id ORDER BY min(start_seq)"
 
 
 class NewCall(msgspec.Struct, frozen=True):
@@ -36,13 +37,6 @@ class NewCall(msgspec.Struct, frozen=True):
     id: str
     decided: CallContext
     pending_events: tuple[PendingEvent, ...]
-
-
-class StoredRequest(NamedTuple):
-    request: PermissionRequest
-    data: bytes
-    """Differs if the request was replaced."""
-    answered: bool
 
 
 class _AnsweredError(Exception):
@@ -78,9 +72,8 @@ def save_parked_call(
     batch_id = request.batch_id
 
     def update(first: int) -> None:
-        if journal.database.execute(_PARK_STARTED, (started.id, journal.runner)).rowcount != 1:
+        if not park_started_call(journal.database, started.id, batch_id, journal.runner):
             raise DuplicateCallError
-        journal.database.execute(_PARK_CLAIMED, (batch_id, journal.runner))
         journal.set_context(started.id, started.decided)
         _insert_calls(journal, batch_id, later, first + len(started.pending_events))
         _insert_batch(journal, batch_id, calls, (request,))
@@ -102,8 +95,7 @@ def _insert_batch(
     """A batch that is parked once more keeps its calls."""
     journal.database.execute(_INSERT_BATCH, (batch_id, " ".join(calls)))
     for request in requests:
-        row = (request.id, batch_id, request.tool_call_id, encode(request))
-        journal.database.execute("INSERT INTO request VALUES (?, ?, ?, ?, NULL)", row)
+        insert_request(journal.database, request)
 
 
 def _insert_deferred(journal: SessionJournal, calls: tuple[NewCall, ...]) -> None:
@@ -116,17 +108,11 @@ def _insert_deferred(journal: SessionJournal, calls: tuple[NewCall, ...]) -> Non
 # Answers
 
 
-def find_stored_request(database: Database, request_id: str) -> StoredRequest | None:
-    row = database.row("SELECT data, answer FROM request WHERE id = ?", (request_id,))
-    return StoredRequest(database.decode(row[0], PermissionRequest), row[0], row[1] is not None) if row else None
-
-
 def replace_request(journal: SessionJournal, stored: StoredRequest, new: PermissionRequest, call: NewCall) -> bool:
     """Replaces a request that is unchanged and has no answer, and the context of its call. Returns whether it did."""
 
     def update(_first: int) -> None:
-        row = (new.id, encode(new), stored.request.id, stored.data)
-        if journal.database.execute(_REPLACE, row).rowcount != 1:
+        if not swap_request(journal.database, stored, new):
             raise _AnsweredError
         journal.set_context(call.id, call.decided)
 
@@ -147,8 +133,7 @@ def save_answer(
     calls: list[str] = []
 
     def update(_first: int) -> None:
-        row = (encode(answer), stored.request.id, stored.data)
-        if journal.database.execute(_ANSWER, row).rowcount != 1:
+        if not answer_request(journal.database, stored, answer):
             raise _AnsweredError
         calls[:] = _claim_answered(journal, stored.request.batch_id)
 
@@ -160,11 +145,11 @@ def save_answer(
 
 
 def _claim_answered(journal: SessionJournal, batch_id: str) -> list[str]:
-    execute = journal.database.execute
-    if execute(_PENDING, (batch_id,)).fetchone() or execute(_TAKE_BATCH, (batch_id,)).rowcount != 1:
+    database = journal.database
+    if has_pending_requests(database, batch_id) or database.execute(_TAKE_BATCH, (batch_id,)).rowcount != 1:
         return []
-    execute(_CLAIM, (journal.runner, batch_id, "parked"))
-    return list_batch_calls(journal.database, batch_id)
+    claim_calls(database, batch_id, "parked", journal.runner)
+    return list_batch_calls(database, batch_id)
 
 
 # Claims
@@ -177,40 +162,15 @@ def list_batch_calls(database: Database, batch_id: str) -> list[str]:
     return calls.split()
 
 
-def list_ready_batches(database: Database) -> list[str]:
-    """The batches with calls that are ready to run, the oldest first."""
-    return [str(row[0]) for row in database.rows(_READY)]
-
-
 def claim_ready(database: Database, runner: str, batch_id: str) -> list[str]:
     """Claims the ready calls of a batch. Returns all calls of the batch, or none if no call was ready."""
     with database.lock, database.transaction:
-        claimed = database.execute(_CLAIM, (runner, batch_id, "ready")).rowcount
-        return list_batch_calls(database, batch_id) if claimed else []
-
-
-def release_claims(database: Database, runner: str, batch_id: str | None = None) -> None:
-    """Makes the calls ready that a runner claimed and did not begin, of one batch or of all."""
-    database.run(_RELEASE, (runner, batch_id))
-
-
-def has_begun_calls(journal: SessionJournal) -> bool:
-    """Whether a call that this runner began or claimed has no result."""
-    query = "SELECT 1 FROM call WHERE runner = ? AND state IN ('claimed', 'started')"
-    return journal.database.row(query, (journal.runner,)) is not None
-
-
-def has_parked_calls(database: Database) -> bool:
-    """Whether a call waits for an answer or for a runner."""
-    return database.row("SELECT 1 FROM call WHERE state IN ('parked', 'ready', 'claimed') LIMIT 1") is not None
+        return list_batch_calls(database, batch_id) if claim_calls(database, batch_id, "ready", runner) else []
 
 
 # Calls that a client finds again
 
-_SAME = """
-SELECT call_id, holder FROM left_call l WHERE digest = ?
-ORDER BY EXISTS (SELECT 1 FROM call c WHERE c.id = l.call_id), call_id
-"""
+_SAME = "SELECT call_id, holder FROM left_call WHERE digest = ? ORDER BY call_id"
 _ONE = "SELECT call_id, holder FROM left_call WHERE call_id = ? AND digest = ?"
 _HOLD = "UPDATE left_call SET holder = ? WHERE call_id = ? AND holder IS ?"
 _LET_GO = "UPDATE left_call SET holder = NULL WHERE call_id = ? AND holder = ?"
@@ -250,6 +210,8 @@ class DeferredCalls:
     def claim(self, digest: str) -> str | None:
         """Claims an unclaimed call of this digest, finished calls first."""
         rows = self._database.rows(_SAME, (digest,))
+        unfinished = {call.id for call in list_calls(self._database)} if rows else set[str]()
+        rows.sort(key=lambda row: row[0] in unfinished)
         return next((row[0] for row in rows if self._claim(row)), None)
 
     def claim_one(self, call_id: str, digest: str) -> bool:
@@ -266,17 +228,17 @@ class DeferredCalls:
 
     def status(self, call_id: str) -> tuple[str, bool]:
         """The state of a call (see `CallEntry.state`), and whether a live runner runs it."""
-        row = self._database.row("SELECT state, runner FROM call WHERE id = ?", (call_id,))
-        if row is None:
+        call = find_call(self._database, call_id)
+        if call is None:
             return "finished", False
-        return row[0], row[0] in {"claimed", "started"} and not is_dead(self.folder, row[1])
+        return call.state, call.state in {"claimed", "started"} and not is_dead(self.folder, call.runner)
 
-    def asked(self, call_id: str) -> tuple[tuple[PermissionRequest, ...], tuple[Question, ...]]:
-        row = self._database.row("SELECT batch_id FROM call WHERE id = ?", (call_id,))
-        if row is None:
+    def list_pending(self, call_id: str) -> tuple[tuple[PermissionRequest, ...], tuple[Question, ...]]:
+        call = find_call(self._database, call_id)
+        if call is None:
             return (), ()
-        requests = list_pending_requests(self._database, row[0])
-        questions = list_pending_questions(self._database, row[0])
+        requests = list_pending_requests(self._database, call.batch_id)
+        questions = list_pending_questions(self._journal, call.batch_id)
         return (
             tuple(request for request in requests if request.tool_call_id == call_id),
             tuple(question for question in questions if question.tool_call_id == call_id),

@@ -9,16 +9,18 @@ import errno
 import fcntl
 import hashlib
 import os
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from datetime import datetime
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from handrail.protocol.errors import StoreError
-from handrail.protocol.wire import UNREADABLE, Envelope, Json, decode_json, encode
+from handrail.protocol.records import AuditRecord
+from handrail.protocol.results import ToolResult
+from handrail.protocol.wire import UNREADABLE, Json, decode_json, encode
 from handrail.store.journal import SessionJournal
 from handrail.store.state_dir import make_private, write_private
 
@@ -27,37 +29,8 @@ _TAIL_BYTES = 64 * 1024
 _SEAL = b',"hash":"'
 _MAX_PLAIN_CHARS = 200
 _MAX_NAME_CHARS = 40
+_MAX_NAMED_CALLS = 10
 _NUMBERS = (bool, int, float)
-
-
-class AuditRecord(Envelope, frozen=True):
-    """The audit record of a call. It has no file contents and no complete arguments."""
-
-    time: datetime
-    session_id: str
-    trace_id: str
-    tool_call_id: str
-    name: str
-    version: str
-    args: Json
-    decision: str
-    rule: str
-    ok: bool
-    error_code: str | None
-    summary: str
-    duration_ms: float
-    files_changed: tuple[str, ...]
-    commands_run: tuple[str, ...]
-    limits: tuple[str, ...]
-    tool_name: str | msgspec.UnsetType = msgspec.UNSET
-    """The name that another server gives its tool."""
-    server_name: str | msgspec.UnsetType = msgspec.UNSET
-    command: str | msgspec.UnsetType = msgspec.UNSET
-    """Programs, subcommands and option names of a command, whether it ran or not."""
-
-    @property
-    def label(self) -> str:
-        return f"{self.tool_name} ({self.server_name})" if self.server_name else self.name
 
 
 class ChainedRecord(AuditRecord, frozen=True, kw_only=True):
@@ -231,7 +204,7 @@ def note_audited(journal: SessionJournal, size: int) -> None:
 def list_unaudited(journal: SessionJournal, runner: str) -> tuple[list[str], int]:
     """The calls a runner finished after its last note, and the size of the audit then."""
     seq, size = journal.database.row("SELECT audited, audit_size FROM runner WHERE id = ?", (runner,)) or (0, 0)
-    return journal.finished_by(runner, seq), int(size)
+    return journal.list_finished_by(runner, seq), int(size)
 
 
 def forget_runner(journal: SessionJournal, runner: str) -> None:
@@ -275,3 +248,91 @@ def _mask(value: Json) -> str:
     if isinstance(value, str):
         return f"<{len(value)} characters>"
     return f"<{type(value).__name__}>"
+
+
+# Verification
+
+
+Outcome = tuple[object, ...] | None
+"""The facts that journal and audit both have about a result. None if the journal cannot be read."""
+
+
+class FinishedCalls(NamedTuple):
+    """The calls that the audit must have, as the journals know them."""
+
+    outcomes: dict[tuple[str, str], list[Outcome]]
+    """By session and call. Sessions of several workspaces may share a name, so there may be several."""
+    sessions: set[str]
+    """The sessions whose calls are all known."""
+    removed: Counter[str]
+    """The number of calls of removed sessions that the audit may have, by session."""
+
+
+class Verification(msgspec.Struct, frozen=True):
+    records: int
+    head: str
+    problems: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+    """Journals that could not be read. Their calls were not checked, which breaks no chain."""
+
+    @property
+    def intact(self) -> bool:
+        """Whether no record was changed, and none is missing as far as journals could be read."""
+        return not self.problems
+
+
+def build_outcome(result: ToolResult[Any] | None) -> Outcome:
+    if result is None:
+        return None
+    code = result.error.code if result.error else None
+    artifacts = result.artifacts
+    commands = redact_commands(artifacts.commands_run)
+    return result.name, result.ok, code, result.duration_ms, artifacts.files_changed, commands
+
+
+def verify_chain(path: str, calls: FinishedCalls, unread: tuple[str, ...]) -> Verification:
+    """Reads the whole chain and crosses out the calls that it has.
+
+    A hash only shows that a line was changed: an attacker who can write the file can also seal it anew.
+    """
+    head, count, problems = FIRST_HASH, 0, list[str]()
+    for number, line in enumerate(read_audit_lines(path), start=1):
+        if not line.endswith(b"\n"):
+            break  # a crash tore it; the journal knows the call, and the record is written again
+        problem, digest = _check_line(line, number, head, calls)
+        if problem:
+            problems.append(f"Record {number} {problem}; {count} before it are sound.")
+            break
+        head, count = digest, number
+    if not problems:
+        problems += _describe_missing([key for key, left in calls.outcomes.items() if left])
+    return Verification(count, head, tuple(problems), unread)
+
+
+def _check_line(line: bytes, number: int, head: str, calls: FinishedCalls) -> tuple[str | None, str]:
+    """The problem of a line, if there is one, and its hash. Its outcome is crossed out."""
+    decoded = decode_record(line)
+    if decoded is None:
+        return "was changed or removed", ""
+    record, digest = decoded
+    if record.prev != head or record.seq != number:
+        return "was changed or removed" if record.seq > number else "was inserted or changed", ""
+    recorded = calls.outcomes.get((record.session_id, record.tool_call_id))
+    if not recorded:  # its journal was removed or moved away, or cannot be read
+        calls.removed[record.session_id] -= 1
+        is_unknown = record.session_id in calls.sessions and calls.removed[record.session_id] < 0
+        return ("is of a call that its journal does not know" if is_unknown else None), digest
+    facts = (record.name, record.ok, record.error_code, record.duration_ms, record.files_changed, record.commands_run)
+    for outcome in recorded:
+        if outcome is None or outcome == facts:
+            recorded.remove(outcome)
+            return None, digest
+    return "says something else than the journal", digest
+
+
+def _describe_missing(calls: list[tuple[str, str]]) -> list[str]:
+    named = calls[:_MAX_NAMED_CALLS]
+    problems = [f"The end was cut: call {call} of session {session} has no record." for session, call in named]
+    if len(calls) > _MAX_NAMED_CALLS:
+        problems.append(f"{len(calls) - _MAX_NAMED_CALLS} more calls have no record.")
+    return problems

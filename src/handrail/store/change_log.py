@@ -155,7 +155,7 @@ class ChangeLog:
         row = self._database.row(f"{_SELECT} WHERE number = ?", (number,))
         return _read_entry(row) if row else None
 
-    def of_call(self, session: str, call_id: str) -> LoggedChangeSet | None:
+    def find_by_call(self, session: str, call_id: str) -> LoggedChangeSet | None:
         where = "WHERE session = ? AND call_id = ? ORDER BY number DESC"
         row = self._database.row(f"{_SELECT} {where}", (session, call_id))
         return _read_entry(row) if row else None
@@ -164,7 +164,7 @@ class ChangeLog:
         query = f"{_SELECT} WHERE number < ? ORDER BY number DESC LIMIT 100"
         return map(_read_entry, self._database.pages(query, _LAST if before is None else before))
 
-    def begun(self) -> list[LoggedChangeSet]:
+    def list_begun(self) -> list[LoggedChangeSet]:
         return [_read_entry(row) for row in self._database.rows(f"{_SELECT} WHERE state = 'begun' ORDER BY number")]
 
     def numbers_touching(self, path: bytes, after: int) -> list[int]:

@@ -201,13 +201,13 @@ class Database:
     def _fail(self, verb: str, error: sqlite3.Error | OSError | UnicodeDecodeError) -> NoReturn:
         cause = _find_refusal(self.path, error) or error
         reason = (cause.strerror or str(cause)) if isinstance(cause, OSError) else str(cause)
-        text, brief = f"the {self._name} cannot be {verb}: {reason}", f"handrail's {self._schema.name} cannot be used"
+        brief, advice = f"handrail's {self._schema.name} cannot be used", None
         if _get_code(error) in _DAMAGED:
             brief = f"handrail's {self._schema.name} is damaged"
-            text = f"{text}. It is damaged; your files and {self._schema.others} are safe. Next: handrail doctor"
+            advice = f"It is damaged; your files and {self._schema.others} are safe. Next: handrail doctor"
         elif _get_code(error) == sqlite3.SQLITE_BUSY:
-            text = f"{text}. Another process is at work on it: try again."
-        raise StoreError(text, brief) from cause
+            advice = "Another process is at work on it: try again."
+        raise StoreError(f"the {self._name} cannot be {verb}: {reason}", brief, advice) from cause
 
     def close(self) -> None:
         with self.lock:
@@ -277,7 +277,7 @@ class ReadOnlyDatabase(Database):
             try:
                 found = super().rows(statement, values)
             except StoreError as error:
-                if self._is_older and "no such table" in str(error):
+                if self._is_older and "no such table" in error.problem:
                     return []
                 if self._is_current():
                     raise

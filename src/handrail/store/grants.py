@@ -96,7 +96,7 @@ class GrantFiles:
         names = self._files.names()
         return frozenset(name for name in names if "." not in name and name + _REVOKED not in names)
 
-    def listed(self) -> list[StandingGrant]:
+    def list_grants(self) -> list[StandingGrant]:
         valid = self.names()
         grants = [grant for grant in self._files.read_all(lambda grant: grant.id) if grant.id in valid]
         return sorted(grants, key=lambda grant: (grant.time, grant.command))
@@ -121,7 +121,7 @@ class GrantedFolders:
         """Names that change whenever the opened folders do."""
         return tuple(sorted(self._files.names()))
 
-    def listed(self) -> tuple[OpenedFolder, ...]:
+    def list_folders(self) -> tuple[OpenedFolder, ...]:
         folders = self._files.read_all(lambda folder: _name_folder(folder.path, folder.access))
         return tuple(sorted(folders, key=lambda folder: folder.path))
 
@@ -240,7 +240,7 @@ class KnownTools:
     def path_of(self, server: str) -> str:
         return self._files.path_of(_name_server(server))
 
-    def of(self, server: str) -> dict[str, KnownTool]:
+    def list_tools(self, server: str) -> dict[str, KnownTool]:
         """The known tools of a server. Empty if they cannot be read."""
         record = self._files.read(_name_server(server))
         return record.tools if record is not None and record.server == server else {}
@@ -248,7 +248,9 @@ class KnownTools:
     def keep(self, server: str, tools: dict[str, KnownTool]) -> bool:
         """Adds or replaces tools. Returns whether they could be written."""
         try:
-            self._files.write(_name_server(server), _KnownServer(server=server, tools={**self.of(server), **tools}))
+            self._files.write(
+                _name_server(server), _KnownServer(server=server, tools={**self.list_tools(server), **tools})
+            )
         except StoreError:
             return False
         return True

@@ -5,47 +5,66 @@ Journals are opened read-only, also while another process writes to them.
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
-from datetime import datetime
-from typing import Literal
+from typing import NamedTuple, Self, TypeVar
 
-import msgspec
-
-from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import StoreError
-from handrail.protocol.events import ToolCallQuestionRequired, ToolCallStart, decode_event
-from handrail.protocol.permissions import Answer, OpenedFolder, PermissionRequest, Question, StandingGrant
-from handrail.protocol.wire import UNREADABLE, decode_json
+from handrail.protocol.events import KIND_NAMES, BrokenEvent, ToolCallQuestionRequired, ToolCallStart
+from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, PermissionRequest, Question, StoredGrant
+from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.database import Database, ReadOnlyDatabase, Row, Stamp, read_stamp
 from handrail.store.grants import GrantedFolders, GrantFiles
-from handrail.store.journal import CallContext
+from handrail.store.journal import SessionJournal
+from handrail.store.open_calls import OpenCall, list_calls
 from handrail.store.runner import is_dead
 from handrail.store.state_dir import GRANTED, OPENED, StateFolder, read_workspace_path
 
 _PENDING = "SELECT data FROM request WHERE answer IS NULL AND coalesce(?, batch_id) = batch_id ORDER BY id"
 _LAST = "SELECT data FROM request WHERE call_id = ? ORDER BY id DESC LIMIT 1"
 _LAST_ANSWERED = "SELECT data, answer FROM request WHERE call_id = ? AND answer IS NOT NULL ORDER BY id DESC LIMIT 1"
-_OF_OPEN_CALLS = "SELECT data, answer FROM request WHERE answer IS NOT NULL AND call_id IN (SELECT id FROM call)"
-# A question is a parked call. The event that asks it comes right after the start of the call.
-_QUESTIONS = """
-SELECT e.data FROM call c JOIN event e ON e.seq = c.start_seq + 1
-WHERE c.state = 'parked' AND e.kind = 'tool_call.question-required'
-"""
-_WAITING = """
-SELECT r.data, r.answer, c.state, c.runner, e.data, e.decided
-FROM request r JOIN call c ON c.id = r.call_id JOIN event e ON e.seq = c.start_seq
-WHERE r.answer IS NULL OR c.state IN ('ready', 'claimed') ORDER BY r.id
-"""
-_STARTS = "SELECT e.data FROM call c JOIN event e ON e.seq = c.start_seq WHERE c.batch_id = ? AND c.state <> 'started'"
-_IDS = """
-SELECT id FROM request WHERE answer IS NULL
-UNION ALL SELECT id FROM call WHERE state = 'parked' AND id NOT IN (SELECT call_id FROM request)
-"""
+_ROWS = "SELECT call_id, data, answer FROM request"
+_OF_BATCH = f"{_ROWS} WHERE batch_id = ? ORDER BY id"
+_REPLACE = "UPDATE request SET id = ?, data = ? WHERE id = ? AND data = ? AND answer IS NULL"
+_ANSWER = "UPDATE request SET answer = ? WHERE id = ? AND data = ? AND answer IS NULL"
+_QUESTION = KIND_NAMES[ToolCallQuestionRequired]
 _FRESH_NANOSECONDS = 2 * 10**9
+Content = TypeVar("Content")
 
 
-# One session
+# One session: table `request` of its journal
+
+
+class StoredRequest(NamedTuple):
+    request: PermissionRequest
+    data: bytes
+    """Differs if the request was replaced."""
+    answered: bool
+
+
+def insert_request(database: Database, request: PermissionRequest) -> None:
+    row = (request.id, request.batch_id, request.tool_call_id, encode(request))
+    database.execute("INSERT INTO request VALUES (?, ?, ?, ?, NULL)", row)
+
+
+def swap_request(database: Database, stored: StoredRequest, new: PermissionRequest) -> bool:
+    """Replaces a request within a transaction. False if it was answered or replaced meanwhile."""
+    row = (new.id, encode(new), stored.request.id, stored.data)
+    return database.execute(_REPLACE, row).rowcount == 1
+
+
+def answer_request(database: Database, stored: StoredRequest, answer: Answer) -> bool:
+    """Stores an answer within a transaction. False if the request was answered or replaced meanwhile."""
+    return database.execute(_ANSWER, (encode(answer), stored.request.id, stored.data)).rowcount == 1
+
+
+def find_stored_request(database: Database, request_id: str) -> StoredRequest | None:
+    row = database.row("SELECT data, answer FROM request WHERE id = ?", (request_id,))
+    return StoredRequest(database.decode(row[0], PermissionRequest), row[0], row[1] is not None) if row else None
+
+
+def has_pending_requests(database: Database, batch_id: str) -> bool:
+    return database.row(_PENDING, (batch_id,)) is not None
 
 
 def list_pending_requests(database: Database, batch_id: str | None) -> tuple[PermissionRequest, ...]:
@@ -65,17 +84,23 @@ def find_answer(database: Database, call_id: str) -> tuple[PermissionRequest, An
 
 
 def list_batch_requests(database: Database, batch_id: str) -> list[tuple[PermissionRequest, Answer | None]]:
-    rows = database.rows("SELECT data, answer FROM request WHERE batch_id = ? ORDER BY id", (batch_id,))
     return [
         (database.decode(data, PermissionRequest), None if answer is None else database.decode(answer, Answer))
-        for data, answer in rows
+        for _, data, answer in database.rows(_OF_BATCH, (batch_id,))
     ]
 
 
 def list_open_answers(database: Database) -> list[tuple[PermissionRequest, Answer]]:
     """The answered requests about calls that have no result yet."""
-    rows = database.rows(_OF_OPEN_CALLS)
-    return [(database.decode(data, PermissionRequest), database.decode(answer, Answer)) for data, answer in rows]
+    rows = [row for _, row in _list_open_rows(database) if row[2] is not None]
+    return [(database.decode(data, PermissionRequest), database.decode(answer, Answer)) for _, data, answer in rows]
+
+
+def _list_open_rows(database: Database) -> list[tuple[OpenCall, Row]]:
+    """The rows of requests about open calls, each with its call. Rows are call, request and answer."""
+    calls = {call.id: call for call in list_calls(database)}
+    query = f"{_ROWS} WHERE call_id IN ({', '.join('?' * len(calls))}) ORDER BY id"
+    return [(calls[row[0]], row) for row in database.rows(query, tuple(calls))]
 
 
 def check_requests(database: Database) -> None:
@@ -86,21 +111,31 @@ def check_requests(database: Database) -> None:
             database.decode(answer, Answer)
 
 
-def list_pending_questions(database: Database, batch_id: str | None = None) -> tuple[Question, ...]:
+def list_pending_questions(journal: SessionJournal, batch_id: str | None = None) -> tuple[Question, ...]:
     """The questions without a reply, of one batch or of the session."""
-    query = f"{_QUESTIONS} AND coalesce(?, c.batch_id) = c.batch_id ORDER BY c.start_seq"
-    return tuple(_read_question(row[0]) for row in database.rows(query, (batch_id,)))
+    events = _list_question_events(journal, batch_id)
+    return tuple(_build_question(event) for event in events if not isinstance(event, BrokenEvent))
 
 
-def find_pending_question(database: Database, call_id: str) -> Question | None:
-    row = database.row(f"{_QUESTIONS} AND c.id = ?", (call_id,))
-    return _read_question(row[0]) if row else None
+def find_pending_question(journal: SessionJournal, call_id: str) -> Question | None:
+    questions = list_pending_questions(journal)
+    return next((question for question in questions if question.tool_call_id == call_id), None)
 
 
-def _read_question(data: bytes) -> Question:
-    event = decode_event(data)
-    if not isinstance(event, ToolCallQuestionRequired):
-        raise AssertionError("the row is not of a question")
+def _list_question_events(
+    journal: SessionJournal, batch_id: str | None = None
+) -> list[ToolCallQuestionRequired | BrokenEvent]:
+    """A question is a parked call. The event that asks it comes right after the start of the call."""
+    parked = sorted(list_calls(journal.database, "parked"), key=lambda call: call.start_seq)
+    events = [journal.event(call.start_seq + 1) for call in parked if batch_id in {None, call.batch_id}]
+    return [
+        event
+        for event in events
+        if isinstance(event, ToolCallQuestionRequired) or (isinstance(event, BrokenEvent) and event.kind == _QUESTION)
+    ]
+
+
+def _build_question(event: ToolCallQuestionRequired) -> Question:
     return Question(
         tool_call_id=event.tool_call_id,
         question=event.question,
@@ -113,54 +148,6 @@ def _read_question(data: bytes) -> Question:
 # All sessions
 
 
-class InboxRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request without an answer, or one whose call was not run after the answer."""
-
-    request: PermissionRequest
-    folder: str
-    """The folder of its session."""
-    workspace: str | None
-    """The path of its workspace, if it is known."""
-    time: datetime
-    """When the call came."""
-    mode: Mode | None
-    tools: tuple[str, ...]
-    """The tools of all calls of its batch."""
-    environment: str | None = None
-    """The digest of the environment variables for the commands of its batch."""
-    answer: Answer | None = None
-    """The answer, if the call only waits to run, because its runner was killed."""
-
-    @property
-    def state(self) -> Literal["waiting", "ready"]:
-        """Whether it waits for an answer, or only to run."""
-        return "waiting" if self.answer is None else "ready"
-
-
-class InboxQuestion(msgspec.Struct, frozen=True, kw_only=True):
-    """A question of the model without a reply."""
-
-    question: Question
-    folder: str
-    """The folder of its session."""
-    workspace: str | None
-    """The path of its workspace, if it is known."""
-    time: datetime
-
-    @property
-    def session_id(self) -> str:
-        return os.path.basename(self.folder)
-
-
-class StoredGrant(msgspec.Struct, frozen=True):
-    """A grant or an opened folder, with the part of the state folder it is in."""
-
-    granted: StandingGrant | OpenedFolder
-    home: str
-    workspace: str | None
-    """The workspace it counts in, if it is known."""
-
-
 class Inbox:
     """The requests of one workspace or of all. Journals that have not changed are not read again."""
 
@@ -171,36 +158,38 @@ class Inbox:
         self.unreadable: dict[str, str] = {}
         """The session folders whose journals cannot be read, with the reasons."""
 
-    def waiting(self) -> list[InboxRequest]:
+    @classmethod
+    def find(cls, session_folder: str) -> Self:
+        """The inbox of the state folder that a session is in."""
+        return cls(StateFolder.find(session_folder), None)
+
+    def list_requests(self) -> list[InboxRequest]:
         requests = [request for folder in self._folders() for request in self._read_session(folder)]
         return sorted(requests, key=lambda request: request.request.id)
 
-    def ids(self) -> list[str]:
+    def list_pending_ids(self) -> list[str]:
         """The ids of all requests and questions without an answer. Faster than reading them."""
-        return [str(row[0]) for folder in self._folders() for row in self._rows(folder, _IDS)]
+        return [name for folder in self._folders() for name in self._read(folder, _list_pending_ids, [])]
 
-    def questions(self) -> list[InboxQuestion]:
+    def list_questions(self) -> list[InboxQuestion]:
         questions: list[InboxQuestion] = []
         for folder in self._folders():
             workspace = self._find_workspace(os.path.dirname(folder))
-            for (data,) in self._rows(folder, _QUESTIONS):
-                try:
-                    question, time = _read_question(data), decode_event(data).time
-                except UNREADABLE as error:
-                    self.unreadable[folder] = f"a question in {folder} cannot be read: {error}"
+            for event in self._read(folder, _list_question_events, []):
+                if isinstance(event, BrokenEvent):
+                    self.unreadable[folder] = f"a question in {folder} cannot be read: {event.problem}"
                 else:
+                    question, time = _build_question(event), event.time
                     questions.append(InboxQuestion(question=question, folder=folder, workspace=workspace, time=time))
         return sorted(questions, key=lambda question: question.time)
 
-    def answered(self) -> dict[str, Answer]:
+    def list_answers(self) -> dict[str, Answer]:
         answers: dict[str, Answer] = {}
         for folder in self._folders():
-            for request_id, answer in self._rows(folder, "SELECT id, answer FROM request WHERE answer IS NOT NULL"):
-                with suppress(*UNREADABLE):
-                    answers[str(request_id)] = decode_json(answer, Answer)
+            answers |= self._read(folder, _list_answers, {})
         return answers
 
-    def granted(self) -> list[StoredGrant]:
+    def list_grants(self) -> list[StoredGrant]:
         """All grants and opened folders of sessions and workspaces, the oldest first."""
         sessions = self._folders()
         homes = dict.fromkeys(map(os.path.dirname, sessions))
@@ -209,7 +198,10 @@ class Inbox:
         grants = [
             StoredGrant(grant, home, self._find_workspace(home))
             for home, prefix in prefixes
-            for grant in (*GrantFiles(f"{prefix}{GRANTED}").listed(), *GrantedFolders(f"{prefix}{OPENED}").listed())
+            for grant in (
+                *GrantFiles(f"{prefix}{GRANTED}").list_grants(),
+                *GrantedFolders(f"{prefix}{OPENED}").list_folders(),
+            )
         ]
         return sorted(grants, key=lambda stored: stored.granted.time)
 
@@ -228,51 +220,70 @@ class Inbox:
 
     def _read_requests(self, folder: str) -> list[InboxRequest]:
         self.unreadable.pop(folder, None)
+        workspace = self._find_workspace(os.path.dirname(folder))
+        return self._read(folder, lambda journal: list(_list_waiting(journal, folder, workspace)), [])
+
+    def _read(self, folder: str, read: Callable[[SessionJournal], Content], missing: Content) -> Content:
         try:
             with closing(ReadOnlyDatabase(os.path.join(folder, "journal.db"))) as database:
-                return list(_list_waiting(database, folder, self._find_workspace(os.path.dirname(folder))))
+                return read(SessionJournal(database, os.path.basename(folder), ""))
         except (StoreError, TypeError) as error:  # TypeError: a damaged row holds another type
             self.unreadable[folder] = str(error)
-            return []
-
-    def _rows(self, folder: str, query: str) -> list[Row]:
-        try:
-            with closing(ReadOnlyDatabase(os.path.join(folder, "journal.db"))) as database:
-                return database.rows(query)
-        except StoreError as error:
-            self.unreadable[folder] = str(error)
-            return []
+            return missing
 
 
-def _list_waiting(database: Database, folder: str, workspace: str | None) -> Iterator[InboxRequest]:
+def _list_waiting(journal: SessionJournal, folder: str, workspace: str | None) -> Iterator[InboxRequest]:
     """The open requests of a session. Requests that cannot be read cannot be answered either and are left out."""
-    for data, answer, state, runner, start, decided in database.rows(_WAITING):
-        if state == "claimed" and not is_dead(folder, runner):
-            continue  # a live runner runs it
+    for call, (_, data, answer) in _list_open_rows(journal.database):
+        is_run = call.state == "claimed" and not is_dead(folder, call.runner)
+        if is_run or (answer is not None and call.state not in {"ready", "claimed"}):
+            continue
+        start, context = journal.event(call.start_seq), journal.context(call.start_seq)
+        tools = _list_tools(journal, call.batch_id)
+        if isinstance(start, BrokenEvent) or context is None or tools is None:
+            continue
         with suppress(*UNREADABLE):
-            request = decode_json(data, PermissionRequest)
             yield InboxRequest(
-                request=request,
+                request=decode_json(data, PermissionRequest),
                 folder=folder,
                 workspace=workspace,
-                time=decode_event(start).time,
-                mode=decode_json(decided or b"", CallContext).mode,
-                tools=tuple(_read_tool(row[0]) for row in database.rows(_STARTS, (request.batch_id,))),
-                environment=_find_environment(database, request.batch_id),
+                time=start.time,
+                mode=context.mode,
+                tools=tools,
+                environment=_find_environment(journal.database, call.batch_id),
                 answer=None if answer is None else decode_json(answer, Answer),
             )
 
 
-def _read_tool(data: bytes) -> str:
-    event = decode_event(data)
-    return event.tool_call_name if isinstance(event, ToolCallStart) else ""
+def _list_tools(journal: SessionJournal, batch_id: str) -> tuple[str, ...] | None:
+    """The tools of the calls of a batch that were not started. None if a call cannot be read."""
+    calls = list_calls(journal.database, "parked", "ready", "claimed")
+    starts = [journal.event(call.start_seq) for call in calls if call.batch_id == batch_id]
+    names = tuple(start.tool_call_name for start in starts if isinstance(start, ToolCallStart))
+    return names if len(names) == len(starts) else None
 
 
 def _find_environment(database: Database, batch_id: str) -> str | None:
     """One process asked for the whole batch, so its requests name the same variables."""
-    rows = database.rows("SELECT data FROM request WHERE batch_id = ? ORDER BY id", (batch_id,))
-    requests = (decode_json(row[0], PermissionRequest) for row in rows)
+    requests = (decode_json(row[1], PermissionRequest) for row in database.rows(_OF_BATCH, (batch_id,)))
     return next((request.environment for request in requests if request.environment is not None), None)
+
+
+def _list_answers(journal: SessionJournal) -> dict[str, Answer]:
+    """The answers that can be read, by the ids of their requests."""
+    answers: dict[str, Answer] = {}
+    for request_id, answer in journal.database.rows("SELECT id, answer FROM request WHERE answer IS NOT NULL"):
+        with suppress(*UNREADABLE):
+            answers[str(request_id)] = decode_json(answer, Answer)
+    return answers
+
+
+def _list_pending_ids(journal: SessionJournal) -> list[str]:
+    """The ids of requests without an answer, and of parked calls that no request is about: those are questions."""
+    rows = journal.database.rows("SELECT id, call_id, answer IS NULL FROM request")
+    asked = {call_id for _, call_id, _ in rows}
+    calls = list_calls(journal.database, "parked")
+    return [*(str(row[0]) for row in rows if row[2]), *(call.id for call in calls if call.id not in asked)]
 
 
 def _is_fresh(stamp: Stamp) -> bool:

@@ -20,6 +20,7 @@ from handrail.protocol.errors import StoreError
 from handrail.protocol.events import (
     KIND_NAMES,
     AnyEvent,
+    BrokenEvent,
     ChangeEvent,
     Event,
     Network,
@@ -32,7 +33,15 @@ from handrail.protocol.events import (
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.database import Database, Row
-from handrail.store.state_dir import make_call_id, parse_call_position
+from handrail.store.open_calls import (
+    OpenCall,
+    find_call,
+    insert_call,
+    list_calls,
+    make_call_id,
+    parse_call_position,
+    set_call_state,
+)
 
 _Listener = Callable[[Event], None]
 Kinds = Collection[type[Event]]
@@ -45,17 +54,11 @@ _END_OF_CALL = f"SELECT seq FROM event WHERE seq > ? AND call_id = ? AND {_ENDS}
 _FINISHED = f"SELECT seq, call_id, kind, data FROM event WHERE seq > ? AND {_ENDS} ORDER BY seq LIMIT 100"  # noqa: S608
 _START_OF_CALL = "SELECT seq FROM event WHERE seq > ? AND call_id = ? AND kind = 'tool_call.start' LIMIT 1"
 _STARTS = "SELECT seq, data, decided FROM event WHERE seq > ? AND kind = 'tool_call.start' ORDER BY seq LIMIT 500"
-_SET_CONTEXT = "UPDATE event SET decided = ? WHERE seq = (SELECT start_seq FROM call WHERE id = ?)"
+_LAST_ENDS = f"{_EVENTS} WHERE seq < ? AND kind = 'tool_call.end' AND instr(data, CAST(? AS BLOB)) > 0"
 
 
 class DuplicateCallError(Exception):
     """A call of this id is in the journal already."""
-
-
-class BrokenEvent(msgspec.Struct, frozen=True):
-    seq: int
-    kind: str
-    problem: str
 
 
 class CallContext(msgspec.Struct, frozen=True):
@@ -77,7 +80,7 @@ class CallEntry(msgspec.Struct, frozen=True):
 
     id: str
     state: str
-    """parked, claimed, ready (claimed by a runner that was killed before the call began), started or finished."""
+    """finished, or the state of an `OpenCall`."""
     batch_id: str
     facts: Facts
     decision: Decision
@@ -98,7 +101,7 @@ _LOST_CONTEXT = CallContext(batch_id="", facts=Facts(), decision=_LOST)
 
 
 class SessionJournal:
-    """Appends to the journal of one session and reads it. Table `call` has the calls without a result."""
+    """Appends to the journal of one session and reads it."""
 
     def __init__(self, database: Database, session_id: str, runner: str) -> None:
         self.database = database
@@ -154,8 +157,7 @@ class SessionJournal:
         if given:
             self.database.execute("INSERT INTO given VALUES (?, ?)", (call_id, first))
         if state != "finished":
-            row = (call_id, batch_id, self.runner, state, first)
-            self.database.execute("INSERT INTO call VALUES (?, ?, ?, ?, ?)", row)
+            insert_call(self.database, OpenCall(call_id, batch_id, self.runner, state, first))
 
     def set_state(
         self, call_id: str, state: str, pending: tuple[PendingEvent, ...], decided: CallContext | None = None
@@ -168,19 +170,16 @@ class SessionJournal:
         def update(_first: int) -> None:
             if decided is not None:
                 self.set_context(call_id, decided)
-            if state == "finished":
-                done = self.database.execute("DELETE FROM call WHERE id = ?", (call_id,))
-            else:
-                statement = "UPDATE call SET state = ?, runner = ? WHERE id = ?"
-                done = self.database.execute(statement, (state, self.runner, call_id))
-            if done.rowcount != 1:
+            if not set_call_state(self.database, call_id, state, self.runner):
                 raise DuplicateCallError
 
         self.write(pending, update)
 
     def set_context(self, call_id: str, decided: CallContext) -> None:
         """Replaces the context of an open call, within a transaction."""
-        self.database.execute(_SET_CONTEXT, (encode(decided), call_id))
+        call = find_call(self.database, call_id)
+        if call is not None:
+            self.database.execute("UPDATE event SET decided = ? WHERE seq = ?", (encode(decided), call.start_seq))
 
     def write(
         self,
@@ -314,12 +313,19 @@ class SessionJournal:
         start = self._find_start(call_id)
         if start is None:
             return None
-        row = self.database.row("SELECT state FROM call WHERE id = ?", (call_id,))
-        return self._read_entry(call_id, row[0] if row else "finished", start)
+        call = find_call(self.database, call_id)
+        return self._read_entry(call_id, call.state if call else "finished", start)
 
-    def unfinished(self, runner: str, state: str = "started") -> list[CallEntry]:
-        query = "SELECT id, state, start_seq FROM call WHERE state = ? AND runner = ?"
-        return [self._read_entry(*row) for row in self.database.rows(query, (state, runner))]
+    def list_unfinished(self, runner: str, state: str = "started") -> list[CallEntry]:
+        calls = [call for call in list_calls(self.database, state) if call.runner == runner]
+        return [self._read_entry(call.id, call.state, call.start_seq) for call in calls]
+
+    def ends_with(self, text: str) -> Iterator[AnyEvent | BrokenEvent]:
+        """The results of calls that contain a text, the last first."""
+        before = 1 << 62
+        while row := self.database.row(f"{_LAST_ENDS} ORDER BY seq DESC LIMIT 1", (before, text)):
+            before = row[0]
+            yield _read_event(*row)
 
     def has_reached(self, call_id: str) -> bool:
         """Whether a call is known to have reached a host."""
@@ -356,7 +362,7 @@ class SessionJournal:
         for row in self.database.pages(_STARTS, 0):
             yield _read_start(*row)
 
-    def finished(self) -> Iterator[tuple[str, ToolResult[Any] | None]]:
+    def list_finished(self) -> Iterator[tuple[str, ToolResult[Any] | None]]:
         """The calls that have a result, in the order of their ends. None for a result that cannot be read."""
         for seq, call_id, kind, data in self.database.pages(_FINISHED, 0):
             event = _read_event(seq, kind, data)
@@ -365,7 +371,7 @@ class SessionJournal:
     def count_finished(self) -> int:
         return self.database.rows(f"SELECT count(*) FROM event WHERE {_ENDS}")[0][0]  # noqa: S608
 
-    def finished_by(self, runner: str, after: int) -> list[str]:
+    def list_finished_by(self, runner: str, after: int) -> list[str]:
         """The calls that a runner finished after a number, in the order of their ends."""
         query = f"SELECT call_id FROM event WHERE seq > ? AND runner = ? AND {_ENDS} ORDER BY seq"  # noqa: S608
         return [str(row[0]) for row in self.database.rows(query, (after, runner))]
@@ -401,6 +407,12 @@ class SessionJournal:
         if len(self._known_marks) > _MAX_KNOWN_MARKS:
             self._known_marks.clear()
         return {path: mark for path, mark in self._new_marks.items() if self._known_marks.get(path) != mark}
+
+
+def copy_marks(source: Database, target: Database) -> None:
+    """Copies the marks of all files, within a transaction of the target."""
+    for row in source.rows("SELECT path, mark FROM seen"):
+        target.execute("INSERT INTO seen VALUES (?, ?)", row)
 
 
 class Listeners:

@@ -27,14 +27,14 @@ class Memories:
         self._path = path
         self._files = SmallFiles(path, Memory, "notes")
 
-    def listed(self) -> tuple[Memory, ...]:
+    def list_notes(self) -> tuple[Memory, ...]:
         """All notes that can be read, the last changed at the end."""
         notes = (note for note in self._files.read_all(lambda note: note.id) if note.id.startswith(_PREFIX))
         return tuple(sorted(notes, key=lambda note: (note.time, note.id)))
 
     def get(self, note_id: str) -> Memory:
         """One note. ToolError NOT_FOUND if there is none."""
-        note = next((note for note in self.listed() if note.id == note_id), None)
+        note = next((note for note in self.list_notes() if note.id == note_id), None)
         if note is None:
             raise ToolError("NOT_FOUND", f"There is no note {note_id[:40]!r}. The action list shows those that are.")
         return note
@@ -56,7 +56,7 @@ class Memories:
 
     def keep(self, note: Memory) -> None:
         """Adds a note, or replaces the one of its id. ToolError LIMIT_EXCEEDED if there are too many."""
-        others = [other for other in self.listed() if other.id != note.id]
+        others = [other for other in self.list_notes() if other.id != note.id]
         used = sum(map(_count_characters, others))
         if len(others) >= MAX_MEMORIES:
             raise ToolError(

@@ -4,26 +4,21 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import re
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, suppress
+from typing import Self
 
-from handrail.protocol.errors import StoreError, UsageError
+from handrail.protocol.errors import StoreError
+from handrail.protocol.records import check_session_id
 
 GRANTED, OPENED = "granted", "opened"
 """Grants and opened folders, in the folder of a session. In the folder of a workspace their names begin with a dot,
 because the sessions are there too."""
-PRINTED = "printed"
-"""Output of running commands: a folder for each process that may have started one."""
+_PRINTED = "printed"
 _DAY = 86_400
-_SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _WORKSPACE_PATH = ".place"
 _KEY_BYTES = 32
-_OWN_CALL_ID = re.compile(r"call-([0-9a-f]{1,15})-[0-9a-f]{16}")
-_MIN_ID_CHARS = 3
-_TIME_DIGITS = 16
-"""The digits of an id that are the time it was made. The digits after them tell ids apart."""
 
 
 class StateFolder:
@@ -33,6 +28,11 @@ class StateFolder:
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
+
+    @classmethod
+    def find(cls, session_folder: str) -> Self:
+        """The state folder that a session folder is in."""
+        return cls(os.path.join(session_folder, "..", "..", ".."))
 
     @property
     def audit(self) -> str:
@@ -55,14 +55,14 @@ class StateFolder:
         """The folder of a workspace's change log. No session can have its name."""
         return self._make_folder(os.path.join(self._workspace(workspace), ".changes"))
 
-    def opened(self, workspace: str) -> str:
+    def opened_folders(self, workspace: str) -> str:
         return os.path.join(self.home(workspace), f".{OPENED}")
 
     def home(self, workspace: str) -> str:
         """The folder of a workspace's sessions. It need not exist."""
         return os.path.join(self.path, self._workspace(workspace))
 
-    def granted(self, workspace: str) -> str:
+    def grants(self, workspace: str) -> str:
         return os.path.join(self.home(workspace), f".{GRANTED}")
 
     def servers(self, workspace: str) -> str:
@@ -109,17 +109,21 @@ class StateFolder:
     def make(self) -> None:
         make_private(self.path)
 
-
-def find_state_folder(session_folder: str) -> StateFolder:
-    return StateFolder(os.path.join(session_folder, "..", "..", ".."))
-
-
-def check_session_id(session_id: str) -> str:
-    """Returns a valid session id. UsageError if it is not."""
-    if not _SESSION.fullmatch(session_id):
-        rule = "letters, digits, dot, dash and underscore, at most 64, beginning with a letter or digit"
-        raise UsageError(f"a session id is made of {rule}: {session_id[:80]!r}")
-    return session_id
+    def load_key(self, name: str) -> bytes:
+        """A random key for signatures. The first call makes it, for its owner only."""
+        path = os.path.join(self.path, f"{name}.key")
+        try:
+            key = _read_key(path)
+            if key is None:
+                self.make()
+                _make_key(path)
+                key = _read_key(path)
+        except OSError as error:
+            raise StoreError(f"the key {path} cannot be used: {error.strerror}") from error
+        if key is None or len(key) != _KEY_BYTES:
+            advice = "Remove it: what it signed counts no more then."
+            raise StoreError(f"the key {path} is not {_KEY_BYTES} bytes long", advice=advice)
+        return key
 
 
 def make_private(path: str) -> None:
@@ -128,9 +132,8 @@ def make_private(path: str) -> None:
         if os.stat(path).st_mode & 0o077:
             os.chmod(path, 0o700)
     except OSError as error:
-        raise StoreError(
-            f"the state folder {path} cannot be made: {error.strerror}. Set HANDRAIL_STATE_DIR."
-        ) from error
+        problem = f"the state folder {path} cannot be made: {error.strerror}"
+        raise StoreError(problem, advice="Set HANDRAIL_STATE_DIR.") from error
 
 
 def open_private(path: str, flags: int) -> int:
@@ -170,11 +173,6 @@ def open_folder(path: str) -> Generator[int]:
         os.close(descriptor)
 
 
-def build_damaged_path(folder: str, name: str = "journal.db") -> str:
-    """The path that doctor moves a damaged database to. A session then starts again under its name."""
-    return os.path.join(folder, f"{name}.damaged")
-
-
 def _list_names(path: str) -> list[str]:
     try:
         return sorted(os.listdir(path))
@@ -200,24 +198,6 @@ def read_workspace_path(home: str) -> str | None:
     except OSError:
         return None
     return os.fsdecode(path) if hashlib.sha256(path).hexdigest().startswith(os.path.basename(home)) else None
-
-
-def load_secret_key(state: str, name: str) -> bytes:
-    """A random key for signatures. The first call makes it, for its owner only."""
-    path = os.path.join(state, f"{name}.key")
-    try:
-        key = _read_key(path)
-        if key is None:
-            make_private(state)
-            _make_key(path)
-            key = _read_key(path)
-    except OSError as error:
-        raise StoreError(f"the key {path} cannot be used: {error.strerror}") from error
-    if key is None or len(key) != _KEY_BYTES:
-        raise StoreError(
-            f"the key {path} is not {_KEY_BYTES} bytes long. Remove it: what it signed counts no more then."
-        )
-    return key
 
 
 def _read_key(path: str) -> bytes | None:
@@ -269,7 +249,7 @@ def is_locked(path: str) -> bool:
 
 
 @contextlib.contextmanager
-def make_locked_folder(around: str, prefix: str = "") -> Generator[str]:
+def _make_locked_folder(around: str, prefix: str = "") -> Generator[str]:
     """Makes a new folder that is removed after the `with`. Yields its real path."""
     import tempfile  # noqa: PLC0415  slow to load, and few sessions make folders
 
@@ -286,16 +266,16 @@ def make_locked_folder(around: str, prefix: str = "") -> Generator[str]:
 
 @contextlib.contextmanager
 def make_temporary_folder(prefix: str, around: str | None = None) -> Generator[str]:
-    """Does the same after stale folders of this prefix are removed."""
+    """Makes a new folder that is removed after the `with`, after stale folders of this prefix."""
     import tempfile  # noqa: PLC0415  as above
 
     around = around or tempfile.gettempdir()
-    remove_stale_folders(around, lambda: None, prefix)
-    with make_locked_folder(around, prefix) as folder:
+    _remove_stale_folders(around, lambda: None, prefix)
+    with _make_locked_folder(around, prefix) as folder:
         yield folder
 
 
-def remove_stale_folders(around: str, before: Callable[[], object], prefix: str = "") -> None:
+def _remove_stale_folders(around: str, before: Callable[[], object], prefix: str = "") -> None:
     """Removes the folders that killed processes left. If there are any, `before` is called first. If this process is
     killed meanwhile, the next call removes the rest."""
     called = False
@@ -322,12 +302,19 @@ def remove_folder(path: str) -> None:
 class SpillFolder:
     """A folder for the output of running commands, locked by one open session. Closing removes it."""
 
+    @staticmethod
+    def remove_stale(state: str, before: Callable[[], object]) -> None:
+        """Removes the folders that killed processes left. If there are any, `before` is called first."""
+        around = os.path.join(state, _PRINTED)
+        if os.path.isdir(around):
+            _remove_stale_folders(around, before)
+
     def __init__(self, state: str) -> None:
         self._stack = ExitStack()
-        around = os.path.join(state, PRINTED)
+        around = os.path.join(state, _PRINTED)
         make_private(around)
         try:
-            self.path = self._stack.enter_context(make_locked_folder(around))
+            self.path = self._stack.enter_context(_make_locked_folder(around))
         except OSError as error:
             raise StoreError(f"no folder can be made in {around}: {error.strerror}") from error
 
@@ -339,55 +326,6 @@ class SpillFolder:
 # Ids. They sort by the time they were made and cannot be guessed.
 
 
-def make_call_id(seq: int) -> str:
-    """An id for a call that starts after an event of the journal. The number replaces an index."""
-    return f"call-{seq:x}-{os.urandom(8).hex()}"
-
-
-def parse_call_position(call_id: str) -> int | None:
-    """The number of the event before a call. None if the id was made elsewhere."""
-    found = _OWN_CALL_ID.fullmatch(call_id)
-    return int(found[1], 16) if found else None
-
-
 def make_id(kind: str) -> str:
     """An id such as `ask_18…`."""
     return f"{kind}_{time.time_ns():016x}{os.urandom(8).hex()}"
-
-
-def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
-    """The shortest prefix of the own part of every id that no other id has."""
-    own = {name: _own_part(name) for name in ids}
-    return {name: _shorten(part, [own[other] for other in own if other != name]) for name, part in own.items()}
-
-
-def shorten_id(name: str, others: Iterable[str]) -> str:
-    return _shorten(_own_part(name), [_own_part(other) for other in others if other != name])
-
-
-def list_matching_ids(spelled: str, ids: Iterable[str]) -> list[str]:
-    """The ids that start with a spelling, with or without the parts before their own part."""
-    names = list(ids)
-    return [spelled] if spelled in names else [name for name in names if spelled and _matches(spelled, name)]
-
-
-def _matches(spelled: str, name: str) -> bool:
-    """The spelling must reach into the own part, since ids share the parts before it."""
-    own = _own_part(name)
-    forms = (own, name.replace("-", "_", 1).partition("_")[2], name)
-    return any(form.startswith(spelled) and len(spelled) > len(form) - len(own) for form in forms)
-
-
-def _own_part(name: str) -> str:
-    """`8f2…` of `ask_18…8f2…`, and `1c9…` of `g-1c9…`, which has no time."""
-    kind, line, rest = name.partition("_")
-    if line and len(rest) > _TIME_DIGITS:
-        return rest[_TIME_DIGITS:]
-    return name.partition("-")[2] or rest or kind
-
-
-def _shorten(part: str, others: list[str]) -> str:
-    length = _MIN_ID_CHARS
-    while length < len(part) and any(other.startswith(part[:length]) for other in others):
-        length += 1
-    return part[:length]

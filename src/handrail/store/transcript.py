@@ -8,15 +8,18 @@ from functools import cache
 import msgspec
 
 from handrail.protocol.errors import StoreError, UsageError
-from handrail.protocol.events import Notice, ToolCallEnd, decode_event
+from handrail.protocol.events import Notice, ToolCallEnd
 from handrail.protocol.messages import AssistantMessage, CallResult, Message, ResultsMessage, UserMessage
 from handrail.protocol.records import TodoItem
 from handrail.protocol.wire import UNREADABLE, convert, decode_json, encode, get_json_decoder
 from handrail.store.database import Database, Row
-from handrail.store.journal import PendingEvent, SessionJournal
+from handrail.store.journal import PendingEvent, SessionJournal, copy_marks
 from handrail.store.state_dir import open_private
 
 _SKILL_MARKER = "-skills"
+_INSERT_MESSAGE = "INSERT INTO message VALUES (?, ?, ?)"
+_INSERT_OUTPUT = "INSERT OR REPLACE INTO output VALUES (?, ?)"
+_INSERT_SKILL = "INSERT OR REPLACE INTO skill VALUES (?, ?)"
 
 
 class NumberedMessage(msgspec.Struct, frozen=True):
@@ -69,24 +72,17 @@ def _get_message_decoder() -> msgspec.json.Decoder[Message]:
 # The todo list is the result of the last call of the tool `todo`.
 
 _TODO_CALL = '"tool_call_name":"todo"'
-_LAST_TODO = """
-SELECT seq, data FROM event WHERE seq < ? AND kind = 'tool_call.end' AND instr(data, CAST(? AS BLOB)) > 0
-ORDER BY seq DESC LIMIT 1
-"""
 
 
 class _TodoData(msgspec.Struct):
     items: tuple[TodoItem, ...]
 
 
-def read_last_todo(database: Database) -> tuple[TodoItem, ...]:
+def read_last_todo(journal: SessionJournal) -> tuple[TodoItem, ...]:
     """The last todo list that can be read. Empty if there is none."""
-    before = 1 << 62
-    while row := database.row(_LAST_TODO, (before, _TODO_CALL)):
-        before = row[0]
-        with suppress(*UNREADABLE):
-            event = decode_event(row[1])
-            if isinstance(event, ToolCallEnd) and event.tool_call_name == "todo":
+    for event in journal.ends_with(_TODO_CALL):
+        if isinstance(event, ToolCallEnd) and event.tool_call_name == "todo":
+            with suppress(*UNREADABLE):
                 return convert(event.result.data, _TodoData).items
     return ()
 
@@ -125,7 +121,7 @@ class ActiveSkills:
         self._last: tuple[list[Row], tuple[ActiveSkill, ...]] = ([], ())
         """The rows of the last query, and their skills."""
 
-    def listed(self) -> tuple[ActiveSkill, ...]:
+    def list_skills(self) -> tuple[ActiveSkill, ...]:
         """All active skills by name. The same object until something changes."""
         if self.none_yet():
             return self._last[1]
@@ -142,7 +138,7 @@ class ActiveSkills:
     def put(self, skill: ActiveSkill, text: str) -> None:
         """Activates a skill and replaces the one of its name."""
         _mark_skills(self._journal.database.path)
-        insert = ("INSERT OR REPLACE INTO skill VALUES (?, ?)", (skill.name, encode(skill)))
+        insert = (_INSERT_SKILL, (skill.name, encode(skill)))
         self._journal.append((Notice, {"text": text}), also=(insert,))
 
     def drop(self, name: str, text: str) -> None:
@@ -174,7 +170,7 @@ def find_output(database: Database, name: str) -> str | None:
 
 
 def save_output(database: Database, name: str, blob: str) -> None:
-    database.run("INSERT OR REPLACE INTO output VALUES (?, ?)", (name, blob))
+    database.run(_INSERT_OUTPUT, (name, blob))
 
 
 def list_outputs(database: Database) -> list[str]:
@@ -184,12 +180,6 @@ def list_outputs(database: Database) -> list[str]:
 # Forks
 
 _NOT_HERE = "This session was forked before this call had a result; in this session it was not made."
-_COPIED = {
-    "message": "SELECT number, kind, data FROM message WHERE number <= ? ORDER BY number",
-    "output": "SELECT call_id, blob FROM output WHERE ? > 0",
-    "seen": "SELECT path, mark FROM seen WHERE ? > 0",
-    "skill": "SELECT name, data FROM skill WHERE ? >= 0",
-}
 
 
 def fork_journal(source: SessionJournal, path: str, session_id: str) -> None:
@@ -216,21 +206,35 @@ def _fill_fork(source: SessionJournal, path: str, session_id: str, mark_skills: 
     target = Database(path, "crash")
     try:
         with target.lock, target.transaction:
-            for table, query in _COPIED.items():
-                rows = source.database.rows(query, (last,))
-                if rows and table == "skill":
-                    mark_skills()
-                for row in rows:
-                    marks = ", ".join("?" * len(row))
-                    target.execute(f"INSERT INTO {table} VALUES ({marks})", row)  # noqa: S608  names of ours
+            _copy_transcript(source.database, target, last)
+            if _copy_skills(source.database, target):
+                mark_skills()
             if transcript and (open_calls := _close_calls(transcript[-1].message)):
                 # In the same transaction: without the results the fork would run the calls.
                 row = (last + 1, "results", encode(ResultsMessage(results=open_calls)))
-                target.execute("INSERT INTO message VALUES (?, ?, ?)", row)
+                target.execute(_INSERT_MESSAGE, row)
         text = f"Forked from session {source.session_id} behind its event {source.last_seq()}."
         SessionJournal(target, session_id, "fork").append((Notice, {"text": text}))
     finally:
         target.close()
+
+
+def _copy_transcript(source: Database, target: Database, last: int) -> None:
+    """Copies the messages up to a number, with the stored outputs and marks they refer to."""
+    if last == 0:
+        return
+    for row in source.rows("SELECT number, kind, data FROM message WHERE number <= ? ORDER BY number", (last,)):
+        target.execute(_INSERT_MESSAGE, row)
+    for row in source.rows("SELECT call_id, blob FROM output"):
+        target.execute(_INSERT_OUTPUT, row)
+    copy_marks(source, target)
+
+
+def _copy_skills(source: Database, target: Database) -> bool:
+    rows = source.rows("SELECT name, data FROM skill")
+    for row in rows:
+        target.execute(_INSERT_SKILL, row)
+    return bool(rows)
 
 
 def _close_calls(last: object) -> tuple[CallResult, ...]:

@@ -44,7 +44,7 @@ class CommandWatch:
         self.why = ""
         """Why there is no snapshot, in words."""
         self._manifests: list[Manifest] | None = None
-        for entry in history.log.begun():
+        for entry in history.log.list_begun():
             if not entry.body.steps:  # whoever began it was killed: nobody else is at work here
                 recover_change_set(workspace, history, entry.number)
         try:

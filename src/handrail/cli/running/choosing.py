@@ -2,12 +2,9 @@
 
 import os
 from argparse import Namespace
-from contextlib import suppress
 
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.sessions import MAX_SHOWN_IDS, match_sessions, open_state_folder
-from handrail.protocol.errors import StoreError
-from handrail.store.sessions import list_stored_sessions, open_journal, open_messages
 from handrail.store.state_dir import make_id
 
 
@@ -35,35 +32,17 @@ def resolve_session(spelled: str, workspace: str) -> str:
 
 
 def _last_session(workspace: str) -> str:
-    state = open_state_folder()
-    real = os.path.realpath(workspace)
-    for kept in list_stored_sessions(state, real):
-        with suppress(StoreError), open_messages(os.path.join(state.home(real), kept.id)) as messages:
-            if messages.any():
-                return kept.id
+    for talk in open_state_folder().list_conversations(os.path.realpath(workspace)):
+        return talk.id
     told = "no model was talked to in this workspace yet, so there is nothing to go on with."
     raise CommandFailed(f"{told} Begin: handrail run PROMPT", FAILED)
 
 
 def find_last_model(session: str, workspace: str) -> str | None:
     """Whom a session talked to last."""
-    folder = _find_folder(session, workspace)
-    if folder is None:
-        return None
-    with open_messages(folder) as messages:
-        return messages.last_model()
+    return open_state_folder().find_last_model(os.path.realpath(workspace), session)
 
 
 def find_last_event(session: str, workspace: str) -> int:
     """The number of the last event that a session has; 0 for a new one."""
-    folder = _find_folder(session, workspace)
-    if folder is None:
-        return 0
-    with open_journal(folder) as journal:
-        return journal.last_seq()
-
-
-def _find_folder(session: str, workspace: str) -> str | None:
-    state, real = open_state_folder(), os.path.realpath(workspace)
-    folder = os.path.join(state.home(real), session)
-    return folder if folder in state.sessions(real) else None
+    return open_state_folder().count_events(os.path.realpath(workspace), session)

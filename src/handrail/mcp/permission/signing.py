@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import os
 
-from handrail.store.state_dir import find_state_folder, load_secret_key
+from handrail.store.state_dir import StateFolder
 
 MAX_STATE_CHARS = 4_096
 """Characters of what is signed and spelled out; a longer one is not ours."""
@@ -41,9 +41,9 @@ class Signer:
 
 def load_signer(session_folder: str) -> Signer:
     """The signer of a session: the key is its state folder's."""
-    state = find_state_folder(session_folder)
+    state = StateFolder.find(session_folder)
     place = os.path.relpath(session_folder, state.path)  # names the workspace, by a digest, and the session
-    return Signer(load_secret_key(state.path, "mcp"), hashlib.sha256(os.fsencode(place)).hexdigest()[:32])
+    return Signer(state.load_key("mcp"), hashlib.sha256(os.fsencode(place)).hexdigest()[:32])
 
 
 def _spelled(data: bytes) -> str:

@@ -7,11 +7,10 @@ from msgspec.structs import replace
 
 from handrail.mcp.outcomes import UnansweredCall
 from handrail.protocol.errors import ErrorInfo
+from handrail.protocol.records import shorten_id as shortest
 from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.protocol.text import format_age, to_one_line, truncate
 from handrail.store.inbox import Inbox
-from handrail.store.state_dir import find_state_folder
-from handrail.store.state_dir import shorten_id as shortest
 from handrail.terminal.request import describe_subject
 
 _AGAIN = "Then make the same call again, with the same arguments: it gives the result, and asks nothing a second time."
@@ -69,7 +68,7 @@ def describe_answer_commands(asks: UnansweredCall, folder: str) -> str:
 
 def shorten_id(one: str, folder: str) -> str:
     """The short id of what waits, among all that does."""
-    return shortest(one, Inbox(find_state_folder(folder), None).ids())
+    return shortest(one, Inbox.find(folder).list_pending_ids())
 
 
 def describe_waiting(asks: UnansweredCall) -> str:

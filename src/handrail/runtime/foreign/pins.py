@@ -178,7 +178,7 @@ class PinStore:
 
     def _looked_up(self, server: str) -> dict[str, KnownTool]:
         """What is on the disk counts more than what this process remembers."""
-        found = {**self._tools.get(server, {}), **self._store.of(server)}
+        found = {**self._tools.get(server, {}), **self._store.list_tools(server)}
         self._tools[server] = found
         return found
 

@@ -108,7 +108,7 @@ _DONE = {"create": "noted", "update": "changed", "delete": "deleted"}
 def run_memory_action(memories: Memories, session_id: str, arguments: MemoryArguments) -> Output:
     """Does what a call asks for."""
     if arguments.action == "list":
-        return _listed(memories.listed())
+        return _listed(memories.list_notes())
     with memories.alone():
         before, after = _planned(memories, session_id, arguments)
         if after is not None:
@@ -135,7 +135,7 @@ def _planned(memories: Memories, session_id: str, arguments: MemoryArguments) ->
     now = datetime.now(UTC)
     if arguments.action == "create":
         title, content = arguments.title or "", arguments.content or ""
-        same = [one for one in memories.listed() if (one.title, one.content) == (title, content)]
+        same = [one for one in memories.list_notes() if (one.title, one.content) == (title, content)]
         if same:
             raise ToolError("NO_CHANGE", f"{same[0].id} says that already. Nothing was noted.")
         note = Memory(id=memories.new_id(), title=title, content=content, time=now, session_id=session_id)

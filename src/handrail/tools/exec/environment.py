@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from handrail.settings import Settings
-from handrail.store.state_dir import PRINTED
+from handrail.store.state_dir import SpillFolder
 
 if TYPE_CHECKING:
     from handrail.policy.parse import ParsedCommand
     from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile
     from handrail.sandbox.sandbox import CommandSandbox
-    from handrail.store.state_dir import SpillFolder
     from handrail.tools.tool import CommandContext
     from handrail.workspace.roots import Root
     from handrail.workspace.sensitive_paths import MaskedPaths, SensitivePaths
@@ -110,8 +109,6 @@ class CommandEnvironment:
     def spill_folder(self) -> str:
         """Where what they print is kept while they run."""
         if self._printed is None:
-            from handrail.store.state_dir import SpillFolder  # noqa: PLC0415  as said above
-
             self._printed = SpillFolder(self._state)
             self.end_left()
         return self._printed.path
@@ -119,12 +116,13 @@ class CommandEnvironment:
     def end_left(self) -> None:
         """Ends what killed processes left of commands, whatever their session was. If there is nothing, this costs one
         look into a folder."""
-        folder = os.path.join(self._state, PRINTED)
-        if os.path.isdir(folder) and os.listdir(folder):
-            from handrail.process.tree import kill_orphans  # noqa: PLC0415  hardly ever needed
-            from handrail.store.state_dir import remove_stale_folders  # noqa: PLC0415
 
-            remove_stale_folders(folder, kill_orphans)
+        def kill() -> None:
+            from handrail.process.tree import kill_orphans  # noqa: PLC0415  hardly ever needed
+
+            kill_orphans()
+
+        SpillFolder.remove_stale(self._state, kill)
 
     def close(self) -> None:
         """Removes what a command that was cut off left there, and waits until no overlay is left."""
