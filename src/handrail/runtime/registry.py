@@ -217,7 +217,7 @@ def _may_be(name: str, registry: ToolRegistry) -> bool:
 
 def find_nearest_name(name: str, names: Iterable[str]) -> str | None:
     """The name that was probably meant."""
-    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+    from difflib import get_close_matches
 
     near = get_close_matches(name[:128].lower(), list(names), n=1, cutoff=0.75)
     return near[0] if near else None
@@ -387,7 +387,7 @@ def load_configured_tools(settings: Settings) -> list[Tool]:
 
 def load_installed_tools() -> list[Tool]:
     """The tools that installed packages announce under `handrail.tools`: a Tool, or a module that has some."""
-    from importlib.metadata import entry_points  # noqa: PLC0415  costs start-up time
+    from importlib.metadata import entry_points
 
     found: list[Tool] = []
     for entry in entry_points(group=GROUP):
@@ -401,7 +401,7 @@ def load_installed_tools() -> list[Tool]:
 
 def load_folder_tools(folder: str) -> list[Tool]:
     """The tools of every Python file in a folder. This runs those files: name only folders you trust."""
-    from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415  costs start-up time
+    from importlib.util import module_from_spec, spec_from_file_location
 
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(".py") and not name.startswith("_"))
@@ -465,12 +465,12 @@ def list_foreign_specs(
     sources: "Iterable[ToolSource]", vouched: tuple[TrustedServer, ...], disable: Collection[str] = ()
 ) -> list[ToolSpec]:
     """What other servers offer, as a session would have it; they are started for that."""
-    from handrail.policy.decide import is_read_only_tool  # noqa: PLC0415  few have other servers
-    from handrail.protocol.decisions import ForeignFact  # noqa: PLC0415
-    from handrail.runtime.foreign.call import build_foreign_tool  # noqa: PLC0415
-    from handrail.runtime.foreign.pins import PinStore  # noqa: PLC0415
-    from handrail.runtime.foreign.schema import find_tool_problem  # noqa: PLC0415
-    from handrail.store.grants import KnownTools  # noqa: PLC0415
+    from handrail.policy.decide import is_read_only_tool
+    from handrail.protocol.decisions import ForeignFact
+    from handrail.runtime.foreign.call import build_foreign_tool
+    from handrail.runtime.foreign.pins import PinStore
+    from handrail.runtime.foreign.schema import find_tool_problem
+    from handrail.store.grants import KnownTools
 
     nothing = PinStore(KnownTools(""))  # what is only described was met by nobody
     specs: list[ToolSpec] = []
