@@ -24,7 +24,7 @@ house = load_house()
 EXCEPTIONS = tomllib.loads((ROOT / "scripts" / "house.toml").read_text())
 # Lower these when exceptions are removed.
 MOST_EXCEPTIONS = {
-    "cycles": 18, "past_the_library": 150, "twin_modules": 21, "twin_classes": 0, "gerunds": 193, "long_files": 1,
+    "cycles": 4, "past_the_library": 143, "twin_modules": 10, "twin_classes": 0, "gerunds": 68, "long_files": 6,
 }  # fmt: skip
 
 
