@@ -60,10 +60,10 @@ def sandboxed(tier: int, folder: Path) -> Callable[..., Launch]:
     if sandbox.tier != tier:
         pytest.skip(f"no tier {tier} here")
 
-    def make(text: str, limits: ResourceLimits, *, waits: bool = False) -> Launch:
+    def make(text: str, limits: ResourceLimits) -> Launch:
         place = str(workspace)
         confinement = SandboxProfile(origin="approved", cwd=place, read_only=(), writable=(place,), limits=limits)
-        return sandbox.launch(confinement, text, waits=waits)
+        return sandbox.launch(confinement, text)
 
     return make
 

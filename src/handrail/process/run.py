@@ -149,13 +149,11 @@ def run_launch(
     on_output: Callable[[bytes], None] | None = None,
     spill_folder: str,
     two_pipes: bool = False,
-    confirm: Callable[[], None] | None = None,
 ) -> CommandResult:
     """Runs it to its end and closes it; ToolError when it cannot be started.
 
-    `on_output` gets what is printed as it comes, and nothing (`b""`) now and then. `confirm` is called before the
-    command begins: where it waits to be let, while its sandbox is made. What these or `cancelled` raise, and an
-    interrupt, ends the command and goes on to the caller.
+    `on_output` gets what is printed as it comes, and nothing (`b""`) now and then. What it or `cancelled` raises, and
+    an interrupt, ends the command and goes on to the caller.
     """
     began = time.monotonic()
     with launch, ControlGroup(find_parent_group(), memory=limits.memory, threads=limits.threads) as group:
@@ -164,7 +162,7 @@ def run_launch(
         try:
             with _pipes_of(launch, 1 + two_pipes) as pipes, ProcessTree(launch) as tree:
                 taps += [Tap(pipe, OutputBuffer(limits, spill_folder), on_output) for pipe in pipes.reading]
-                _start(launch, tree, pipes, confirm)
+                _start(launch, tree, pipes)
                 ending = _follow(launch, tree, taps, limits, began + limits.seconds, _asked(cancelled, on_output))
                 # Before the last of the output is taken: nobody is to print, or change a file, after the result.
                 gone = tree.end()
@@ -184,18 +182,12 @@ def _pipes_of(launch: Launch, count: int) -> Pipes:
         raise build_start_error(error, launch) from None
 
 
-def _start(launch: Launch, tree: ProcessTree, pipes: Pipes, confirm: Callable[[], None] | None) -> None:
-    if confirm is not None and not launch.held:
-        confirm()
+def _start(launch: Launch, tree: ProcessTree, pipes: Pipes) -> None:
     try:
         tree.start(lambda launch: start(launch, pipes))
     except (OSError, ValueError) as error:
         raise build_start_error(error, launch) from None
     pipes.close_child_ends()
-    if launch.held:
-        if confirm is not None:
-            confirm()
-        launch.release()
 
 
 def _asked(cancelled: Callable[[], bool], on_output: Callable[[bytes], None] | None) -> Callable[[], bool]:

@@ -64,12 +64,10 @@ def preview_and_build_request(
         return build_request(session, pending, told, bind_files(session, pending))
     # First what the files are, then what would change: a change in between then makes the answer void.
     based_on = bind_files(session, pending) if pending.facts.command is None else ()
-    variables: list[str] = []
-    preview = build_preview(session, pending, earlier, lambda: variables.append(digest_environment(session)))
+    preview = build_preview(session, pending, earlier)
     if pending.facts.command is not None and (preview is None or preview.tried is None):
         based_on = bind_files(session, pending)
-    environment = variables[-1] if variables else None
-    return _with_parts(build_request(session, pending, preview, based_on, environment), judge_preview(session, pending))
+    return _with_parts(build_request(session, pending, preview, based_on), judge_preview(session, pending))
 
 
 def _with_parts(request: PermissionRequest, found: tuple[DecisionPart, ...]) -> PermissionRequest:
@@ -85,10 +83,8 @@ def build_request(
     pending: PendingCall,
     preview: Preview | None,
     based_on: tuple[FileBinding, ...] = (),
-    environment: str | None = None,
 ) -> PermissionRequest:
-    """The question in full. `based_on`: nothing where the call was tried, since a commit does not run it again.
-    `environment`: the digest of a command's variables, where it is known."""
+    """The question in full. `based_on`: nothing where the call was tried, since a commit does not run it again."""
     tool, facts, command = pending.tool, pending.facts.paths, pending.facts.command
     # What was opened to a command by a yes is opened for that call alone, so it asks again.
     grants = () if command is not None and command.hosts else pending.final_decision.grants
@@ -111,7 +107,7 @@ def build_request(
         tier=command.tier if command else None,
         background=command is not None and command.outlives,
         process=pending.facts.process.id if pending.facts.process else None,
-        environment=(environment or digest_environment(session)) if command else None,
+        environment=digest_environment(session) if command else None,
         hosts=command.hosts if command else (),
         parts=pending.final_decision.parts,
         grants=grants,

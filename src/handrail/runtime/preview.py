@@ -43,11 +43,9 @@ def build_preview(
     session: Session,
     pending: PendingCall,
     earlier: Sequence[PendingCall] = (),
-    meanwhile: Callable[[], object] | None = None,
 ) -> Preview | None:
     """What a person is shown before they answer. If the call fails in its preview, that is the call's failure. If no
-    preview could be made, the request says so. `earlier`: the calls before it in its batch. `meanwhile` may be called
-    while a preview has to wait."""
+    preview could be made, the request says so. `earlier`: the calls before it in its batch."""
     if pending.facts.command is None:
         return _shown(session, pending)
     reason = _why_not(session, pending, pending.facts.command)
@@ -55,10 +53,10 @@ def build_preview(
         return build_missing_preview(reason)
     changing = [one for one in earlier if can_change_files(one)]
     if not changing:
-        return _tried(session, pending, (), meanwhile)
+        return _tried(session, pending, ())
 
     below = simulate_calls(session, changing)
-    return build_missing_preview(_CHANGED_FIRST) if below is None else _tried(session, pending, tuple(below), meanwhile)
+    return build_missing_preview(_CHANGED_FIRST) if below is None else _tried(session, pending, tuple(below))
 
 
 def find_preview_obstacle(command: CommandFact, *, mode: Mode, tries: bool) -> str | None:
@@ -119,11 +117,9 @@ def _what_reaches(command: CommandFact, decision: Decision) -> str:
     return ", ".join(command.hosts[:3])
 
 
-def _tried(
-    session: Session, pending: PendingCall, below: "tuple[SimulatedChange, ...]", meanwhile: Callable[[], object] | None
-) -> Preview:
+def _tried(session: Session, pending: PendingCall, below: "tuple[SimulatedChange, ...]") -> Preview:
     try:
-        preview = _shown(session, pending, below, meanwhile)
+        preview = _shown(session, pending, below)
     except ToolError as error:
         if error.code in _REFUSALS or "limits" in error.named_details:
             raise
@@ -169,7 +165,6 @@ def _shown(
     session: Session,
     pending: PendingCall,
     below: "tuple[SimulatedChange, ...]" = (),
-    meanwhile: Callable[[], object] | None = None,
 ) -> Preview | None:
     if pending.tool.preview is None:
         return None
@@ -179,7 +174,6 @@ def _shown(
         silent = replace(
             silent,
             earlier_changes=tuple(one.examined for one in below),
-            while_waiting=meanwhile or silent.while_waiting,
         )
     preview = pending.tool.preview(silent, pending.arguments)
     return replace(preview, time=preview.time or datetime.now(UTC))

@@ -174,14 +174,11 @@ class PreparedCommand(NamedTuple):
     """What sets the limits of each process, for the guard."""
 
 
-def launch_namespaced(
-    prepared: PreparedCommand, text: str, overlay: Overlay | None = None, *, waits: bool = False
-) -> Launch:
-    """A command that is ready to be started, under its overlay if it has one. `waits`: it does not begin before it is
-    let, whatever of its sandbox is ready."""
+def launch_namespaced(prepared: PreparedCommand, text: str, overlay: Overlay | None = None) -> Launch:
+    """A command that is ready to be started, under its overlay if it has one."""
     opened: list[int] = []
     try:
-        return _launch(prepared, text, overlay, opened, waits=waits)
+        return _launch(prepared, text, overlay, opened)
     except BaseException:
         for descriptor in opened:
             os.close(descriptor)
@@ -193,22 +190,13 @@ def encode_arguments(words: Iterable[str]) -> bytes:
     return b"".join(b"%b\0" % os.fsencode(word) for word in words)
 
 
-def _launch(prepared: PreparedCommand, text: str, overlay: Overlay | None, opened: list[int], *, waits: bool) -> Launch:
+def _launch(prepared: PreparedCommand, text: str, overlay: Overlay | None, opened: list[int]) -> Launch:
     status = _pipe(opened)[0]
     status_end = _both_ends(opened)
     lifeline_end, lifeline = _pipe(opened)
     script = _file(opened, lambda own: build_guard_script(lifeline_end, own, prepared.limiting))
     rules = _file(opened, lambda _: prepared.filter)
-    # The lifeline once more: bubblewrap closes what it waits for, and goes on where that is at its end. Then bash,
-    # which begins with the guard, sees that end too.
-    gate = (_again(opened, lifeline_end),) if waits else ()
-    own = (
-        "--json-status-fd",
-        str(status_end),
-        "--seccomp",
-        str(rules),
-        *(("--block-fd", str(gate[0])) if gate else ()),
-    )
+    own = ("--json-status-fd", str(status_end), "--seccomp", str(rules))
     told = encode_arguments(own) + prepared.arguments
     # By a file: what is told names the hidden, and everybody can read a process's arguments.
     listed = _file(opened, lambda _: told)
@@ -221,11 +209,10 @@ def _launch(prepared: PreparedCommand, text: str, overlay: Overlay | None, opene
         argv=wrap_with_fresh_signals(argv),
         # First: by that process/tree.py knows bubblewrap's processes for ours.
         environment={"BASH_ENV": f"/proc/self/fd/{script}", **prepared.environment},
-        inherited=(status_end, lifeline_end, script, rules, listed, *gate),
+        inherited=(status_end, lifeline_end, script, rules, listed),
         status=status,
         lifeline=lifeline,
         own_processes=True,
-        held=waits,
     )
 
 
@@ -242,12 +229,6 @@ def _both_ends(opened: list[int]) -> int:
     os.close(opened[-1])
     opened[-1] = both
     return both
-
-
-def _again(opened: list[int], descriptor: int) -> int:
-    again = move_above_standard(os.dup(descriptor))
-    opened.append(again)
-    return again
 
 
 def _file(opened: list[int], content: Callable[[int], bytes]) -> int:
@@ -320,13 +301,11 @@ class BubblewrapBackend:
         self._host = host
         self._kept: dict[SandboxProfile, _Kept] = {}
 
-    def launch(
-        self, profile: SandboxProfile, text: str, overlay: Overlay | None = None, *, waits: bool = False
-    ) -> Launch:
-        """The command, ready to be started. `waits`: it is to be let begin, where the program can wait for that."""
+    def launch(self, profile: SandboxProfile, text: str, overlay: Overlay | None = None) -> Launch:
+        """The command, ready to be started."""
         chosen = collapse_hidden(drop_missing(profile))
         prepared = self._prepared_alone(chosen) if chosen.proxy or chosen.variables else self._prepared(chosen)
-        return launch_namespaced(prepared, text, overlay, waits=waits and "--block-fd" in self.program.options)
+        return launch_namespaced(prepared, text, overlay)
 
     def _prepared(self, profile: SandboxProfile) -> PreparedCommand:
         around = build_base_view(self._host, profile.roots)

@@ -128,11 +128,9 @@ class CommandSandbox:
         if there is no room for it."""
         return self._layers.new(roots, below)
 
-    def launch(
-        self, profile: SandboxProfile, text: str, overlay: Overlay | None = None, *, waits: bool = False
-    ) -> Launch:
-        """A command that is ready to be started, under its overlay if it has one. `waits`: it need not begin before it
-        is let; the launch says whether it waits. ToolError where it cannot be confined as it must be."""
+    def launch(self, profile: SandboxProfile, text: str, overlay: Overlay | None = None) -> Launch:
+        """A command that is ready to be started, under its overlay if it has one. ToolError where it cannot be confined
+        as it must be."""
         check_text(text)
         found = self._chosen()
         if found.tier < min(self._least, 2):
@@ -141,7 +139,7 @@ class CommandSandbox:
             why = self._why_no_layer(profile.writable)
             raise ToolError("SANDBOX_UNAVAILABLE", describe_missing_overlay(why))
         if self._preparing is not None:
-            return self._preparing.launch(profile, text, overlay, waits=waits)
+            return self._preparing.launch(profile, text, overlay)
         if overlay is not None:  # it would run, and change the files themselves
             raise ToolError(
                 "SANDBOX_UNAVAILABLE", describe_overlay_failure("the sandbox around it does not work any more")

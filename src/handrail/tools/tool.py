@@ -48,10 +48,6 @@ class ApprovalNeededError(Exception):
         self.preview = preview
 
 
-def _nothing_to_do() -> None:
-    """Where nobody has anything to do meanwhile."""
-
-
 class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What a tool knows about its call. Everything else a tool needs, its factory was given."""
 
@@ -87,8 +83,6 @@ class CommandContext(Context, frozen=True, kw_only=True):
     """What the person approved: a stored preview."""
     earlier_changes: "tuple[OverlayChanges, ...]" = ()
     """What earlier calls of the batch would change, in their order: a command is tried as if that was committed."""
-    while_waiting: Callable[[], object] = _nothing_to_do
-    """What is best done while the sandbox of a command is made, and nobody waits for it; it may never be, or again."""
     judge: Callable[[tuple[Change, ...], Mapping[str, str]], Decision]
     """What policy says of changes that a command made in its overlay; with the text of each new `.git/config`."""
     needs_undo: Callable[[], Decision | None]

@@ -77,13 +77,6 @@ class SensitivePaths:
                 self._masked, self._links = _collect_paths(self._trees)
             return self._add_aliases(self._masked, roots)
 
-    def last_known(self, roots: Sequence[Root]) -> MaskedPaths | None:
-        """The result of the last scan of these roots, however old. None if there was none."""
-        with self._lock:
-            if self._masked is None or self._trees.keys() != {root.path for root in roots}:
-                return None
-            return self._add_aliases(self._masked, roots)
-
     def credential_files(self, roots: Sequence[Root]) -> frozenset[FileId]:
         """The files that are credentials by any of their names in these roots."""
         statuses = map(_read_status, self.scan(roots).credentials)

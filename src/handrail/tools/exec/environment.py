@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from handrail.sandbox.sandbox import CommandSandbox
     from handrail.tools.tool import CommandContext
     from handrail.workspace.roots import Root
-    from handrail.workspace.sensitive_paths import MaskedPaths, SensitivePaths
+    from handrail.workspace.sensitive_paths import SensitivePaths
 
 
 RESTRICTED_SECONDS = 3.0
@@ -161,29 +161,11 @@ class CommandEnvironment:
         self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "ParsedCommand"
     ) -> "SandboxProfile":
         """What a command may see and do that runs in a folder, named as results name it."""
-        found = self._withheld.scan(context.workspace.roots)
-        return self._profile(context, cwd, timeout_ms, todo, found)
-
-    def tracked_credentials(self, roots: "tuple[Root, ...]") -> frozenset[str]:
-        """The credentials in the roots that git tracks."""
-        found = self._withheld.scan(roots)
-        return _tracked((*found.credentials, *found.credential_folders), roots)
-
-    def build_expected_profile(
-        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "ParsedCommand"
-    ) -> "SandboxProfile | None":
-        """The same where all is hidden that was the last time, which nobody looks at here; None where nobody ever
-        did."""
-        found = self._withheld.last_known(context.workspace.roots)
-        return None if found is None else self._profile(context, cwd, timeout_ms, todo, found)
-
-    def _profile(
-        self, context: "CommandContext", cwd: str, timeout_ms: int | None, todo: "ParsedCommand", found: "MaskedPaths"
-    ) -> "SandboxProfile":
         from handrail.sandbox.profile import SandboxProfile  # noqa: PLC0415  as said above
         from handrail.workspace.roots import check_roots  # noqa: PLC0415
         from handrail.workspace.sensitive_paths import list_read_only_paths  # noqa: PLC0415
 
+        found = self._withheld.scan(context.workspace.roots)
         roots, proven = context.workspace.roots, todo.is_read_only
         writable = () if proven else tuple(root.path for root in roots if root.writable)
         check_roots(roots)  # last: the sandbox goes by the names
@@ -203,6 +185,11 @@ class CommandEnvironment:
             git_settings=_git_settings(found.configs, todo) if proven else (),
             limits=self.limits(timeout_ms, restricted=context.limits.restricted),
         )
+
+    def tracked_credentials(self, roots: "tuple[Root, ...]") -> frozenset[str]:
+        """The credentials in the roots that git tracks."""
+        found = self._withheld.scan(roots)
+        return _tracked((*found.credentials, *found.credential_folders), roots)
 
     @cached_property
     def _withheld(self) -> "SensitivePaths":

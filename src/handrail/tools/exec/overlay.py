@@ -28,13 +28,12 @@ from handrail.sandbox.profile import MEGABYTE, SandboxProfile
 from handrail.tools.exec.environment import CommandEnvironment
 from handrail.tools.exec.result import ChangeOutcome, build_exec_output, build_overlay_sandbox_used
 from handrail.tools.exec.run import (
-    Confirm,
     NetworkedRun,
     build_weaker_sandbox_error,
     remove_spill_files,
     require_command_fact,
+    resolve_cwd,
     run_command,
-    run_with_speculative_sandbox,
     watch_disk,
 )
 from handrail.tools.exec.spec import ExecArguments
@@ -69,10 +68,8 @@ def preview_command(
     if todo.git_use == "among others" and commands.tracked_credentials(context.workspace.roots):
         return Preview(kind="none", text=_MIXED)
 
-    def tried(profile: SandboxProfile, confirm: Confirm | None) -> Preview:
-        return _previewed_in(context, todo, profile, commands, recorder, confirm)
-
-    return run_with_speculative_sandbox(context, todo, arguments.timeout_ms, commands, tried)
+    profile = commands.build_profile(context, resolve_cwd(context, fact.cwd), arguments.timeout_ms, todo)
+    return _previewed_in(context, todo, profile, commands, recorder)
 
 
 def _previewed_in(
@@ -81,7 +78,6 @@ def _previewed_in(
     profile: SandboxProfile,
     commands: CommandEnvironment,
     recorder: Recorder,
-    confirm: Confirm | None,
 ) -> Preview:
     sealed = ""
     room, limit = recorder.history.preview_allowance()
@@ -91,7 +87,7 @@ def _previewed_in(
             open_overlay(context, profile, commands, below) as overlay,
         ):
             limited = watch_disk(context, profile, overlay, room)
-            preview = run_preview(context, todo, limited, commands, overlay, confirm=confirm)
+            preview = run_preview(context, todo, limited, commands, overlay)
             if context.earlier_changes:
                 preview = set_expected_changes(preview, context.earlier_changes)
             if preview.ran.ending in {"cancelled", "disk"}:
@@ -141,17 +137,10 @@ def run_preview(
     commands: CommandEnvironment,
     overlay: Overlay,
     hosts: tuple[str, ...] = (),
-    confirm: Confirm | None = None,
 ) -> CommandPreview:
     """Runs it in the overlay, and sees what it changed. If it was stopped, nothing of it counts: nobody wanted half of
     a change."""
-
-    def confirm_both() -> None:
-        if confirm is not None:
-            confirm()
-            _check_layer(context, commands)  # once more: of whom folders are is known by the latest look
-
-    went = run_command(context, todo, profile, commands, hosts=hosts, overlay=overlay, confirm=confirm and confirm_both)
+    went = run_command(context, todo, profile, commands, hosts=hosts, overlay=overlay)
     return build_run_preview(context, went, commands, overlay)
 
 
@@ -298,14 +287,13 @@ def execute_in_overlay(
     profile: SandboxProfile,
     commands: CommandEnvironment,
     recorder: Recorder,
-    confirm: Confirm | None = None,
 ) -> Output:
     """Runs a command that is allowed, and commits what it changed if policy has nothing against it.
     ApprovalNeededError if somebody has to approve that: then all of it waits."""
     hosts = commands.hosts_open_to(context, todo)
     with open_overlay(context, profile, commands) as overlay:
         profile = watch_disk(context, profile, overlay)
-        preview = run_preview(context, todo, profile, commands, overlay, hosts, confirm)
+        preview = run_preview(context, todo, profile, commands, overlay, hosts)
         return judge_and_commit(context, arguments, preview, commands, recorder, overlay)
 
 

@@ -4,8 +4,7 @@ import contextlib
 import os
 import shutil
 import threading
-from collections.abc import Callable
-from typing import Self, TypeVar
+from typing import Self
 
 import msgspec
 from msgspec.structs import replace
@@ -29,7 +28,6 @@ from handrail.workspace.facts import build_command_fact
 # § [tools.running] Runs a command to its end: confined, watched and told of, with what is open to it of the
 # § network.
 
-Confirm = Callable[[], None]
 """Looks whether a command may begin, while its sandbox is made; raises where it may not."""
 _WEAKER = "The sandbox that this was decided for does not work any more, and what is left confines less."
 
@@ -53,14 +51,10 @@ def run_command(
     *,
     hosts: tuple[str, ...] = (),
     overlay: Overlay | None = None,
-    confirm: Confirm | None = None,
 ) -> NetworkedRun:
-    """Runs it, under its overlay if it has one, once `confirm` agrees. ToolError if it could not be started as it must
-    be."""
+    """Runs it, under its overlay if it has one. ToolError if it could not be started as it must be."""
     if not hosts:
-        return NetworkedRun(ran=_run(context, todo, profile, commands, overlay, confirm), profile=profile)
-    if confirm is not None:
-        confirm()
+        return NetworkedRun(ran=_run(context, todo, profile, commands, overlay), profile=profile)
 
     tried = ConnectionLog(context)
     with OpenNetwork(tried, hosts, commands.spill_folder) as network:
@@ -76,17 +70,15 @@ def _run(
     profile: SandboxProfile,
     commands: CommandEnvironment,
     overlay: Overlay | None,
-    confirm: Confirm | None = None,
 ) -> CommandResult:
     folder = commands.spill_folder  # first: who has a launch must run it
     ran = run_launch(
-        prepare_launch(context, todo, profile, commands, overlay, waits=confirm is not None),
+        prepare_launch(context, todo, profile, commands, overlay),
         limits=profile.limits,
         cancelled=context.cancelled,
         on_output=build_updates(context).feed,
         spill_folder=folder,
         two_pipes=context.limits.restricted,
-        confirm=confirm,
     )
     check_ran(ran, commands, overlay)
     return ran
@@ -116,12 +108,9 @@ def prepare_launch(
     profile: SandboxProfile,
     commands: CommandEnvironment,
     overlay: Overlay | None = None,
-    *,
-    waits: bool = False,
 ) -> Launch:
-    """The command, ready to be started in no weaker a sandbox than it was decided for. `waits`: it may have to be let
-    begin."""
-    launch = commands.sandbox.launch(profile, todo.bash_text, overlay, waits=waits)
+    """The command, ready to be started in no weaker a sandbox than it was decided for."""
+    launch = commands.sandbox.launch(profile, todo.bash_text, overlay)
     if launch.tier < min(require_command_fact(context).tier, 2):
         launch.close()
         raise build_weaker_sandbox_error()
@@ -173,43 +162,6 @@ def _why_not(ran: CommandResult) -> str:
     if NOT_MOUNTED in printed:
         return printed
     return printed.rpartition("\n")[2].rpartition(": ")[2]
-
-
-# § [tools.confirming] Makes the sandbox of a command while it is still looked what must be hidden from it. Looking
-# § through a large tree takes as long as half a sandbox does. Mostly there is what was there the last time: so the
-# § sandbox is made for that, and the command waits in it until somebody has looked. Where something else is there,
-# § nothing was run, and it is made anew.
-
-Result = TypeVar("Result")
-
-
-class _OutdatedError(Exception):
-    """The sandbox was made for what is not so any more. Nothing was run in it."""
-
-
-def run_with_speculative_sandbox(
-    context: CommandContext,
-    todo: ParsedCommand,
-    timeout_ms: int | None,
-    commands: CommandEnvironment,
-    work: Callable[[SandboxProfile, Confirm | None], Result],
-) -> Result:
-    """Does work that runs the command with a sandbox profile, and must let `Confirm` agree before it begins, where
-    there is one. Up to then it may be broken off and done again."""
-    cwd = resolve_cwd(context, require_command_fact(context).cwd)
-    expected = commands.build_expected_profile(context, cwd, timeout_ms, todo)
-    if expected is not None:
-
-        def confirm() -> None:
-            context.while_waiting()
-            if commands.build_profile(context, cwd, timeout_ms, todo) != expected:
-                raise _OutdatedError
-
-        try:
-            return work(expected, confirm)
-        except _OutdatedError:
-            pass
-    return work(commands.build_profile(context, cwd, timeout_ms, todo), None)
 
 
 # § [tools.network] The network of one command: a proxy to what is open to it, and what it tried to reach.

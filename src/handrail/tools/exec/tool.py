@@ -10,7 +10,6 @@ from handrail.sandbox.profile import SandboxProfile
 from handrail.tools.exec.environment import CommandEnvironment
 from handrail.tools.exec.result import build_exec_output, build_sandbox_used
 from handrail.tools.exec.run import (
-    Confirm,
     NetworkedRun,
     build_updates,
     check_ran,
@@ -19,7 +18,6 @@ from handrail.tools.exec.run import (
     require_command_fact,
     resolve_cwd,
     run_command,
-    run_with_speculative_sandbox,
 )
 from handrail.tools.exec.spec import EXEC, ExecArguments, find_exec_touches
 from handrail.tools.tool import Background, CommandContext, Output, Tool
@@ -54,8 +52,6 @@ def execute(
     fact = require_command_fact(context)
     todo = parse_fact(fact)
     beyond = arguments.background or arguments.yield_ms is not None
-    if not beyond and (fact.has_overlay or todo.is_read_only):
-        return _execute_confirmed(context, arguments, todo, commands, recorder)
     profile = commands.build_profile(context, resolve_cwd(context, fact.cwd), arguments.timeout_ms, todo)
     if arguments.yield_ms is not None and fact.has_overlay and not todo.is_read_only:
         from handrail.tools.exec.detached import execute_detachable  # noqa: PLC0415  few commands go on
@@ -63,29 +59,15 @@ def execute(
         return execute_detachable(context, arguments, todo, profile, commands, background, recorder)
     if beyond:
         return _execute_beyond(context, arguments, todo, profile, commands, background)
+    if todo.is_read_only:
+        return _answered(context, todo, run_command(context, todo, profile, commands), commands)
+    if fact.has_overlay:
+        from handrail.tools.exec.overlay import execute_in_overlay  # noqa: PLC0415  most commands only look
+
+        return execute_in_overlay(context, arguments, todo, profile, commands, recorder)
     from handrail.tools.exec.snapshot import execute_with_snapshot  # noqa: PLC0415  where there is no overlay
 
     return execute_with_snapshot(context, todo, profile, commands, recorder)
-
-
-def _execute_confirmed(
-    context: CommandContext,
-    arguments: ExecArguments,
-    todo: ParsedCommand,
-    commands: CommandEnvironment,
-    recorder: Recorder,
-) -> Output:
-    """Of one that ends with its call, and changes nothing of the real tree while it runs."""
-
-    def work(profile: SandboxProfile, confirm: Confirm | None) -> Output:
-        if todo.is_read_only:
-            went = run_command(context, todo, profile, commands, confirm=confirm)
-            return _answered(context, todo, went, commands)
-        from handrail.tools.exec.overlay import execute_in_overlay  # noqa: PLC0415  most commands only look
-
-        return execute_in_overlay(context, arguments, todo, profile, commands, recorder, confirm)
-
-    return run_with_speculative_sandbox(context, todo, arguments.timeout_ms, commands, work)
 
 
 def _execute_beyond(
