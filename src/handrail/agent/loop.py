@@ -1,11 +1,18 @@
-"""The loop: model → batch → permission → execute → persist → model. It is a function of the journal: whatever moment
-it is killed at, `go_on` goes on from what is written down, and nothing is done twice."""
+"""The loop: ask the model, run its calls, record the results, ask again.
+
+Its state is the journal. After a kill at any moment `go_on` continues from there, and nothing runs twice."""
 
 from collections.abc import Awaitable, Callable
 
 from handrail.agent.cancel import TurnCanceller, close_open_calls, finish_despite_cancel, refuse_calls, start_turn
 from handrail.agent.compaction import compact_after_refusal, compact_if_full
-from handrail.agent.guards import (
+from handrail.agent.model_call import OnPiece, Sleep, ask_model, ask_with_retries
+from handrail.agent.prompt import prepare_system
+from handrail.agent.transcript import Transcript, build_calls
+from handrail.agent.turn import (
+    Reason,
+    Turn,
+    TurnLimits,
     build_defect_error,
     build_loop_notes,
     end_turn,
@@ -16,10 +23,6 @@ from handrail.agent.guards import (
     find_stuck_reason,
     park_turn,
 )
-from handrail.agent.model_call import OnPiece, Sleep, ask_model, ask_with_retries
-from handrail.agent.prompt import prepare_system
-from handrail.agent.transcript import Transcript, build_calls
-from handrail.agent.turn import Reason, Turn, TurnLimits
 from handrail.api import Handrail
 from handrail.async_api import AsyncHandrail
 from handrail.models.model import Model, ModelError
@@ -30,14 +33,14 @@ from handrail.protocol.results import Attachment
 from handrail.protocol.text import render_value
 
 Person = Callable[[Parked], Awaitable[Done | Parked]]
-"""Puts what waits to a person; what came of it, or what still waits."""
+"""Asks a person about a parked batch. Returns its outcome, or what is still open."""
 
 
 class Agent:
-    """A model at work in one session. `model`: one, or its name, such as `anthropic:…`.
+    """A model at work in one session. `model`: a model, or its name such as `anthropic:…`.
 
-    `person` is asked where something waits for a yes or a reply; without it the turn ends there, and `go_on` goes on
-    when somebody has answered. `on_piece` hears what the model says as it says it. `sleep`: how to wait for a provider.
+    `person` answers permission requests and questions. Without it the turn ends there, and `go_on` continues it once
+    they are answered. `on_piece` receives the pieces of an answer. `sleep` waits between retries.
     """
 
     def __init__(
@@ -51,48 +54,48 @@ class Agent:
         sleep: Sleep | None = None,
     ) -> None:
         self._rail = rail if isinstance(rail, AsyncHandrail) else AsyncHandrail(rail)
-        self._model = _found(model)
+        self._model = _resolve_model(model)
         self._limits = limits or TurnLimits()
         self._person, self._on_piece, self._sleep = person, on_piece, sleep
         self._conversation = self._rail.conversation
         self._transcript = Transcript(self._conversation)
-        self._stopping = TurnCanceller(self._rail)
+        self._canceller = TurnCanceller(self._rail)
 
     async def run(self, prompt: str, pictures: tuple[Attachment, ...] = ()) -> Turn:
-        """A turn: from what the person says to where nothing is left to do, or somebody has to answer."""
+        """Runs a turn: from a prompt until the work is done or a person has to answer."""
         with self._conversation.lease():
             self._transcript.refresh()
-            return await self._stopping.run_cancellable(self._turn(prompt, pictures), self._cancelled)
+            return await self._canceller.run_cancellable(self._run_turn(prompt, pictures), self._settle_cancelled)
 
     async def go_on(self) -> Turn:
-        """Goes on with the last turn, wherever it is; one that is over is not begun again."""
+        """Continues the last turn. A turn that has ended is returned as it is."""
         with self._conversation.lease():
             self._transcript.refresh()
-            return find_ended_turn(self._transcript) or await self._stopping.run_cancellable(
-                self._turn(), self._cancelled
+            return find_ended_turn(self._transcript) or await self._canceller.run_cancellable(
+                self._run_turn(), self._settle_cancelled
             )
 
     def run_sync(self, prompt: str) -> Turn:
-        """The same as `run`, for a program that knows nothing of asyncio. Ctrl-C ends the turn."""
-        from handrail.agent.sync import run_in_thread  # noqa: PLC0415  who is in a loop does not need it
+        """Like `run`, without asyncio. Ctrl-C cancels the turn."""
+        from handrail.agent.sync import run_in_thread  # noqa: PLC0415  needs threads
 
         return run_in_thread(self._rail, lambda: self._run_alone(prompt), self.cancel)
 
     def cancel(self) -> bool:
-        """Ends the turn that is at work, from any thread; whether there was one. The next prompt works as ever."""
-        return self._stopping.cancel()
+        """Cancels the running turn, from any thread. Returns whether there was one."""
+        return self._canceller.cancel()
 
     async def close(self) -> None:
-        """Lets go of the model's connections, for who gave it by its name. A later prompt is answered all the same."""
+        """Closes the connections of the model. A later prompt opens them again."""
         await self._model.close()
 
     async def _run_alone(self, prompt: str) -> Turn:
         try:
             return await self.run(prompt)
         finally:
-            await self.close()  # connections belong to the event loop, which ends now
+            await self.close()  # connections belong to this event loop
 
-    async def _turn(self, prompt: str | None = None, pictures: tuple[Attachment, ...] = ()) -> Turn:
+    async def _run_turn(self, prompt: str | None = None, pictures: tuple[Attachment, ...] = ()) -> Turn:
         try:
             if prompt is not None:
                 await start_turn(self._rail, self._transcript, prompt, pictures)
@@ -102,7 +105,7 @@ class Agent:
             return fail_turn(self._conversation, self._transcript, error)
         except HandrailError:
             raise
-        except Exception as error:  # a defect, of ours or of the model's adapter: whoever runs the turn hears of it
+        except Exception as error:  # a defect, of ours or of the model's adapter: the caller gets it
             fail_turn(self._conversation, self._transcript, build_defect_error(error))
             raise
 
@@ -143,10 +146,10 @@ class Agent:
             )
             if not shorter:
                 raise
-            return None  # asked again, with what is left of the transcript
+            return None  # ask again, with the compacted transcript
 
     async def _run_batch(self, message: AssistantMessage) -> Done | Parked:
-        """Runs the calls, each once however often this is asked for, and puts what waits to the person."""
+        """Runs the calls and asks the person. A call that has a result is not run again."""
         calls = build_calls(message, self._transcript.turn)
         while True:
             outcome = await finish_despite_cancel(self._rail.batch(calls), self._rail.cancel)
@@ -158,14 +161,14 @@ class Agent:
     def _end(self, reason: Reason, why: str | None = None) -> Turn:
         return end_turn(self._conversation, self._transcript, reason, why)
 
-    async def _cancelled(self) -> Turn:
+    async def _settle_cancelled(self) -> Turn:
         await close_open_calls(self._rail, self._transcript)
         return self._end("cancelled")
 
 
-def _found(model: Model | str) -> Model:
+def _resolve_model(model: Model | str) -> Model:
     if isinstance(model, str):
-        from handrail.models import find_model  # noqa: PLC0415  most are given a model, or find it themselves
+        from handrail.models import find_model  # noqa: PLC0415  loads providers
 
         return find_model(model)
     if not callable(getattr(model, "stream", None)):

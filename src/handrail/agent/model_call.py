@@ -1,4 +1,4 @@
-"""One request to a model."""
+"""One request to a model: streamed, recorded, retried."""
 
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.agent.transcript import Transcript, build_note
-from handrail.agent.turn import TurnLimits
+from handrail.agent.turn import CUT_OFF, TurnLimits
 from handrail.async_api import AsyncHandrail
 from handrail.models.listening import open_stream
 from handrail.models.model import (
@@ -31,51 +31,184 @@ from handrail.runtime.conversation import Conversation
 from handrail.store.journal import PendingEvent
 from handrail.store.state_dir import make_id
 
-# § [agent.completing] What becomes of a whole answer: cut-off calls are none, and an answer that is no answer is
-# § asked for again.
-
-CUT_OFF = "Your answer was cut off by its length. Go on where it ended."
+Answer = TypeVar("Answer")
+Sleep = Callable[[float], Awaitable[object]]
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 60.0
+OnPiece = Callable[[StreamPiece], None]
+"""Receives every piece as it arrives, also those of unfinished calls."""
+_STOPPED = "The person stopped you here: your last words may be cut off."
 _CUT_OFF_CALL = (
     "Your answer was cut off by its length in the middle of a call to {name}. That call was not made. "
     "Make it anew with less in it: write a large file in several steps."
 )
 _BLANK = "Your answer was empty. Make a call, or say in words what you found or did."
+_GATHER_SECONDS = 0.025
+"""Text is recorded at most this often: a fast model would cost a transaction a word."""
+
+
+async def ask_with_retries(
+    ask: Callable[[], Awaitable[Answer]], conversation: Conversation, limits: TurnLimits, sleep: Sleep | None = None
+) -> Answer:
+    """Asks until there is an answer, with growing pauses. ModelError if waiting does not help."""
+    attempt = 1
+    while True:
+        try:
+            return await ask()
+        except ModelError as error:
+            seconds = _choose_pause(error, attempt)
+            if not error.retryable or attempt >= limits.attempts or seconds > limits.patience:
+                raise
+            attempt += 1
+            text = f"{_announce_retry(error.message)} in {_format_pause(seconds)} ({attempt} of {limits.attempts})"
+            conversation.tell((Notice, {"code": error.code, "text": text}))
+        await (sleep or _sleep)(seconds)
+
+
+def _choose_pause(error: ModelError, attempt: int) -> float:
+    """Seconds: as the provider says, or longer each time. Random, so that many clients do not come back together."""
+    if error.after is not None:
+        return max(0.0, error.after)
+    return min(_MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
+
+
+def _announce_retry(message: str) -> str:
+    text = message.rstrip(". ")
+    return f"{text} Trying again" if text.endswith("?") else f"{text}; trying again"
+
+
+def _format_pause(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= 1 else "a moment"
+
+
+async def _sleep(seconds: float) -> None:
+    import asyncio  # noqa: PLC0415  the caller has loaded it
+
+    await asyncio.sleep(seconds)
+
+
+async def ask_model(
+    rail: AsyncHandrail, model: Model, transcript: Transcript, limits: TurnLimits, on_piece: OnPiece | None = None
+) -> AssistantMessage | None:
+    """The answer of the model, recorded. None if it was unusable and the model has to be asked again. ModelError if the
+    answer did not arrive or is incomplete."""
+    from asyncio import CancelledError  # noqa: PLC0415  the caller has loaded it
+
+    message_id = make_id("m")
+    buffer = EventBuffer(rail.conversation, message_id)
+    try:
+        async with open_stream(model, _build_request(rail, transcript)) as pieces:
+            answer = await _listen(pieces, buffer, on_piece)
+    except CancelledError:
+        buffer.flush()
+        _store_partial(model, transcript, message_id, buffer.text)
+        raise
+    finally:
+        buffer.flush()
+    if answer is None:
+        raise ModelError("UNAVAILABLE", f"{model.name} ended its answer in the middle.", retryable=True)
+    return _store_answer(rail, model, transcript, message_id, answer, limits)
+
+
+async def _listen(
+    pieces: AsyncIterator[StreamPiece], buffer: "EventBuffer", on_piece: OnPiece | None
+) -> Completion | None:
+    async for piece in pieces:
+        if isinstance(piece, CallPiece):
+            buffer.flush()  # the text before the call comes first
+        if on_piece is not None:
+            on_piece(piece)
+        if isinstance(piece, TextPiece | ReasoningPiece):
+            buffer.add(piece)
+        elif isinstance(piece, Completion):
+            return piece
+    return None
+
+
+def _build_request(rail: AsyncHandrail, transcript: Transcript) -> ModelRequest:
+    return ModelRequest(
+        system=transcript.system.text if transcript.system else "",
+        messages=transcript.context_messages(),
+        tools=tuple(
+            ToolOffer(name=spec.name, description=spec.description, schema=get_input_schema(spec))
+            for spec in rail.specs()
+        ),
+    )
+
+
+def _store_answer(
+    rail: AsyncHandrail, model: Model, transcript: Transcript, message_id: str, answer: Completion, limits: TurnLimits
+) -> AssistantMessage | None:
+    spent = answer.spent
+    usage: dict[str, Any] = {
+        "model": model.name,
+        "input_tokens": spent.input_tokens,
+        "output_tokens": spent.output_tokens,
+        "cached_tokens": spent.cached_tokens,
+        "cost": spent.cost,
+    }
+    try:
+        normalized = normalize_answer(answer, transcript, limits, model.name)
+    except ModelError:
+        rail.conversation.tell((Usage, usage))
+        raise
+    message = AssistantMessage(
+        message_id=message_id,
+        model=model.name,
+        parts=tuple(_with_id(rail, part) for part in normalized.parts),
+        finish=answer.finish,
+        input_tokens=spent.input_tokens,
+        output_tokens=spent.output_tokens,
+    )
+    transcript.add_all((message, *normalized.notes), (Usage, usage), *normalized.events)
+    return None if normalized.notes else message
+
+
+def _with_id(rail: AsyncHandrail, part: Part) -> Part:
+    return replace(part, tool_call_id=rail.conversation.new_call_id()) if isinstance(part, CallPart) else part
+
+
+def _store_partial(model: Model, transcript: Transcript, message_id: str, text: str) -> None:
+    """Stores the text of a cancelled answer. Its reasoning and calls are dropped: no provider takes them back."""
+    if text.strip():
+        parts = (TextPart(text=text.rstrip()),)
+        message = AssistantMessage(message_id=message_id, model=model.name, parts=parts, finish="other")
+        transcript.add_all((message, build_note(_STOPPED)))
 
 
 class NormalizedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer as it is written down."""
+    """An answer as the transcript stores it."""
 
     parts: tuple[Part, ...]
     notes: tuple[UserMessage, ...] = ()
-    """What the model is told of it at once; then it is asked again."""
-    drafts: tuple[PendingEvent, ...] = ()
+    """Notes to the model; it is asked again."""
+    events: tuple[PendingEvent, ...] = ()
 
 
 def normalize_answer(answer: Completion, transcript: Transcript, limits: TurnLimits, model: str) -> NormalizedAnswer:
-    """Takes from an answer what can be counted on. ModelError where that is nothing, again."""
-    parts = tuple(_readable(part) for part in answer.parts)
+    """Drops a cut-off call, and asks again for an empty answer. ModelError if that is empty too."""
+    parts = tuple(_to_storable(part) for part in answer.parts)
     if answer.finish == "length":
-        return _cut_off(parts, transcript, limits)
+        return _handle_cut_off(parts, transcript, limits)
     if _is_blank(parts):
-        return _blank(parts, answer, transcript, model)
+        return _handle_blank(parts, answer, transcript, model)
     return NormalizedAnswer(parts=parts)
 
 
-def _cut_off(parts: tuple[Part, ...], transcript: Transcript, limits: TurnLimits) -> NormalizedAnswer:
+def _handle_cut_off(parts: tuple[Part, ...], transcript: Transcript, limits: TurnLimits) -> NormalizedAnswer:
     lost = parts[-1] if parts and isinstance(parts[-1], CallPart) else None
     kept = parts[:-1] if lost is not None else parts
-    drafts: tuple[PendingEvent, ...] = ()
+    events: tuple[PendingEvent, ...] = ()
     text = CUT_OFF
     if lost is not None:
         text = _CUT_OFF_CALL.format(name=lost.name[:80])
-        told = f"The model's answer was cut off in the middle of a call to {lost.name[:80]}. The call was not made."
-        drafts = ((WarningEvent, {"code": "LIMIT_EXCEEDED", "text": told}),)
-    goes_on = any(isinstance(part, CallPart) for part in kept) or _cut_off_before(transcript) + 1 >= limits.cut_off
-    return NormalizedAnswer(parts=kept, notes=() if goes_on else (build_note(text),), drafts=drafts)
+        warning = f"The model's answer was cut off in the middle of a call to {lost.name[:80]}. The call was not made."
+        events = ((WarningEvent, {"code": "LIMIT_EXCEEDED", "text": warning}),)
+    goes_on = any(isinstance(part, CallPart) for part in kept) or _count_cut_off(transcript) + 1 >= limits.cut_off
+    return NormalizedAnswer(parts=kept, notes=() if goes_on else (build_note(text),), events=events)
 
 
-def _cut_off_before(transcript: Transcript) -> int:
-    """How many answers in a row were cut off and had no call."""
+def _count_cut_off(transcript: Transcript) -> int:
+    """How many answers in a row were cut off without a call."""
     count = 0
     for message in reversed(transcript.turn_messages):
         if isinstance(message, AssistantMessage):
@@ -85,7 +218,7 @@ def _cut_off_before(transcript: Transcript) -> int:
     return count
 
 
-def _blank(parts: tuple[Part, ...], answer: Completion, transcript: Transcript, model: str) -> NormalizedAnswer:
+def _handle_blank(parts: tuple[Part, ...], answer: Completion, transcript: Transcript, model: str) -> NormalizedAnswer:
     if answer.finish == "filtered":
         raise ModelError("UNAVAILABLE", f"The provider of {model} withheld the answer. Say it in other words.")
     before = next((one for one in reversed(transcript.turn_messages) if isinstance(one, AssistantMessage)), None)
@@ -95,12 +228,12 @@ def _blank(parts: tuple[Part, ...], answer: Completion, transcript: Transcript, 
 
 
 def _is_blank(parts: tuple[Part, ...]) -> bool:
-    """Nothing for the person and no call; what it thought for itself does not count."""
+    """Whether there is neither text nor a call. Reasoning does not count."""
     return not any(isinstance(part, CallPart) or (isinstance(part, TextPart) and part.text.strip()) for part in parts)
 
 
-def _readable(part: Part) -> Part:
-    """The part as the journal can hold it. Arguments that are no JSON become a text: nothing is run by them."""
+def _to_storable(part: Part) -> Part:
+    """The part as the journal can store it. Arguments that are no JSON become text, and the call fails."""
     if not isinstance(part, CallPart):
         return msgspec.structs.replace(part, text=escape_surrogates(part.text))
     args, are_json = sanitize_json(part.args)
@@ -108,18 +241,11 @@ def _readable(part: Part) -> Part:
     return msgspec.structs.replace(part, name=escape_surrogates(part.name), args=given)
 
 
-# § [agent.saying] What a model says while it says it: the first words are told at once, those after them a few at a
-# § time, so that a fast model does not cost a transaction a word.
-
-_GATHER_SECONDS = 0.025
-"""Seconds: nobody reads faster."""
-
-
 class EventBuffer:
-    """The words of one message on their way to the journal and its listeners."""
+    """Gathers the text of one message into events: the first piece at once, then by line or time."""
 
     def __init__(self, conversation: Conversation, message_id: str) -> None:
-        import asyncio  # noqa: PLC0415  who is here has it
+        import asyncio  # noqa: PLC0415  the caller has loaded it
 
         self._loop = asyncio.get_running_loop()
         self._conversation = conversation
@@ -129,20 +255,19 @@ class EventBuffer:
         self._since = 0.0
         self._timer: Callable[[], None] | None = None
         self._failure: Exception | None = None
-        self._words: list[str] = []
+        self._texts: list[str] = []
 
     @property
     def text(self) -> str:
-        """The words for the person, as far as they were said."""
-        return "".join(self._words)
+        """The text so far."""
+        return "".join(self._texts)
 
     def add(self, piece: TextPiece | ReasoningPiece) -> None:
-        """Takes a piece."""
         kind, text = (Text if isinstance(piece, TextPiece) else Reasoning), escape_surrogates(piece.text)
         if not text:
             return
         if kind is Text:
-            self._words.append(text)
+            self._texts.append(text)
         first = kind is not self._kind
         if first:
             self.flush()
@@ -155,7 +280,7 @@ class EventBuffer:
             self._timer = self._loop.call_later(_GATHER_SECONDS, self._flush_later).cancel
 
     def flush(self) -> None:
-        """Tells what was gathered. Nothing is left behind."""
+        """Records what was gathered."""
         if self._timer is not None:
             self._timer()
             self._timer = None
@@ -166,153 +291,9 @@ class EventBuffer:
             self._conversation.tell((self._kind, {"message_id": self._message_id, "text": text}))
 
     def _flush_later(self) -> None:
-        """A model that is slow now: what it said is not kept waiting. A failure is for whoever takes the next piece."""
+        """Flushes when the model pauses. An error is raised with the next piece."""
         try:
             self._timer = None
             self.flush()
-        except Exception as error:  # the loop's own handler would only print it
+        except Exception as error:  # asyncio would only print it
             self._failure = error
-
-
-# § [agent.answering] One question to the model: what it says is told as it comes, and written down when it is
-# § whole.
-
-OnPiece = Callable[[StreamPiece], None]
-"""Is told of every piece as it comes, calls that only take shape included."""
-_STOPPED = "The person stopped you here: your last words may be cut off."
-
-
-async def ask_model(
-    rail: AsyncHandrail, model: Model, transcript: Transcript, limits: TurnLimits, on_piece: OnPiece | None = None
-) -> AssistantMessage | None:
-    """Asks the model to go on; its whole answer, or None where that was none and it is to be asked once more.
-    ModelError where nothing came, or not all of it."""
-    from asyncio import CancelledError  # noqa: PLC0415  who is here has it
-
-    message_id = make_id("m")
-    saying = EventBuffer(rail.conversation, message_id)
-    try:
-        async with open_stream(model, _request(rail, transcript)) as pieces:
-            answer = await _listen(pieces, saying, on_piece)
-    except CancelledError:
-        saying.flush()
-        _keep_words(model, transcript, message_id, saying.text)
-        raise
-    finally:
-        saying.flush()
-    if answer is None:
-        raise ModelError("UNAVAILABLE", f"{model.name} ended its answer in the middle.", retryable=True)
-    return _write_down(rail, model, transcript, message_id, answer, limits)
-
-
-async def _listen(
-    pieces: AsyncIterator[StreamPiece], saying: EventBuffer, on_piece: OnPiece | None
-) -> Completion | None:
-    async for piece in pieces:
-        if isinstance(piece, CallPiece):
-            saying.flush()  # whoever hears of the call has been told what was said before it
-        if on_piece is not None:
-            on_piece(piece)
-        if isinstance(piece, TextPiece | ReasoningPiece):
-            saying.add(piece)
-        elif isinstance(piece, Completion):
-            return piece
-    return None
-
-
-def _request(rail: AsyncHandrail, transcript: Transcript) -> ModelRequest:
-    return ModelRequest(
-        system=transcript.system.text if transcript.system else "",
-        messages=transcript.context_messages(),
-        tools=tuple(
-            ToolOffer(name=spec.name, description=spec.description, schema=get_input_schema(spec))
-            for spec in rail.specs()
-        ),
-    )
-
-
-def _write_down(
-    rail: AsyncHandrail, model: Model, transcript: Transcript, message_id: str, answer: Completion, limits: TurnLimits
-) -> AssistantMessage | None:
-    spent = answer.spent
-    used: dict[str, Any] = {
-        "model": model.name,
-        "input_tokens": spent.input_tokens,
-        "output_tokens": spent.output_tokens,
-        "cached_tokens": spent.cached_tokens,
-        "cost": spent.cost,
-    }
-    try:
-        whole = normalize_answer(answer, transcript, limits, model.name)
-    except ModelError:
-        rail.conversation.tell((Usage, used))
-        raise
-    message = AssistantMessage(
-        message_id=message_id,
-        model=model.name,
-        parts=tuple(_with_id(rail, part) for part in whole.parts),
-        finish=answer.finish,
-        input_tokens=spent.input_tokens,
-        output_tokens=spent.output_tokens,
-    )
-    transcript.add_all((message, *whole.notes), (Usage, used), *whole.drafts)
-    return None if whole.notes else message
-
-
-def _with_id(rail: AsyncHandrail, part: Part) -> Part:
-    return replace(part, tool_call_id=rail.conversation.new_call_id()) if isinstance(part, CallPart) else part
-
-
-def _keep_words(model: Model, transcript: Transcript, message_id: str, text: str) -> None:
-    """What the person heard stays said. Thoughts and calls that were not whole do not: no provider takes them back."""
-    if text.strip():
-        parts = (TextPart(text=text.rstrip()),)
-        said = AssistantMessage(message_id=message_id, model=model.name, parts=parts, finish="other")
-        transcript.add_all((said, build_note(_STOPPED)))
-
-
-# § [agent.retrying] Patience with a provider: asked again after a while, and said so each time.
-
-Answer = TypeVar("Answer")
-Sleep = Callable[[float], Awaitable[object]]
-_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 60.0
-
-
-async def ask_with_retries(
-    ask: Callable[[], Awaitable[Answer]], conversation: Conversation, limits: TurnLimits, sleep: Sleep | None = None
-) -> Answer:
-    """Asks until there is an answer; ModelError where waiting does not help, or did not. `sleep`: how to wait."""
-    attempt = 1
-    while True:
-        try:
-            return await ask()
-        except ModelError as error:
-            seconds = _pause(error, attempt)
-            if not error.retryable or attempt >= limits.attempts or seconds > limits.patience:
-                raise
-            attempt += 1
-            told = f"{_trying_again(error.message)} in {_format_pause(seconds)} ({attempt} of {limits.attempts})"
-            conversation.tell((Notice, {"code": error.code, "text": told}))
-        await (sleep or _sleep)(seconds)
-
-
-def _pause(error: ModelError, attempt: int) -> float:
-    """What the provider said, else longer each time; with chance in it, so that many do not come back together."""
-    if error.after is not None:
-        return max(0.0, error.after)
-    return min(_MAX_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311  no secret
-
-
-def _trying_again(message: str) -> str:
-    told = message.rstrip(". ")
-    return f"{told} Trying again" if told.endswith("?") else f"{told}; trying again"
-
-
-def _format_pause(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds >= 1 else "a moment"
-
-
-async def _sleep(seconds: float) -> None:
-    import asyncio  # noqa: PLC0415  who is here has it
-
-    await asyncio.sleep(seconds)

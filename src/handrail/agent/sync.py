@@ -1,6 +1,7 @@
-"""A turn for a program without an event loop: the loop has its own thread, and the program's thread runs the calls.
+"""Runs a turn for a program without an event loop.
 
-So a call behaves as it does by hand: the person at the terminal is asked, and Ctrl-C ends it."""
+The loop has a thread of its own, and the caller's thread runs the calls. So prompts at the terminal and Ctrl-C work as
+without a model."""
 
 import threading
 from collections import deque
@@ -16,35 +17,35 @@ Result = TypeVar("Result")
 
 
 class _InterruptedError(Exception):
-    """What the loop sees of a Ctrl-C: the real one would end its thread."""
+    """Stands for a Ctrl-C in the event loop: KeyboardInterrupt would end its thread."""
 
 
 class _CallerThreadTask:
-    """Something to be done once, whatever it is interrupted by."""
+    """Work for the caller's thread. It runs once, also if it is interrupted."""
 
-    def __init__(self, do: Callable[[], Any]) -> None:
-        self._do = do
-        self._begun = False
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work = work
+        self._started = False
         self.future: Future[Any] = Future()
 
     def run(self) -> None:
-        """Does it, or gives it up where it was begun before."""
+        """Runs it. If it was interrupted before, it fails instead."""
         if self.future.done():
             return
-        if self._begun:
+        if self._started:
             self.future.set_exception(_InterruptedError())
             return
-        self._begun = True
+        self._started = True
         if not self.future.set_running_or_notify_cancel():
             return
         try:
-            self.future.set_result(self._do())
+            self.future.set_result(self._work())
         except Exception as error:
             self.future.set_exception(error)
 
 
-class _Here(Executor):
-    """A pool whose only thread is the one that serves it."""
+class _CallerThreadExecutor(Executor):
+    """An executor whose only thread is the one that calls `serve`."""
 
     def __init__(self) -> None:
         self._todo: deque[_CallerThreadTask | None] = deque()
@@ -63,25 +64,25 @@ class _Here(Executor):
         self._more.put(None)
 
     def serve(self, cancel: Callable[[], object]) -> None:
-        """Works until it is shut down. What ends the program, mostly a Ctrl-C, ends the turn first; another one in the
-        middle of that does as well."""
+        """Runs work until it is shut down. An exception that ends the program, mostly a Ctrl-C, cancels the turn first
+        and is raised at the end."""
         ending: BaseException | None = None
         cancelled = False
         while True:
             try:
                 if ending is not None and not cancelled:
                     with suppress(Exception):
-                        cancel()  # before the loop hears of it, or the turn would go on
+                        cancel()  # before the loop sees the interrupt, or the turn would go on
                     cancelled = True
                 if not self._serve_next():
                     break
-            except BaseException as error:  # whoever waits for the work has to hear of it, or would wait for ever
+            except BaseException as error:  # raised below: the loop still has to end
                 ending = error
         if ending is not None:
             raise ending
 
     def _serve_next(self) -> bool:
-        """Nothing is taken away before it is done, so that an interrupt in between loses nothing."""
+        """Runs the next piece of work, and removes it afterwards: an interrupt in between loses nothing."""
         if not self._todo:
             self._more.get()
             return True
@@ -95,24 +96,24 @@ class _Here(Executor):
 def run_in_thread(
     rail: AsyncHandrail, work: Callable[[], Coroutine[Any, Any, Result]], cancel: Callable[[], object]
 ) -> Result:
-    """What comes of the work, which runs in an event loop of its own; `cancel` ends it."""
-    here, outcome = _Here(), Future[Result]()
+    """The result of the work, which runs in an event loop of its own. `cancel` ends it."""
+    executor, outcome = _CallerThreadExecutor(), Future[Result]()
 
     def run() -> None:
         import asyncio  # noqa: PLC0415  heavy
 
         try:
             outcome.set_result(asyncio.run(work()))
-        except BaseException as error:  # whatever it is, it is for whoever waits
+        except BaseException as error:  # raised in the caller's thread
             outcome.set_exception(error)
         finally:
-            here.shutdown()
+            executor.shutdown()
 
-    with rail.working_in(here):
+    with rail.working_in(executor):
         thread = threading.Thread(target=run, name="handrail-agent")
         thread.start()
         try:
-            here.serve(cancel)
+            executor.serve(cancel)
         finally:
             thread.join()
     return outcome.result()
