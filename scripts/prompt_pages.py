@@ -1,9 +1,11 @@
 """The system prompts and the guide that are written down, so that a change of their words is seen and read."""
 
 import argparse
+from datetime import UTC, datetime
 from pathlib import Path
 
-from handrail.agent.prompt import ListedSkill, Note, render_guide, render_system_prompt
+from handrail.agent.prompt import render_guide, render_system_prompt
+from handrail.protocol.records import Memory, SkillEntry
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.runtime.conversation import Instructions
 from handrail.runtime.registry import build_tool_set
@@ -15,10 +17,35 @@ _GUIDE = "docs/tools.md"
 _BEGIN, _END = "<!-- guide: scripts/prompts --write -->", "<!-- end of the guide -->"
 _CHANGING = ("write", "edit", "exec", "process")
 _INSTRUCTIONS = Instructions(name="AGENTS.md", text="# Sample\nRun `make test`. Style: @docs/style.md\n")
-_NOTES = (Note(title="tests", content="The slow ones are in tests/slow; the person runs them alone."),)
+_NOTES = (
+    Memory(
+        id="m-1",
+        title="tests",
+        content="The slow ones are in tests/slow; the person runs them alone.",
+        time=datetime(2020, 1, 1, tzinfo=UTC),
+        session_id="sample",
+    ),
+)
+
+
+def _skill(name: str, description: str, *, active: bool = False) -> SkillEntry:
+    return SkillEntry(
+        name=name,
+        description=description,
+        source="project",
+        path=name,
+        active=active,
+        usable=True,
+        problem=None,
+        by_name_only=False,
+        allowed_tools=None,
+        warnings=(),
+    )
+
+
 _SKILLS = (
-    ListedSkill(name="release", description="How a release of this project is made."),
-    ListedSkill(name="review", description="How changes are reviewed here.", active=True),
+    _skill("release", "How a release of this project is made."),
+    _skill("review", "How changes are reviewed here.", active=True),
 )
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from tool_sets import RETIRED, every_tool, named
 
 from handrail import tool
-from handrail.agent.prompt import ListedSkill, Note, fence_text, render_signature, render_system_prompt
+from handrail.agent.prompt import fence_text, render_signature, render_system_prompt
 from handrail.protocol.arguments import ALIASES
+from handrail.protocol.records import Memory, SkillEntry
 from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
 from handrail.runtime.conversation import Instructions
 
@@ -22,6 +23,17 @@ PROJECT = Instructions(name="AGENTS.md", text="Run make test.")
 SETS = [subset for size in range(len(BASE) + 1) for subset in combinations(BASE, size)] + [
     (*BASE, *more) for size in range(1, 4) for more in combinations([one for one in EVERY if one not in BASE], size)
 ]
+
+
+def note(title: str, content: str) -> Memory:
+    return Memory(id="m-1", title=title, content=content, time=datetime(2020, 1, 1, tzinfo=UTC), session_id="s")
+
+
+def skill(name: str, description: str, *, active: bool = False) -> SkillEntry:
+    return SkillEntry(
+        name=name, description=description, source="user", path="~/skills", active=active, usable=True, problem=None,
+        by_name_only=False, allowed_tools=None, warnings=(),
+    )  # fmt: skip
 
 
 def names_in(text: str) -> set[str]:
@@ -67,9 +79,7 @@ def test_the_same_tools_give_the_same_bytes_in_whatever_order_they_are_registere
 
 def test_nothing_of_this_moment_or_this_machine_is_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def made_now() -> str:
-        return render_system_prompt(
-            EVERY, PROJECT, [Note(title="a", content="b")], [ListedSkill(name="c", description="d")]
-        )
+        return render_system_prompt(EVERY, PROJECT, [note("a", "b")], [skill("c", "d")])
 
     before = made_now()
     monkeypatch.chdir(tmp_path)
@@ -129,7 +139,7 @@ def test_a_tool_that_says_no_intent_is_named_by_its_description() -> None:
 
 
 def test_skills_are_listed_where_one_can_be_activated() -> None:
-    skills = [ListedSkill(name="b", description="x " * 500), ListedSkill(name="release", description="y", active=True)]
+    skills = [skill("b", "x " * 500), skill("release", "y", active=True)]
     text = render_system_prompt((*BASE, made("skill_control")), skills=skills)
     assert "- release (active): y\n- b: x x" in text
     assert "x " * 200 not in text
@@ -160,7 +170,7 @@ def test_no_text_can_end_its_fence(text: str, other: str) -> None:
 
 
 def test_notes_rank_below_the_persons_words_and_are_bounded() -> None:
-    notes = [Note(title=f"note {number}", content="z" * 3_000) for number in range(100)]
+    notes = [note(f"note {number}", "z" * 3_000) for number in range(100)]
     text = render_system_prompt(BASE, notes=notes)
     assert "What the person says, and the project's own instructions, go before them" in text
     assert "- note 0: zz" in text

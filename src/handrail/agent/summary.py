@@ -1,4 +1,4 @@
-"""The summary that replaces old messages."""
+"""The summary that replaces old messages: a digest of the journal, with notes of the model."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -26,11 +26,9 @@ from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode
 from handrail.store.state_dir import make_id
 
-# § [agent.compaction.bounding] Texts and lists made to fit, with what was left out said.
-
 
 def keep_ends(text: str, most: int) -> str:
-    """The text, or its beginning and its end with the number of characters left out."""
+    """The text, or its beginning and end."""
     text = text.strip()
     if len(text) <= most:
         return text
@@ -39,12 +37,12 @@ def keep_ends(text: str, most: int) -> str:
 
 
 def clip_line(text: str, most: int) -> str:
-    """The beginning of a text on one line. It reads only `4 * most` characters: the text may be huge."""
+    """The beginning of a text on one line. It reads only `4 * most` characters of a huge text."""
     return truncate(" ".join(text[: 4 * most].split()), most)
 
 
 def keep_newest(lines: Sequence[str], most: int, left_out: str) -> list[str]:
-    """The last of the lines, as many as have room; `left_out` says how many are missing, in the place of `{}`."""
+    """As many of the last lines as fit. `left_out` names the number of the others, in the place of `{}`."""
     kept: list[str] = []
     for line in reversed(lines):
         most -= len(line) + 1
@@ -66,10 +64,19 @@ def format_ranges(numbers: Sequence[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in found)
 
 
-# § [agent.compaction.exchanges] The calls of a transcript with what came of them.
-
-_TELLING = ("path", "pattern", "command", "question", "name", "title", "sessionId", "action", "content", "patch")
-"""Of the arguments, the one that says most about a call: the first that is there."""
+_SUBJECT_ARGUMENTS = (
+    "path",
+    "pattern",
+    "command",
+    "question",
+    "name",
+    "title",
+    "sessionId",
+    "action",
+    "content",
+    "patch",
+)
+"""The first of these names the subject of a call."""
 
 
 class CallExchange(msgspec.Struct, frozen=True):
@@ -79,70 +86,67 @@ class CallExchange(msgspec.Struct, frozen=True):
     result: CallResult
 
     def argument(self, name: str) -> Any:
-        """What the call was given under a name; None where it was given nothing."""
-        given: Any = self.call.args
-        return given.get(name) if isinstance(given, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        args: Any = self.call.args
+        return args.get(name) if isinstance(args, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
     @property
     def subject(self) -> str:
-        """What the call was about, as its arguments name it."""
         if not isinstance(self.call.args, dict):
             return "(arguments that were no JSON)"
-        found = next((self.argument(name) for name in _TELLING if isinstance(self.argument(name), str)), "")
+        found = next((self.argument(name) for name in _SUBJECT_ARGUMENTS if isinstance(self.argument(name), str)), "")
         action = self.argument("action")
         return f"{action} {found}" if isinstance(action, str) and found != action else str(found)
 
 
 def collect_exchanges(messages: Iterable[Message]) -> Iterator[CallExchange]:
     """Every call that has a result, in order."""
-    asked: dict[str, CallPart] = {}
+    calls: dict[str, CallPart] = {}
     for message in messages:
         if isinstance(message, AssistantMessage):
-            asked = {call.tool_call_id: call for call in message.calls}
+            calls = {call.tool_call_id: call for call in message.calls}
         elif isinstance(message, ResultsMessage):
             for result in message.results:
-                if result.tool_call_id in asked:
-                    yield CallExchange(asked[result.tool_call_id], result)
+                if result.tool_call_id in calls:
+                    yield CallExchange(calls[result.tool_call_id], result)
 
-
-# § [agent.compaction.ledger] What must not be lost with the older part of a transcript, as the journal has it:
-# § nothing here is a model's word.
 
 _MAX_FILES_PER_LINE = 200
 _MAX_READ_FILES = 40
 _MAX_PATH_CHARS = 300
-"""Characters of a name, which may also have lines in it."""
 _SHORT_PROMPT_CHARS, _MIN_PROMPT_CHARS = 160, 40
-"""Characters that are left of a prompt where there are many, and where there are very many."""
+"""Characters of a prompt if there are many, or very many."""
 
 
 class HistoryDigest(msgspec.Struct, frozen=True, kw_only=True):
-    """What it is made from."""
+    """What the journal knows of the older part of a transcript. Nothing in it is a model's word."""
 
     messages: Sequence[Message]
-    """All that the model sees no longer as it was."""
+    """Messages that the model does not see any more."""
     changes: Sequence[ChangeRecord] = ()
-    """Of this session, oldest first."""
+    """Change sets of the session, oldest first."""
     processes: Sequence[ProcessRecord] = ()
 
     def sections(self, room: int) -> list[tuple[str, list[str]]]:
-        """Title and lines of each section, in at most about so many characters."""
+        """Title and lines of each section, in about `room` characters."""
         done = list(collect_exchanges(self.messages))
         small: list[tuple[str, list[str]]] = [
-            ("Changes in effect, by the number that undoes them", self._changes(room // 4)),
-            ("Replies of the person to your questions", keep_newest(_replies(done), room // 8, "- … {} earlier ones.")),
-            ("Files you had read or changed; read them again before you change them", _read(done)),
-            ("To do", _todo(done)),
-            ("Commands that still run in the background", self._processes()),
-            ("Active skills; activate one again to read its text", _skills(done)),
+            ("Changes in effect, by the number that undoes them", self._list_changes(room // 4)),
+            (
+                "Replies of the person to your questions",
+                keep_newest(_list_replies(done), room // 8, "- … {} earlier ones."),
+            ),
+            ("Files you had read or changed; read them again before you change them", _list_read_files(done)),
+            ("To do", _list_todo(done)),
+            ("Commands that still run in the background", self._list_processes()),
+            ("Active skills; activate one again to read its text", _list_skills(done)),
         ]
-        prompts = _prompts(self.messages, room // 2)
-        left = room - _size(prompts) - sum(_size(lines) for _, lines in small)
-        lines = keep_newest(self._done(), max(left, room // 8), "- … {} earlier ones.")
+        prompts = _list_prompts(self.messages, room // 2)
+        left = room - _count_characters(prompts) - sum(_count_characters(lines) for _, lines in small)
+        lines = keep_newest(self._list_actions(), max(left, room // 8), "- … {} earlier ones.")
         return [("What the person asked, oldest first", prompts), ("What was done", lines), *small]
 
-    def _done(self) -> list[str]:
-        outcomes = {one.call.tool_call_id: self._outcome(one) for one in collect_exchanges(self.messages)}
+    def _list_actions(self) -> list[str]:
+        outcomes = {one.call.tool_call_id: self._render_outcome(one) for one in collect_exchanges(self.messages)}
         lines: list[str] = []
         for message in self.messages:
             if isinstance(message, AssistantMessage):
@@ -151,15 +155,15 @@ class HistoryDigest(msgspec.Struct, frozen=True, kw_only=True):
                 lines += [outcomes[call.tool_call_id] for call in message.calls if call.tool_call_id in outcomes]
         return lines
 
-    def _outcome(self, one: CallExchange) -> str:
+    def _render_outcome(self, one: CallExchange) -> str:
         made = [record for record in self.changes if record.tool_call_id == one.call.tool_call_id]
         numbers = [f"change {record.number}{'' if record.in_effect else ', undone since'}" for record in made]
         outcome = "ok" if one.result.ok else f"failed: {clip_line(one.result.content, 160)}"
         return f"- {one.call.name} {clip_line(one.subject, 120)}: {'; '.join((outcome, *numbers))}"
 
-    def _changes(self, room: int) -> list[str]:
-        """Each file with the numbers of what changed it; files that were changed by the same go together. Of very many
-        files only the first are named, of the numbers none is left out."""
+    def _list_changes(self, room: int) -> list[str]:
+        """Files with the numbers of their change sets, grouped by equal numbers. Of very many files only the first are
+        named; no number is left out."""
         numbers: dict[str, list[int]] = {}
         for record in self.changes:
             if record.in_effect and not record.undoes:
@@ -169,37 +173,37 @@ class HistoryDigest(msgspec.Struct, frozen=True, kw_only=True):
         for path, found in numbers.items():
             files.setdefault(tuple(found), []).append(path)
         most = max(1, _MAX_FILES_PER_LINE if sum(map(len, numbers)) < room else room // (60 * len(files)))
-        return [f"- {format_ranges(found)}: {_listed(paths, most)}" for found, paths in files.items()]
+        return [f"- {format_ranges(found)}: {_join_paths(paths, most)}" for found, paths in files.items()]
 
-    def _processes(self) -> list[str]:
+    def _list_processes(self) -> list[str]:
         running = [record for record in self.processes if record.state == "running"]
         return [f"- {record.id}: {clip_line(record.command, 200)}" for record in running]
 
 
-def _listed(paths: Sequence[str], most: int) -> str:
+def _join_paths(paths: Sequence[str], most: int) -> str:
     more = len(paths) - most
     return ", ".join(paths[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _prompts(messages: Sequence[Message], room: int) -> list[str]:
-    """What the person said, the newest most complete."""
-    said = [one.text for one in messages if isinstance(one, UserMessage) and not one.by_loop]
-    shortest = min(_SHORT_PROMPT_CHARS, max(_MIN_PROMPT_CHARS, room // (2 * len(said) or 1)))
+def _list_prompts(messages: Sequence[Message], room: int) -> list[str]:
+    """The prompts of the person; the newest have the most room."""
+    texts = [one.text for one in messages if isinstance(one, UserMessage) and not one.by_loop]
+    shortest = min(_SHORT_PROMPT_CHARS, max(_MIN_PROMPT_CHARS, room // (2 * len(texts) or 1)))
     lines: list[str] = []
     left = room
-    for text in reversed(said):
-        line = f"{len(said) - len(lines)}. {keep_ends(text, max(shortest, left // 2))}"
+    for text in reversed(texts):
+        line = f"{len(texts) - len(lines)}. {keep_ends(text, max(shortest, left // 2))}"
         lines.append(line)
         left -= len(line)
     return keep_newest(lines[::-1], 2 * room, "{} earlier ones are left out.")
 
 
-def _replies(done: Sequence[CallExchange]) -> list[str]:
-    asked = [one for one in done if one.call.name == "question" and one.result.ok]
-    return [f"- {clip_line(one.subject, 300)} → {keep_ends(one.result.content, 600)}" for one in asked]
+def _list_replies(done: Sequence[CallExchange]) -> list[str]:
+    answered = [one for one in done if one.call.name == "question" and one.result.ok]
+    return [f"- {clip_line(one.subject, 300)} → {keep_ends(one.result.content, 600)}" for one in answered]
 
 
-def _read(done: Sequence[CallExchange]) -> list[str]:
+def _list_read_files(done: Sequence[CallExchange]) -> list[str]:
     paths = (
         one.argument("path") for one in reversed(done) if one.call.name in {"read", "edit", "write"} and one.result.ok
     )
@@ -209,15 +213,15 @@ def _read(done: Sequence[CallExchange]) -> list[str]:
     return [f"- {', '.join(islice(found, _MAX_READ_FILES))}"] if found else []
 
 
-def _todo(done: Sequence[CallExchange]) -> list[str]:
-    """The list as it was sent last."""
-    sent = (one.argument("items") for one in reversed(done) if one.call.name == "todo" and one.result.ok)
-    items: Any = next(sent, None)
-    listed = cast("list[dict[str, Any]]", items if isinstance(items, list) else [])
-    return [f"- [{item.get('status', 'pending')}] {clip_line(str(item.get('text')), 300)}" for item in listed]
+def _list_todo(done: Sequence[CallExchange]) -> list[str]:
+    """The list of the last todo call."""
+    lists = (one.argument("items") for one in reversed(done) if one.call.name == "todo" and one.result.ok)
+    items: Any = next(lists, None)
+    entries = cast("list[dict[str, Any]]", items if isinstance(items, list) else [])
+    return [f"- [{item.get('status', 'pending')}] {clip_line(str(item.get('text')), 300)}" for item in entries]
 
 
-def _skills(done: Sequence[CallExchange]) -> list[str]:
+def _list_skills(done: Sequence[CallExchange]) -> list[str]:
     active: dict[str, None] = {}
     for one in done:
         if one.call.name == "skill_control" and one.result.ok:
@@ -228,11 +232,9 @@ def _skills(done: Sequence[CallExchange]) -> list[str]:
     return [f"- {name}" for name in active]
 
 
-def _size(lines: Sequence[str]) -> int:
+def _count_characters(lines: Sequence[str]) -> int:
     return sum(len(line) + 1 for line in lines)
 
-
-# § [agent.compaction.summary] The text that stands in the place of the older part of a transcript.
 
 _HEAD = """\
 [From the runtime, not from the person: this talk became too long for your window. What follows stands in the place of \
@@ -243,18 +245,15 @@ _NOTES = """\
 You wrote these on the older part. What the person said goes before them."""
 
 
-def render_summary(ledger: HistoryDigest, notes: str, room: int) -> str:
-    """The summary, in about so many characters: what the journal has, and what the model noted."""
+def render_summary(digest: HistoryDigest, notes: str, room: int) -> str:
+    """The summary in about `room` characters: the digest, and the notes of the model."""
     own = keep_ends(notes, room // 3)
-    sections = [f"## {title}\n" + "\n".join(lines) for title, lines in ledger.sections(room - len(own)) if lines]
+    sections = [f"## {title}\n" + "\n".join(lines) for title, lines in digest.sections(room - len(own)) if lines]
     if own:
-        # They may repeat what a file said, and that may look like any section here.
+        # Fenced: notes may quote a file that imitates a section of the summary.
         sections.insert(1, f"{_NOTES}\n{fence_text('own-notes', own)}")
     return "\n\n".join((_HEAD, *sections))
 
-
-# § [agent.compaction.summing_up] Asks the model for notes on the older part of the transcript, in its own words.
-# § That part is sent as plain text, in one message, so the request needs no tools that cannot be called now.
 
 _SYSTEM = """\
 You take notes for a coding agent that goes on with a task when an older part of its talk is no longer before it. You \
@@ -270,35 +269,38 @@ MAX_NOTE_TOKENS = 1_500
 async def request_notes(
     model: Model, messages: Sequence[Message], before: str, room: int
 ) -> tuple[str, TokenUsage] | ModelError:
-    """The notes and what they cost; the error where there are none. The transcript has at most `room` characters."""
-    told = render_transcript(messages, before, room)
-    asked = UserMessage(message_id=make_id("m"), text=f"{told}\n\n{_ASK}", by_loop=True)
-    request = ModelRequest(system=_SYSTEM, messages=(asked,), most_tokens=MAX_NOTE_TOKENS, purpose="summary")
+    """The model's notes and their cost, or the error. The messages are sent as a text of at most `room` characters, so
+    the request needs no tools."""
+    text = render_transcript(messages, before, room)
+    question = UserMessage(message_id=make_id("m"), text=f"{text}\n\n{_ASK}", by_loop=True)
+    request = ModelRequest(system=_SYSTEM, messages=(question,), most_tokens=MAX_NOTE_TOKENS, purpose="summary")
     try:
         async with open_stream(model, request) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Completion):
-                    return _text(piece), piece.spent
+                    return _join_text(piece), piece.spent
     except ModelError as error:
         return error
     return ModelError("UNAVAILABLE", f"{model.name} ended its notes in the middle.")
 
 
 def render_transcript(messages: Sequence[Message], before: str, room: int) -> str:
-    """The messages as a text; where they are too long, the newest of them."""
-    lines = [line for message in messages for line in _lines(message)]
+    """The messages as text. If they are too long, the newest."""
+    lines = [line for message in messages for line in _render_message(message)]
     notes = [f"Your notes on what was before:\n{before}"] if before else []
     kept = keep_newest(lines, max(0, room - sum(map(len, notes))), "[{} earlier entries are left out.]")
     return fence_text("transcript", "\n\n".join((*notes, *kept)))
 
 
-def _text(answer: Completion) -> str:
+def _join_text(answer: Completion) -> str:
     return "".join(part.text for part in answer.parts if isinstance(part, TextPart)).strip()
 
 
-def _lines(message: Message) -> list[str]:
+def _render_message(message: Message) -> list[str]:
     if isinstance(message, AssistantMessage):
-        return [_part(part) for part in message.parts if not isinstance(part, ReasoningPart) and _part(part)]
+        return [
+            _render_part(part) for part in message.parts if not isinstance(part, ReasoningPart) and _render_part(part)
+        ]
     if isinstance(message, ResultsMessage):
         return [
             f"Result of {one.name}, {'ok' if one.ok else 'failed'}: {keep_ends(one.content, 1_500)}"
@@ -309,7 +311,7 @@ def _lines(message: Message) -> list[str]:
     return [] if isinstance(message, SystemMessage) else [message.text]
 
 
-def _part(part: TextPart | CallPart) -> str:
+def _render_part(part: TextPart | CallPart) -> str:
     if isinstance(part, CallPart):
         return f"You called {part.name} {clip_line(encode(part.args).decode('utf-8', 'replace'), 600)}"
     return f"You: {keep_ends(part.text, 2_000)}" if part.text.strip() else ""

@@ -1,4 +1,4 @@
-"""A recorded session."""
+"""A recorded session: its calls, the files that it saw, and how a result is compared with the recorded one."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -26,28 +26,25 @@ from handrail.protocol.wire import Wire, encode
 from handrail.state import list_past_calls, open_journal
 from handrail.store.journal import PastCall
 
-# § [agent.replay.observing] What a session knew of files: how each was when it first met it, and which became
-# § others without it.
-
 
 class FileObservations(msgspec.Struct, frozen=True):
-    """By the hashes in its reads and its change sets."""
+    """What a session knew of files, from the hashes in its reads and change sets."""
 
     first: dict[str, str | None]
-    """Each file, and its hash before the session changed it; None where it was not there."""
+    """The hash of each file before the session changed it. None: it did not exist."""
     meanwhile: tuple[str, ...]
-    """Files that somebody else changed while the session was at work."""
+    """Files that others changed during the session."""
     begun: datetime
-    """When it first met one."""
+    """The time of the first observation."""
 
 
 def collect_observations(events: Iterable[Event | BrokenEvent]) -> FileObservations:
-    """Goes through the events of a session. Files outside the workspace are not among them."""
+    """Collects observations from events. Files outside the workspace are left out."""
     first: dict[str, str | None] = {}
     now: dict[str, str | None] = {}
     meanwhile: set[str] = set()
     begun = datetime.max.replace(tzinfo=UTC)
-    for time, path, before, after in _met(events):
+    for time, path, before, after in _iterate_observations(events):
         begun = min(begun, time)
         if path not in first:
             first[path] = before
@@ -57,7 +54,9 @@ def collect_observations(events: Iterable[Event | BrokenEvent]) -> FileObservati
     return FileObservations(first, tuple(sorted(meanwhile)), begun)
 
 
-def _met(events: Iterable[Event | BrokenEvent]) -> Iterable[tuple[datetime, str, str | None, str | None]]:
+def _iterate_observations(
+    events: Iterable[Event | BrokenEvent],
+) -> Iterable[tuple[datetime, str, str | None, str | None]]:
     for event in events:
         if isinstance(event, ChangeEvent):
             changes = (one for one in event.change.changes if _is_file(one))
@@ -73,31 +72,27 @@ def _is_file(one: Changed) -> bool:
 
 
 def _is_inside(path: str) -> bool:
-    """Whether it is a path in the workspace: neither one in another root nor kept output."""
+    """Whether a path is in the workspace: neither in another root nor a stored output."""
     return not path.startswith(("/", "@"))
 
 
-# § [agent.replay.recorded] The calls of a session as the journal has them: what came in, how it was answered, what
-# § came of it.
-
-
 class RecordedCall(msgspec.Struct, frozen=True):
-    """One call."""
+    """A call with its decision, answer and result."""
 
     call: ToolCall
     batch_id: str
     mode: Mode | None
     answer: Answer | None
     result: ToolResult[Any] | None
-    """None where it has none that can be read."""
+    """None if it cannot be read."""
     facts: Facts = Facts()
-    """What it was decided on."""
+    """The facts of its decision."""
 
     @property
     def args(self) -> dict[str, Any]:
-        """The arguments, where they are named ones."""
-        given = self.call.args
-        return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        """The arguments, if they are an object."""
+        args = self.call.args
+        return cast("dict[str, Any]", args) if isinstance(args, dict) else {}
 
 
 class Recording(msgspec.Struct, frozen=True):
@@ -108,27 +103,29 @@ class Recording(msgspec.Struct, frozen=True):
     unreadable: int = 0
 
     def batches(self) -> Iterator[tuple[RecordedCall, ...]]:
-        """The calls that came in one message, in their order."""
+        """The calls of each batch."""
         for _, calls in groupby(self.calls, lambda one: one.batch_id):
             yield tuple(calls)
 
 
 def read_recording(folder: str) -> Recording:
-    """Reads the journal in the folder of a session."""
+    """Reads the journal of a session folder."""
     results: dict[str, ToolResult[Any]] = {}
     answers: dict[str, Answer] = {}
     with open_journal(folder) as journal:
         results |= {call_id: result for call_id, result in journal.list_finished() if result is not None}
-        seen = collect_observations(journal.events())
+        observed = collect_observations(journal.events())
         for event in journal.events():
             if isinstance(event, ToolCallPermissionGranted | ToolCallPermissionDenied):
                 answers[event.tool_call_id] = event.answer
     found = list(list_past_calls(folder))
-    calls = [_recorded(one, results, answers) for one in found if isinstance(one, PastCall)]
-    return Recording(tuple(calls), seen, sum(isinstance(one, BrokenEvent) for one in found))
+    calls = [_build_recorded_call(one, results, answers) for one in found if isinstance(one, PastCall)]
+    return Recording(tuple(calls), observed, sum(isinstance(one, BrokenEvent) for one in found))
 
 
-def _recorded(past: PastCall, results: dict[str, ToolResult[Any]], answers: dict[str, Answer]) -> RecordedCall:
+def _build_recorded_call(
+    past: PastCall, results: dict[str, ToolResult[Any]], answers: dict[str, Answer]
+) -> RecordedCall:
     start = past.start
     call = ToolCall(
         tool_call_id=start.tool_call_id,
@@ -146,12 +143,9 @@ def _recorded(past: PastCall, results: dict[str, ToolResult[Any]], answers: dict
     return RecordedCall(call, decided.batch_id, decided.mode, answer, results.get(call_id), decided.facts)
 
 
-# § [agent.replay.comparing] Compares a result with the one that was recorded. What is of the moment only does not
-# § count: times, ids, numbers.
-
 Verdict = Literal["same", "times", "differs", "outside", "left-out"]
 
-_OF_THE_MOMENT = frozenset(
+_VOLATILE_KEYS = frozenset(
     {"mtime", "durationMs", "duration_ms", "sessionId", "pid", "number", "undo", "undone", "sandbox"}
 )
 _TIMES = re.compile(
@@ -165,63 +159,65 @@ _MAX_DIFF_LINES = 40
 
 
 class CallComparison(Wire, frozen=True, omit_defaults=False):
-    """What came of a call this time."""
+    """A call compared with its recording."""
 
     tool_call_id: str
     name: str
     title: str
     verdict: Verdict
-    """`times`: the same but for dates and durations; `outside`: it is about a file that is not as it was then, so
-    a difference says nothing; `left-out`: it was not made again."""
+    """`times`: equal except dates and durations. `outside`: it uses a file that is not as it was, so a difference means
+    nothing. `left-out`: it was not run."""
     reason: str = ""
-    """Why it was left out, or what differs in a few words."""
+    """Why it was left out, or what differs."""
     difference: str = ""
-    """Of the content, as a unified diff; the beginning of a long one."""
+    """The start of a unified diff of the contents."""
 
 
 class ReplayMapping(msgspec.Struct, frozen=True):
-    """What goes by another name now than then: results are compared as if it were the same."""
+    """Names that differ between recording and replay."""
 
     then: str
-    """The workspace."""
+    """The recorded workspace."""
     now: str
+    """Its copy."""
     numbers: dict[int, int] = {}
-    """Of change sets: each of now with that of then."""
+    """The recorded number of each change set of the replay."""
 
-    def there(self, text: str) -> str:
-        """A text of now as if it were about the workspace."""
+    def restore_paths(self, text: str) -> str:
+        """The text with the recorded workspace in the place of the copy."""
         return text.replace(self.now, self.then)
 
-    def as_then(self, text: str) -> str:
-        """The same, with the numbers of then where it speaks of change sets, or seems to."""
-        return _NUMBERED.sub(lambda found: found[1] + _NUMBER.sub(self._renumbered, found[2]), self.there(text))
+    def restore(self, text: str) -> str:
+        """The same, also with the recorded numbers of change sets."""
+        return _NUMBERED.sub(
+            lambda found: found[1] + _NUMBER.sub(self._restore_number, found[2]), self.restore_paths(text)
+        )
 
-    def _renumbered(self, found: re.Match[str]) -> str:
+    def _restore_number(self, found: re.Match[str]) -> str:
         number = int(found[0])
         return str(self.numbers.get(number, number))
 
 
-def compare_results(then: ToolResult[Any], now: ToolResult[Any], places: ReplayMapping) -> CallComparison:
-    """How they differ, if they do."""
-    old, new = _lasting(then, str), _lasting(now, places.as_then)
+def compare_results(then: ToolResult[Any], now: ToolResult[Any], mapping: ReplayMapping) -> CallComparison:
+    old, new = _select_stable(then, str), _select_stable(now, mapping.restore)
     verdict: Verdict = "same"
-    if old not in (new, _lasting(now, places.there)):
-        verdict = "times" if _without_times(old) == _without_times(new) else "differs"
+    if old not in (new, _select_stable(now, mapping.restore_paths)):
+        verdict = "times" if _mask_times(old) == _mask_times(new) else "differs"
     differs = verdict == "differs"
     return CallComparison(
         tool_call_id=then.tool_call_id,
         name=then.name,
         title=then.title,
         verdict=verdict,
-        reason=_reason(then, now) if differs else "",
-        difference=_difference(then, now, places) if differs else "",
+        reason=_describe_difference(then, now) if differs else "",
+        difference=_render_diff(then, now, mapping) if differs else "",
     )
 
 
-def _lasting(result: ToolResult[Any], worded: Callable[[str], str]) -> Any:
-    """What of a result should be the same whenever the call is made."""
+def _select_stable(result: ToolResult[Any], restore: Callable[[str], str]) -> Any:
+    """The parts of a result that do not depend on the moment, with texts changed by `restore`."""
     error = result.error
-    said = {
+    stable = {
         "ok": result.ok,
         "code": error.code if error else None,
         "content": result.content,
@@ -230,27 +226,27 @@ def _lasting(result: ToolResult[Any], worded: Callable[[str], str]) -> Any:
         "artifacts": msgspec.to_builtins(result.artifacts),
         "warnings": result.warnings,
     }
-    return msgspec.json.decode(worded(encode(_pruned(said)).decode()))
+    return msgspec.json.decode(restore(encode(_drop_volatile(stable)).decode()))
 
 
-def _pruned(value: Any) -> Any:
+def _drop_volatile(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _pruned(one) for key, one in value.items() if key not in _OF_THE_MOMENT}  # pyright: ignore[reportUnknownVariableType]
+        return {key: _drop_volatile(one) for key, one in value.items() if key not in _VOLATILE_KEYS}  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, list | tuple):
-        return [_pruned(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_drop_volatile(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
     return value
 
 
-def _without_times(value: Any) -> str:
+def _mask_times(value: Any) -> str:
     return _TIMES.sub("<time>", encode(value).decode())
 
 
-def _reason(then: ToolResult[Any], now: ToolResult[Any]) -> str:
-    was, came = _outcome(then), _outcome(now)
-    return f"was {was}, is {came}" if was != came else "the same outcome in other words"
+def _describe_difference(then: ToolResult[Any], now: ToolResult[Any]) -> str:
+    was, is_now = _render_outcome(then), _render_outcome(now)
+    return f"was {was}, is {is_now}" if was != is_now else "the same outcome in other words"
 
 
-def _outcome(result: ToolResult[Any]) -> str:
+def _render_outcome(result: ToolResult[Any]) -> str:
     if result.error is not None:
         return result.error.code
     data: Any = msgspec.to_builtins(result.data)
@@ -258,8 +254,8 @@ def _outcome(result: ToolResult[Any]) -> str:
     return "ok" if code is None else f"exit {code}"
 
 
-def _difference(then: ToolResult[Any], now: ToolResult[Any], places: ReplayMapping) -> str:
-    old, new = then.content.splitlines(), places.as_then(now.content).splitlines()
+def _render_diff(then: ToolResult[Any], now: ToolResult[Any], mapping: ReplayMapping) -> str:
+    old, new = then.content.splitlines(), mapping.restore(now.content).splitlines()
     lines = list(unified_diff(old, new, "recorded", "replayed", lineterm="", n=1))
     more = [f"… {len(lines) - _MAX_DIFF_LINES} more lines"] if len(lines) > _MAX_DIFF_LINES else []
     return "\n".join((*lines[:_MAX_DIFF_LINES], *more))
