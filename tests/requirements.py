@@ -1603,17 +1603,17 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "E-6": (
         clause(
             "a session is re-run against its start, every result compared",
-            "agent/test_replay.py::test_a_session_that_changed_files_comes_out_the_same",
-            "agent/test_replay.py::test_commands_that_change_files_are_played_on_what_they_were",
-            "agent/test_replay.py::test_what_differs_is_shown",
-            "agent/test_replay.py::test_a_refusal_of_the_person_is_given_again",
+            "replay/test_replay.py::test_a_session_that_changed_files_comes_out_the_same",
+            "replay/test_replay.py::test_commands_that_change_files_are_played_on_what_they_were",
+            "replay/test_replay.py::test_what_differs_is_shown",
+            "replay/test_replay.py::test_a_refusal_of_the_person_is_given_again",
             "cli/test_cli_replay.py::test_a_session_that_comes_out_the_same_says_so_call_by_call",
         ),
         clause(
             "files changed from outside are named, not guessed",
-            "agent/test_replay.py::test_a_file_that_others_changed_since_is_named_and_not_guessed",
-            "agent/test_replay.py::test_a_file_that_was_only_read_and_others_changed_since_is_named",
-            "agent/test_replay.py::test_changes_of_later_sessions_to_the_same_files_are_taken_back_too",
+            "replay/test_replay.py::test_a_file_that_others_changed_since_is_named_and_not_guessed",
+            "replay/test_replay.py::test_a_file_that_was_only_read_and_others_changed_since_is_named",
+            "replay/test_replay.py::test_changes_of_later_sessions_to_the_same_files_are_taken_back_too",
         ),
     ),
     "E-7": (
@@ -1643,9 +1643,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "permissions and questions: the turn waits, and goes on with the answer",
-            "agent/test_waiting_for_a_person.py::test_a_person_is_asked_and_the_turn_goes_on",
-            "agent/test_waiting_for_a_person.py::test_without_a_person_the_turn_ends_and_goes_on_when_all_is_answered",
-            "agent/test_waiting_for_a_person.py::test_a_prompt_to_a_question_is_the_reply",
+            "agent/test_parked_turns.py::test_a_person_is_asked_and_the_turn_goes_on",
+            "agent/test_parked_turns.py::test_without_a_person_the_turn_ends_and_goes_on_when_all_is_answered",
+            "agent/test_parked_turns.py::test_a_prompt_to_a_question_is_the_reply",
         ),
         clause(
             "cancel at any moment leaves no process and a consistent log",
@@ -1693,8 +1693,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "retries with back-off, told; every failure one line with a code",
-            "agent/test_patience.py::test_it_is_asked_again_after_as_long_as_it_said",
-            "agent/test_patience.py::test_after_the_last_attempt_the_turn_fails_and_can_go_on_later",
+            "agent/test_model_retries.py::test_it_is_asked_again_after_as_long_as_it_said",
+            "agent/test_model_retries.py::test_after_the_last_attempt_the_turn_fails_and_can_go_on_later",
             "models/test_models_failures.py::test_what_passes_may_be_tried_again_and_the_wire_is_asked_only_once",
             "models/test_models_connections.py::test_an_answer_that_breaks_off_anywhere_is_no_answer",
             "cli/test_run_providers.py::test_a_model_over_a_wire_works_with_the_tools",
@@ -1707,22 +1707,22 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "L-3": (
         clause(
             "call cap",
-            "agent/test_guards.py::test_a_turn_makes_so_many_calls_and_no_more",
+            "agent/test_turn_limits.py::test_a_turn_makes_so_many_calls_and_no_more",
         ),
         clause(
             "no-progress guard",
-            "agent/test_guards.py::test_a_model_that_gets_nowhere_is_told_and_then_stopped",
-            "agent/test_guards.py::test_the_same_call_with_another_result_is_progress",
+            "agent/test_turn_limits.py::test_a_model_that_gets_nowhere_is_told_and_then_stopped",
+            "agent/test_turn_limits.py::test_the_same_call_with_another_result_is_progress",
         ),
         clause(
             "truncated tool calls are never executed",
-            "agent/test_guards.py::test_a_call_that_was_cut_off_is_none",
+            "agent/test_turn_limits.py::test_a_call_that_was_cut_off_is_none",
             "agent/test_loop.py::test_arguments_that_are_no_json_run_nothing",
             "models/test_models_connections.py::test_an_answer_that_breaks_off_anywhere_is_no_answer",
         ),
         clause(
             "token budget",
-            "agent/test_guards.py::test_a_turn_uses_so_many_tokens_and_no_more",
+            "agent/test_turn_limits.py::test_a_turn_uses_so_many_tokens_and_no_more",
         ),
         clause(
             "compaction: valid on both wires, keeps task, files and undo numbers; the journal keeps all",
@@ -1742,7 +1742,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "fixed order, no live state, cacheable",
             "agent/test_prompt.py::test_the_same_tools_give_the_same_bytes_in_whatever_order_they_are_registered",
             "agent/test_prompt.py::test_nothing_of_this_moment_or_this_machine_is_in_it",
-            "agent/test_prompting.py::test_it_is_written_down_once_and_stays_in_a_later_process",
+            "agent/test_prompt_session.py::test_it_is_written_down_once_and_stays_in_a_later_process",
         ),
         clause(
             "only the active tools, with their parameters",

@@ -53,9 +53,10 @@ def confine_settings(loaded: LoadedSettings) -> LoadedSettings:
 
 def relocate_call(call: ToolCall, then: str, now: str) -> ToolCall:
     """The call with the path of the copy in the place of the workspace's."""
-    if not isinstance(call.args, dict):
+    given: Any = call.args
+    if not isinstance(given, dict):
         return call
-    args = cast("dict[str, Any]", cast("Any", call.args))
+    args = cast("dict[str, Any]", given)
     name = re.compile(rf"(?<![\w./-]){re.escape(then)}(?![\w.-])")
     moved = {key: name.sub(lambda _: now, args[key]) for key in _PATH_ARGUMENTS if isinstance(args.get(key), str)}
     return replace(call, args={**args, **moved})
