@@ -44,8 +44,10 @@ def openat2(folder: int, path: str, flags: int, mode: int = 0, resolve: int = 0)
     descriptor = -1
     for _ in range(_MAX_ATTEMPTS):
         descriptor = _syscall(_OPENAT2, folder, name, how, _OPEN_HOW_BYTES)
+        if descriptor >= 0:
+            return descriptor
         # EAGAIN: a rename raced with "..", and the kernel could not prove that the path stays below.
-        if descriptor >= 0 or ctypes.get_errno() not in {errno.EAGAIN, errno.EINTR}:
+        if ctypes.get_errno() not in {errno.EAGAIN, errno.EINTR}:
             break
     return check(descriptor, path=path)
 
@@ -85,7 +87,9 @@ def rename_new(folder: int, source: str, target: str, *, into: int | None = None
 def _rename(folder: int, source: str, into: int, target: str, flags: int) -> None:
     if _renameat2 is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS), target)
-    check(_renameat2(folder, os.fsencode(source), into, os.fsencode(target), ctypes.c_uint(flags)), path=target)
+    result = _renameat2(folder, os.fsencode(source), into, os.fsencode(target), ctypes.c_uint(flags))
+    if result < 0:
+        check(result, path=target)
 
 
 class _FileHandle(ctypes.Structure):

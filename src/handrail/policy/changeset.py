@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from handrail.policy.config import PolicyConfig, Rule
+from handrail.policy.config import PolicyConfig, Rule, describe_bulk
 from handrail.policy.git_config import compare_git_settings, is_new_config
 from handrail.policy.name_tables import GENERATED_ENDINGS, GENERATED_FILES, GENERATED_FOLDERS
 from handrail.policy.names import (
@@ -161,11 +161,13 @@ def _describe_bulk(
 ) -> str:
     """Why this is a bulk change, or "". Git's objects count as bytes only, a moved file only as a file."""
     files = [file for file in changes if file.kind != "folder" and file.path not in moved and maintenance.counts(file)]
-    bulk = rules.describe_bulk(len(files), sum(map(is_deletion, files)))
+    deleted = sum(map(is_deletion, files))
+    if rules.is_bulk(len(files), deleted):
+        return describe_bulk(len(files), deleted)
     size = sum(change.size or 0 for change in changes if change.action in {"created", "modified"})
-    if not bulk and size > rules.bulk_bytes:
-        return f"writes {size / _MEGABYTE:,.1f} MB at once, more than {rules.bulk_bytes / _MEGABYTE:,.1f} MB"
-    return bulk
+    if size <= rules.bulk_bytes:
+        return ""
+    return f"writes {size / _MEGABYTE:,.1f} MB at once, more than {rules.bulk_bytes / _MEGABYTE:,.1f} MB"
 
 
 def _list_names(change: Change) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ without effects is recorded once, with its result. A result is stored before it 
 """
 
 import contextlib
+import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
@@ -38,7 +39,6 @@ from handrail.store.open_calls import (
     find_call,
     insert_call,
     list_calls,
-    make_call_id,
     parse_call_position,
     set_call_state,
 )
@@ -123,7 +123,8 @@ class SessionJournal:
     # Writing
 
     def new_call_id(self) -> str:
-        return make_call_id(self.seq)
+        """An id for a call that starts after the last event. The number replaces an index."""
+        return f"call-{self.seq:x}-{os.urandom(8).hex()}"
 
     def append(
         self, *pending: PendingEvent, also: tuple[tuple[str, Row], ...] = (), stored: Callable[[], object] | None = None

@@ -3,7 +3,6 @@
 A call is parked, ready, claimed or started. It leaves the table with its result, so the table is always small.
 """
 
-import os
 import re
 from typing import NamedTuple
 
@@ -84,14 +83,6 @@ def list_ready_batches(database: Database) -> list[str]:
     """The batches with calls that are ready to run, the oldest first."""
     ready = sorted(list_calls(database, "ready"), key=lambda call: call.start_seq)
     return list(dict.fromkeys(call.batch_id for call in ready))
-
-
-# Ids. Those that handrail makes cannot be guessed.
-
-
-def make_call_id(seq: int) -> str:
-    """An id for a call that starts after an event of the journal. The number replaces an index."""
-    return f"call-{seq:x}-{os.urandom(8).hex()}"
 
 
 def parse_call_position(call_id: str) -> int | None:
