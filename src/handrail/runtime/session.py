@@ -22,7 +22,7 @@ from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime.background import BackgroundWork
 from handrail.runtime.grants import OpenedRoots, build_boundary
 from handrail.runtime.locks import CancelTokens, Locks, Release, SessionQueue
-from handrail.runtime.registry import ToolRegistry, ToolServices, ToolSet, list_builtin_tools
+from handrail.runtime.registry import ToolRegistry, ToolServices, ToolSet
 from handrail.runtime.skills import SessionSkills
 from handrail.runtime.stored_output import StoredOutputs
 from handrail.settings import Settings, resolve_user_file
@@ -303,7 +303,7 @@ class SessionResources(msgspec.Struct, frozen=True, kw_only=True):
 def build_session(terms: SessionOptions, ground: SessionResources, custom: tuple[Tool, ...]) -> Session:
     """The session, with its tools."""
     session, tools = _session(terms, ground), terms.settings.tools
-    registry = ToolRegistry(list_builtin_tools(_parts(session, terms.settings)), custom)
+    registry = ToolRegistry(_parts(session, terms.settings), custom)
     session.skills.attach(ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=terms.rules.denied))
     return session
 
