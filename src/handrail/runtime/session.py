@@ -20,13 +20,12 @@ from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime.background import BackgroundWork
-from handrail.runtime.grants import OpenedRoots, build_boundary
+from handrail.runtime.grants import OpenedRoots, build_boundary, list_configured_roots
 from handrail.runtime.locks import CancelTokens, Locks, Release, SessionQueue
 from handrail.runtime.registry import ToolRegistry, ToolServices, ToolSet
 from handrail.runtime.skills import SessionSkills
 from handrail.runtime.stored_output import StoredOutputs
-from handrail.settings import Settings, resolve_user_file
-from handrail.settings.paths import MANAGED_FILE
+from handrail.settings import Settings
 from handrail.settings.units import parse_size
 from handrail.store.audit import AuditChain, AuditRecord
 from handrail.store.blobs import Blobs
@@ -393,7 +392,7 @@ def _skills(terms: SessionOptions, house: Workspace, journal: SessionJournal) ->
 
 
 def _boundary(state: StateFolder) -> Boundary:
-    return build_boundary(state.path, resolve_user_file(os.environ), MANAGED_FILE)
+    return build_boundary(state.path)
 
 
 def _other_servers(terms: SessionOptions, folder: str, journal: SessionJournal) -> "ForeignCatalog":
@@ -481,10 +480,8 @@ def _lay_ground(root: str, terms: SessionOptions, opened: ExitStack) -> SessionR
 def _open_workspace(terms: SessionOptions, folder: str) -> Workspace:
     files = os.path.join(folder, "files")
     make_private(files)
-    extra = [Root(path, writable=False) for path in terms.settings.paths.read_only]
-    extra += [Root(path) for path in terms.settings.paths.writable]
     kernel = None if terms.resolver is None else terms.resolver == "kernel"
-    return Workspace(terms.workspace, *extra, Root(files), kernel=kernel)
+    return Workspace(terms.workspace, *list_configured_roots(terms.settings), Root(files), kernel=kernel)
 
 
 def _refuse_overlaps(root: str, terms: SessionOptions) -> None:
