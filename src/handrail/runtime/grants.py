@@ -13,7 +13,7 @@ from handrail.policy.config import Grant
 from handrail.protocol.decisions import Facts, PathFact
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.permissions import Answer, AnswerKind, OpenedFolder, PermissionRequest, Scope, StandingGrant
-from handrail.settings import Settings, resolve_user_file
+from handrail.settings import resolve_user_file
 from handrail.settings.model import ClientRoots
 from handrail.settings.paths import MANAGED_FILE, find_account_home
 from handrail.store.database import Database
@@ -206,12 +206,6 @@ def to_folder_request(request: PermissionRequest, facts: Facts) -> PermissionReq
         access="write" if writes else "read",
         answers=_FOLDER_ANSWERS,
     )
-
-
-def list_configured_roots(settings: Settings) -> list[Root]:
-    """The folders that the settings add to a workspace."""
-    paths = settings.paths
-    return [*(Root(path, writable=False) for path in paths.read_only), *(Root(path) for path in paths.writable)]
 
 
 def build_boundary(state: str) -> Boundary:

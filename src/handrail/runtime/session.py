@@ -20,7 +20,7 @@ from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime.background import BackgroundWork
-from handrail.runtime.grants import OpenedRoots, build_boundary, list_configured_roots
+from handrail.runtime.grants import OpenedRoots, build_boundary
 from handrail.runtime.locks import CancelTokens, Locks, Release, SessionQueue
 from handrail.runtime.registry import ToolRegistry, ToolServices, ToolSet
 from handrail.runtime.skills import SessionSkills
@@ -37,7 +37,7 @@ from handrail.store.state_dir import GRANTED, OPENED, StateFolder, check_session
 from handrail.store.transcript import ActiveSkills, fork_journal
 from handrail.tools.exec.environment import CommandEnvironment
 from handrail.tools.tool import Context, Output, Tool
-from handrail.workspace.roots import Boundary, Root
+from handrail.workspace.roots import Boundary, Root, list_extra_roots
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -481,7 +481,8 @@ def _open_workspace(terms: SessionOptions, folder: str) -> Workspace:
     files = os.path.join(folder, "files")
     make_private(files)
     kernel = None if terms.resolver is None else terms.resolver == "kernel"
-    return Workspace(terms.workspace, *list_configured_roots(terms.settings), Root(files), kernel=kernel)
+    extra = list_extra_roots(terms.settings.paths.read_only, terms.settings.paths.writable)
+    return Workspace(terms.workspace, *extra, Root(files), kernel=kernel)
 
 
 def _refuse_overlaps(root: str, terms: SessionOptions) -> None:

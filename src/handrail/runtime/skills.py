@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from handrail.protocol.decisions import Narrowing
 from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.records import SkillEntry
-from handrail.runtime.grants import list_configured_roots
 from handrail.runtime.registry import ToolSet, build_tool_set
 from handrail.settings import Settings
 from handrail.store.transcript import ActiveSkill, ActiveSkills
 from handrail.workspace.facts import build_command_fact
-from handrail.workspace.roots import Boundary, Root, is_inside
+from handrail.workspace.roots import Boundary, Root, is_inside, list_extra_roots
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -236,7 +235,7 @@ def _build_gone_entry(active: ActiveSkill) -> SkillEntry:
 
 
 def _open_workspace(workspace: str, settings: Settings) -> Workspace:
-    return Workspace(workspace, *list_configured_roots(settings))
+    return Workspace(workspace, *list_extra_roots(settings.paths.read_only, settings.paths.writable))
 
 
 def _find_skills(workspace: Workspace, settings: Settings, environ: Mapping[str, str]) -> "SkillCatalog":
