@@ -12,8 +12,6 @@ from handrail.policy.network.git_remotes import Remote, list_remote_urls
 from handrail.policy.network.needs import NetworkNeeds, add_registry_urls, add_remote_urls, find_network_needs
 from handrail.policy.parse import ParsedCommand, parse_command
 from handrail.policy.programs.spec import PathUse, to_base_name
-from handrail.process.sessions.sessions import build_ended_error
-from handrail.process.sessions.store import read_note, read_record
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import CommandFact, DisplayedCommand, Facts, PathFact, ProcessFact
 from handrail.protocol.errors import ToolError
@@ -84,6 +82,9 @@ def collect_process_facts(use: ProcessUse, sessions: "Callable[[], ProcessSessio
 
     ToolError PROCESS_NOT_FOUND if the id is unknown, PROCESS_ENDED if a call writes to an ended process.
     """
+    from handrail.process.sessions.sessions import build_ended_error  # noqa: PLC0415  commands need none
+    from handrail.process.sessions.store import read_note, read_record  # noqa: PLC0415  commands need none
+
     if use.action == "list":
         return Facts(process=ProcessFact(action=use.action))
     process = sessions().find(use.spelled)
@@ -94,13 +95,15 @@ def collect_process_facts(use: ProcessUse, sessions: "Callable[[], ProcessSessio
         raise build_ended_error(process.id)
     # The sandbox of a read-only command lets it change nothing, whatever is typed. Tier 0 has no sandbox.
     is_read_only = parse_command(record.command, record.cwd).is_read_only and tier() > 0
+    stored = read_record(process.folder)
+    has_proxy = stored is not None and stored.proxy is not None
     fact = ProcessFact(
         action=use.action,
         id=process.id,
         command=record.command,
         looks=is_read_only,
         layered=read_note(process.folder) is not None,
-        connected=not is_read_only and (tier() == 0 or _has_proxy(process.folder)),
+        connected=not is_read_only and (tier() == 0 or has_proxy),
     )
     return Facts(process=fact)
 
@@ -238,11 +241,6 @@ def _read_text(workspace: Workspace, path: str) -> str:
     with suppress(ToolError, OSError), workspace.open_file(path) as opened:
         return os.read(opened.descriptor, _MAX_CONFIG_BYTES).decode(errors="replace")
     return ""
-
-
-def _has_proxy(folder: str) -> bool:
-    known = read_record(folder)
-    return known is not None and known.proxy is not None
 
 
 class _RepositoryInspector:
