@@ -34,6 +34,8 @@ _MAX_PAUSE_SECONDS = 30.0
 """Seconds between two attempts to settle a process."""
 _LOCK_SECONDS = 1.0
 """Seconds that another process may take to emit an event. Its listener may ask for the same event meanwhile."""
+_STARTED_FIELDS = ("command", "cwd", "pid", "ports")
+_ENDED_FIELDS = ("exit_code", "signal", "reason", "size")
 _FAILURES = (StoreError, ToolError, OSError)
 """Failures after which a process is left to the next handrail that checks it."""
 
@@ -325,22 +327,9 @@ def _is_in_journal(journal: SessionJournal, process: str, state: State) -> bool:
 
 
 def _build_process_fields(record: ProcessRecord, state: State) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "process": record.id,
-        "state": state,
-        "command": record.command,
-        "cwd": record.cwd,
-        "pid": record.pid,
-        "ports": record.ports,
-    }
-    if state == "started":
-        return fields
-    return fields | {
-        "exit_code": record.exit_code,
-        "signal": record.signal,
-        "reason": "lost" if record.state == "lost" else record.reason,
-        "size": record.size,
-    }
+    names = _STARTED_FIELDS if state == "started" else (*_STARTED_FIELDS, *_ENDED_FIELDS)
+    fields = {"process": record.id, "state": state, **{name: getattr(record, name) for name in names}}
+    return fields | {"reason": "lost"} if record.state == "lost" and state != "started" else fields
 
 
 def _build_network_fields(process: str, attempt: "Attempt") -> dict[str, Any]:

@@ -120,12 +120,17 @@ def _resolve_reference(root: dict[str, Any], reference: Any) -> Any:
 
 _NOT_AT_THE_TOP = ("anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "const")
 """Keywords that providers reject at the top."""
-_SCHEMAS_BY_NAME = ("properties", "$defs", "definitions", "patternProperties")
-_DROPPED = {
+_SINGLE = ("items", "contains", "propertyNames", "not", "if", "then", "else")
+_SINGLE_OR_BOOL = ("additionalProperties", "unevaluatedProperties")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_BY_NAME = ("properties", "$defs", "definitions", "patternProperties")
+_UNHELPFUL = {
     "id", "additionalItems", "contentEncoding", "contentMediaType", "contentSchema", "dependencies",
     "dependentRequired", "dependentSchemas", "maxContains", "minContains", "readOnly", "unevaluatedItems", "writeOnly",
 }  # fmt: skip
 """Keywords of this draft or others that help no model."""
+_DROP: Any = object()
+"""Stands for a value that is dropped with its keyword."""
 _MAX_PATTERN_CHARS = 500
 _AMBIGUOUS = re.compile(r"\[\[|--|&&|~~|\|\|")
 """Set operations: Python warns that it may read them differently in future."""
@@ -140,15 +145,20 @@ def clean_schema(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _clean_keywords(schema: dict[str, Any]) -> dict[str, Any]:
-    cleaned = {key: value for key, value in schema.items() if _is_kept(key, value)}
-    for key in cleaned.keys() & _CLEANERS.keys():
-        cleaned[key] = _CLEANERS[key](cleaned[key])
-    if isinstance(schema.get("items"), list):  # older drafts: one schema for each entry
-        cleaned.pop("items", None)
-        cleaned |= {"prefixItems": _clean_list(_to_list(schema["items"]))} if _is_schema_list(schema["items"]) else {}
+    values = {key: _clean_value(key, value) for key, value in schema.items()}
+    cleaned = {key: value for key, value in values.items() if value is not _DROP}
+    if isinstance(schema.get("items"), list) and (entries := _clean_list(schema["items"])) is not _DROP:
+        cleaned["prefixItems"] = entries  # older drafts have one schema for each entry in `items`
     if "array" in (cleaned.get("type"), *_to_list(cleaned.get("type"))):
         cleaned.setdefault("items", {})  # one provider requires it
     return cleaned
+
+
+def _clean_value(key: str, value: Any) -> Any:
+    """Names that are no keywords of JSON Schema are kept as hints for the model."""
+    if key in _CLEANERS:
+        return _CLEANERS[key](value)
+    return _DROP if key.startswith("$") or key in _UNHELPFUL else value
 
 
 def _drop_dangling_references(schema: Any, root: dict[str, Any]) -> None:
@@ -156,60 +166,40 @@ def _drop_dangling_references(schema: Any, root: dict[str, Any]) -> None:
     known = _to_dict(schema)
     if "$ref" in known and not isinstance(_resolve_reference(root, known["$ref"]), dict):
         del known["$ref"]
-    for key in known.keys() & _CLEANERS.keys():  # a `default` may only look like a schema
+    for key in known.keys() & {*_SINGLE, *_SINGLE_OR_BOOL, *_LISTS, *_BY_NAME}:  # a `default` is no schema
         held = known[key]
-        for inner in _to_dict(held).values() if key in _SCHEMAS_BY_NAME else _to_list(held) or (held,):
+        for inner in _to_dict(held).values() if key in _BY_NAME else _to_list(held) or (held,):
             _drop_dangling_references(inner, root)
 
 
-def _clean(schema: Any) -> dict[str, Any]:
+def _clean_single(schema: Any) -> Any:
     """A schema as an object: not every provider accepts true and false."""
-    return _clean_keywords(schema) if isinstance(schema, dict) else {} if schema else {"not": {}}  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(schema, bool):
+        return {} if schema else {"not": {}}
+    return _clean_keywords(_to_dict(schema)) if isinstance(schema, dict) else _DROP
 
 
-def _clean_unless_bool(schema: Any) -> Any:
-    return schema if isinstance(schema, bool) else _clean(schema)
+def _clean_list(schemas: Any) -> Any:
+    cleaned = [_clean_single(schema) for schema in _to_list(schemas)]
+    return cleaned if cleaned and not any(schema is _DROP for schema in cleaned) else _DROP
 
 
-def _clean_list(schemas: list[Any]) -> list[Any]:
-    return [_clean(schema) for schema in schemas]
+def _clean_by_name(schemas: Any) -> Any:
+    if not isinstance(schemas, dict):
+        return _DROP
+    cleaned = {name: _clean_single(schema) for name, schema in _to_dict(schemas).items()}
+    return {name: schema for name, schema in cleaned.items() if schema is not _DROP}
 
 
-def _clean_by_name(schemas: dict[str, Any]) -> dict[str, Any]:
-    return {name: _clean(schema) for name, schema in schemas.items() if _is_schema(schema)}
+def _clean_by_pattern(schemas: Any) -> Any:
+    cleaned = _clean_by_name(schemas)
+    return _DROP if cleaned is _DROP else {source: cleaned[source] for source in cleaned if _is_pattern(source)}
 
 
-def _clean_by_pattern(schemas: dict[str, Any]) -> dict[str, Any]:
-    return {pattern: schema for pattern, schema in _clean_by_name(schemas).items() if _is_pattern(pattern)}
-
-
-def _clean_names(names: list[Any]) -> list[Any]:
-    return list(dict.fromkeys(name for name in names if isinstance(name, str)))
-
-
-_SINGLE = ("items", "contains", "propertyNames", "not", "if", "then", "else")
-_CLEANERS: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(_SINGLE, _clean),
-    **dict.fromkeys(("additionalProperties", "unevaluatedProperties"), _clean_unless_bool),
-    **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), _clean_list),
-    **dict.fromkeys(_SCHEMAS_BY_NAME, _clean_by_name),
-    "patternProperties": _clean_by_pattern,
-    "required": _clean_names,
-}
-"""Keywords whose value is cleaned too."""
-
-
-def _is_kept(key: str, value: Any) -> bool:
-    """Names that are no keywords of JSON Schema are kept as hints for the model."""
-    return _VALIDATORS[key](value) if key in _VALIDATORS else not key.startswith("$") and key not in _DROPPED
-
-
-def _is_schema(value: Any) -> bool:
-    return isinstance(value, dict | bool)
-
-
-def _is_schema_list(value: Any) -> bool:
-    return isinstance(value, list) and value != [] and all(map(_is_schema, cast("list[Any]", value)))
+def _clean_names(names: Any) -> Any:
+    if not isinstance(names, list):
+        return _DROP
+    return list(dict.fromkeys(name for name in _to_list(names) if isinstance(name, str)))
 
 
 def _is_type(value: Any) -> bool:
@@ -238,23 +228,29 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-_VALIDATORS: dict[str, Callable[[Any], bool]] = {
-    "type": _is_type,
-    "enum": lambda value: isinstance(value, list) and value != [],
-    "const": lambda _: True,
-    "default": lambda _: True,
-    "pattern": _is_pattern,
-    "multipleOf": lambda value: _is_number(value) and value > 0,
-    **dict.fromkeys(("examples", "required"), lambda value: isinstance(value, list)),
-    **dict.fromkeys(("title", "description", "format", "$ref"), lambda value: isinstance(value, str)),
-    **dict.fromkeys(("uniqueItems", "deprecated"), lambda value: isinstance(value, bool)),
-    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _is_number),
-    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"), _is_count),
-    **dict.fromkeys((*_SINGLE, "additionalProperties", "unevaluatedProperties"), _is_schema),
-    **dict.fromkeys(("anyOf", "oneOf", "allOf", "prefixItems"), _is_schema_list),
-    **dict.fromkeys(_SCHEMAS_BY_NAME, lambda value: isinstance(value, dict)),
+def _keep_if(is_valid: Callable[[Any], bool]) -> Callable[[Any], Any]:
+    return lambda value: value if is_valid(value) else _DROP
+
+
+_CLEANERS: dict[str, Callable[[Any], Any]] = {
+    "type": _keep_if(_is_type),
+    "enum": _keep_if(lambda value: isinstance(value, list) and value != []),
+    "examples": _keep_if(lambda value: isinstance(value, list)),
+    "pattern": _keep_if(_is_pattern),
+    "multipleOf": _keep_if(lambda value: _is_number(value) and value > 0),
+    **dict.fromkeys(("title", "description", "format", "$ref"), _keep_if(lambda value: isinstance(value, str))),
+    **dict.fromkeys(("uniqueItems", "deprecated"), _keep_if(lambda value: isinstance(value, bool))),
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _keep_if(_is_number)),
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _keep_if(_is_count)),
+    **dict.fromkeys(("minProperties", "maxProperties"), _keep_if(_is_count)),
+    **dict.fromkeys(_SINGLE, _clean_single),
+    **dict.fromkeys(_SINGLE_OR_BOOL, lambda value: value if isinstance(value, bool) else _clean_single(value)),
+    **dict.fromkeys(_LISTS, _clean_list),
+    **dict.fromkeys(_BY_NAME, _clean_by_name),
+    "patternProperties": _clean_by_pattern,
+    "required": _clean_names,
 }
-"""The keywords that are kept, each with a test of its value."""
+"""How the value of each keyword is cleaned."""
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")

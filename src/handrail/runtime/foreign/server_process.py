@@ -54,21 +54,9 @@ class ServerProgram:
         self._hidden_file = hidden_file
         self._resources = resources
         self.attempts = attempts
-
-    @property
-    def input(self) -> int:
-        """The non-blocking descriptor that the program reads from."""
-        return self._process.input
-
-    @property
-    def output(self) -> int:
-        """The non-blocking descriptor that the program writes to."""
-        return self._process.output
-
-    @property
-    def tier(self) -> int:
-        """The tier of its sandbox."""
-        return self._process.tier
+        self.tier = process.tier
+        self.input, self.output = process.input, process.output
+        """Non-blocking descriptors: the program reads the first and writes the second."""
 
     @property
     def stderr_tail(self) -> str:
