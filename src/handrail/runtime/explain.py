@@ -96,8 +96,11 @@ class Explainer:
         tool = offer.get(name)
         if tool is not None:
             return tool.spec, partial(self._collect_tool_facts, tool)
-        if (fact := _parse_foreign_fact(name)) is not None:
-            return _build_foreign_spec(fact), lambda _: Facts(foreign=fact)
+        if name.startswith(MCP_PREFIX):
+            from handrail.runtime.foreign.call import parse_foreign_fact  # noqa: PLC0415  few have other servers
+
+            if (fact := parse_foreign_fact(name)) is not None:
+                return _build_foreign_spec(fact), lambda _: Facts(foreign=fact)
         message = f"Unknown Agent tool: {escape_surrogates(name)[:200]}"
         if reason := offer.why_off(name):
             message = f"{message} ({reason})"
@@ -137,14 +140,6 @@ def _check_arguments(spec: ToolSpec, arguments: object) -> Any:
         problem = "the arguments hold text that is not valid Unicode, or are nested too deeply"
         raise build_argument_error(spec, (Problem(field="", problem=problem),))
     return typed
-
-
-def _parse_foreign_fact(name: str) -> ForeignFact | None:
-    if not name.startswith(MCP_PREFIX):
-        return None
-    from handrail.runtime.foreign.call import parse_foreign_fact  # noqa: PLC0415  few have other servers
-
-    return parse_foreign_fact(name)
 
 
 def _build_foreign_spec(fact: ForeignFact) -> ToolSpec:
