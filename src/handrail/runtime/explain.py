@@ -28,7 +28,7 @@ from handrail.store.grants import GrantedFolders
 from handrail.store.state_dir import StateFolder
 from handrail.tools.exec.spec import EXEC, ExecArguments
 from handrail.tools.tool import ProcessUse, Tool
-from handrail.workspace.roots import list_extra_roots
+from handrail.workspace.roots import open_extra_roots
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _BEFORE_POLICY = frozenset({"call.refused", "journal.broken"})
 
 def open_roots(workspace: str, settings: Settings, rules: PolicyConfig, state: StateFolder) -> Workspace:
     """The workspace as a session has it, without the folders of that session."""
-    opened = Workspace(workspace, *list_extra_roots(settings.paths.read_only, settings.paths.writable))
+    opened = Workspace(workspace, *open_extra_roots(settings.paths.read_only, settings.paths.writable))
     if rules.outside == "ask":
         from handrail.runtime.session import build_opened_roots  # noqa: PLC0415  few settings open folders
 

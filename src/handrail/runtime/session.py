@@ -37,7 +37,7 @@ from handrail.store.state_dir import GRANTED, OPENED, StateFolder, check_session
 from handrail.store.transcript import ActiveSkills, fork_journal
 from handrail.tools.exec.environment import CommandEnvironment
 from handrail.tools.tool import Context, Output, Tool
-from handrail.workspace.roots import Boundary, Root, list_extra_roots
+from handrail.workspace.roots import Boundary, Root, open_extra_roots
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -481,7 +481,7 @@ def _open_workspace(terms: SessionOptions, folder: str) -> Workspace:
     files = os.path.join(folder, "files")
     make_private(files)
     kernel = None if terms.resolver is None else terms.resolver == "kernel"
-    extra = list_extra_roots(terms.settings.paths.read_only, terms.settings.paths.writable)
+    extra = open_extra_roots(terms.settings.paths.read_only, terms.settings.paths.writable)
     return Workspace(terms.workspace, *extra, Root(files), kernel=kernel)
 
 

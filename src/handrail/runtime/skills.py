@@ -11,7 +11,7 @@ from handrail.runtime.registry import ToolSet, build_tool_set
 from handrail.settings import Settings
 from handrail.store.transcript import ActiveSkill, ActiveSkills
 from handrail.workspace.facts import build_command_fact
-from handrail.workspace.roots import Boundary, Root, is_inside, list_extra_roots
+from handrail.workspace.roots import Boundary, Root, is_inside, open_extra_roots
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _build_gone_entry(active: ActiveSkill) -> SkillEntry:
 
 
 def _open_workspace(workspace: str, settings: Settings) -> Workspace:
-    return Workspace(workspace, *list_extra_roots(settings.paths.read_only, settings.paths.writable))
+    return Workspace(workspace, *open_extra_roots(settings.paths.read_only, settings.paths.writable))
 
 
 def _find_skills(workspace: Workspace, settings: Settings, environ: Mapping[str, str]) -> "SkillCatalog":

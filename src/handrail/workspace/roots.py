@@ -66,7 +66,7 @@ class Root:
             self.descriptor = -1
 
 
-def list_extra_roots(read_only: Iterable[str], writable: Iterable[str]) -> list[Root]:
+def open_extra_roots(read_only: Iterable[str], writable: Iterable[str]) -> list[Root]:
     """The roots that the settings add to a workspace."""
     return [*(Root(path, writable=False) for path in read_only), *(Root(path) for path in writable)]
 
