@@ -31,20 +31,20 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "T-2": (
         clause(
             "an unknown name runs nothing and gives UNKNOWN_TOOL with the active names and a warning event",
-            "runtime/test_runtime_offer.py::test_a_name_that_is_not_offered_runs_nothing",
+            "runtime/test_tool_set.py::test_a_name_that_is_not_offered_runs_nothing",
         ),
         clause(
             "no aliasing and no case repair in strict mode",
-            "runtime/test_runtime_offer.py::test_a_name_that_is_not_offered_runs_nothing",
+            "runtime/test_tool_set.py::test_a_name_that_is_not_offered_runs_nothing",
         ),
         clause(
             'repair="case" matches names that differ only in case, and says so',
-            "runtime/test_runtime_offer.py::test_repair_takes_a_name_that_differs_in_case_only_and_says_so",
-            "runtime/test_runtime_offer.py::test_repair_does_not_guess_between_two",
+            "runtime/test_tool_set.py::test_repair_takes_a_name_that_differs_in_case_only_and_says_so",
+            "runtime/test_tool_set.py::test_repair_does_not_guess_between_two",
         ),
         clause(
             "custom tools keep their own names",
-            "runtime/test_runtime_offer.py::test_a_session_offers_the_base_layer_and_its_custom_tools",
+            "runtime/test_tool_set.py::test_a_session_offers_the_base_layer_and_its_custom_tools",
         ),
         clause(
             "companions keep their own names",
@@ -668,8 +668,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "a custom tool never shadows a base tool",
-            "runtime/test_runtime_offer.py::test_a_custom_tool_cannot_take_the_name_of_a_base_tool",
-            "runtime/test_runtime_offer.py::test_a_custom_tool_cannot_pass_for_a_builtin",
+            "runtime/test_tool_set.py::test_a_custom_tool_cannot_take_the_name_of_a_base_tool",
+            "runtime/test_tool_set.py::test_a_custom_tool_cannot_pass_for_a_builtin",
         ),
         clause(
             "a plain definition with a handler registers too",
@@ -684,7 +684,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "D-4": (
         clause(
             "a request for another major version is answered with a clear error",
-            "runtime/test_runtime_offer.py::test_another_major_version_is_answered_with_what_is_there",
+            "runtime/test_tool_set.py::test_another_major_version_is_answered_with_what_is_there",
         ),
     ),
     "D-5": (clause("dialects", *planned),),
@@ -712,14 +712,14 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "D-7": (
         clause(
             "offered = registered ∩ configuration ∩ agent permissions",
-            "runtime/test_runtime_offer.py::test_a_disabled_tool_is_not_offered",
-            "runtime/test_runtime_offer.py::test_a_base_tool_can_be_disabled",
-            "runtime/test_runtime_offer.py::test_a_tool_that_needs_a_denied_permission_is_not_offered",
+            "runtime/test_tool_set.py::test_a_disabled_tool_is_not_offered",
+            "runtime/test_tool_set.py::test_a_base_tool_can_be_disabled",
+            "runtime/test_tool_set.py::test_a_tool_that_needs_a_denied_permission_is_not_offered",
             "must_hold/test_hold_denied_permissions.py::test_nothing_that_needs_a_denied_permission_has_an_effect_or_asks",
         ),
         clause(
             "a tool not offered is in no list or schema; calling it is UNKNOWN_TOOL",
-            "runtime/test_runtime_offer.py::test_a_disabled_tool_is_not_offered",
+            "runtime/test_tool_set.py::test_a_disabled_tool_is_not_offered",
         ),
         clause(
             "∩ active skills' allowed-tools",
@@ -793,7 +793,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "R-4": (
         clause(
             "one call shape; requested_permissions may only narrow",
-            "runtime/test_runtime_offer.py::test_requested_permissions_only_narrow",
+            "runtime/test_tool_set.py::test_requested_permissions_only_narrow",
             "must_hold/test_hold_denied_permissions.py::test_nothing_that_a_call_leaves_out_of_its_permissions_has_an_effect_or_asks",
             "runtime/test_runtime_repeats.py::test_the_providers_id_and_the_other_fields_are_kept_beside_it",
         ),
@@ -813,9 +813,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "calls of the journal are judged again under the rules of today, by what was known then",
-            "runtime/test_replaying.py::test_under_the_same_rules_nothing_differs",
-            "runtime/test_replaying.py::test_a_rule_of_today_counts_for_calls_of_before",
-            "runtime/test_replaying.py::test_only_the_record_counts_not_what_the_workspace_is_now",
+            "runtime/test_policy_replay.py::test_under_the_same_rules_nothing_differs",
+            "runtime/test_policy_replay.py::test_a_rule_of_today_counts_for_calls_of_before",
+            "runtime/test_policy_replay.py::test_only_the_record_counts_not_what_the_workspace_is_now",
             "cli/test_cli_policy.py::test_replay_with_a_rule_shows_what_the_rule_would_have_done",
         ),
     ),
@@ -826,7 +826,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "outside a root a request is external_directory, and names the folder",
-            "runtime/test_outside.py::test_the_question_names_the_folder_and_what_it_is_opened_for",
+            "runtime/test_opened_roots.py::test_the_question_names_the_folder_and_what_it_is_opened_for",
             "protocol/test_protocol_permissions.py::test_a_request_says_on_the_wire_which_folder_a_yes_opens",
         ),
         clause("bash and edit for S4: no event adapter uses the names yet", *planned),
@@ -1215,27 +1215,27 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             'paths.outside="ask" asks with the folder and what it is opened for; only managed or user layer say so',
-            "runtime/test_outside.py::test_the_question_names_the_folder_and_what_it_is_opened_for",
-            "runtime/test_outside.py::test_where_nobody_is_there_it_is_refused",
+            "runtime/test_opened_roots.py::test_the_question_names_the_folder_and_what_it_is_opened_for",
+            "runtime/test_opened_roots.py::test_where_nobody_is_there_it_is_refused",
             "settings/test_settings_layers.py::test_some_values_are_nobodys_but_the_persons",
             "policy/test_commands.py::test_a_command_opens_no_folder_outside_though_file_tools_may_ask_for_one",
         ),
         clause(
             "the answer opens that folder for once, for the session or for the workspace",
-            "runtime/test_outside.py::test_once_is_for_that_call_only",
-            "runtime/test_outside.py::test_for_the_session_it_stays_open_also_when_the_session_is_opened_again",
-            "runtime/test_outside.py::test_for_the_workspace_it_is_open_to_every_session_of_it",
-            "runtime/test_outside.py::test_what_is_opened_for_reading_is_written_only_after_another_yes",
+            "runtime/test_opened_roots.py::test_once_is_for_that_call_only",
+            "runtime/test_opened_roots.py::test_for_the_session_it_stays_open_also_when_the_session_is_opened_again",
+            "runtime/test_opened_roots.py::test_for_the_workspace_it_is_open_to_every_session_of_it",
+            "runtime/test_opened_roots.py::test_what_is_opened_for_reading_is_written_only_after_another_yes",
         ),
         clause(
             "credentials and handrail's own state stay denied",
-            "runtime/test_outside.py::test_credentials_are_refused_without_a_question_and_in_an_opened_folder",
-            "runtime/test_outside.py::test_what_handrail_keeps_for_itself_is_never_opened",
+            "runtime/test_opened_roots.py::test_credentials_are_refused_without_a_question_and_in_an_opened_folder",
+            "runtime/test_opened_roots.py::test_what_handrail_keeps_for_itself_is_never_opened",
         ),
         clause(
             "opened folders are listed and closed by the library",
-            "runtime/test_outside.py::test_a_closed_folder_is_closed_at_once_in_every_session_and_process",
-            "runtime/test_outside.py::test_the_async_library_lists_and_closes_too",
+            "runtime/test_opened_roots.py::test_a_closed_folder_is_closed_at_once_in_every_session_and_process",
+            "runtime/test_opened_roots.py::test_the_async_library_lists_and_closes_too",
         ),
         clause(
             "opened folders are listed and closed from the command line",

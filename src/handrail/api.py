@@ -290,7 +290,7 @@ class HistoryMethods(CallGate):
         """Undoes the last undo."""
         from handrail.runtime import undo  # noqa: PLC0415  few take anything back
 
-        return self._enter(undo.undo, self._session, undo.select_last_undo, resolve)
+        return self._enter(undo.redo, self._session, resolve)
 
     def line_origin(self, path: str, line: int) -> "tuple[str, str, LineOrigin]":
         """Where a line of a file comes from: the path as results name it, the line as it is now, and the change set

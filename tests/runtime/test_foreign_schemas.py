@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from handrail.runtime.foreign.schema import KEYWORDS, clean_schema, find_argument_problems, find_tool_problem
+from handrail.runtime.foreign.schema import clean_schema, find_argument_problems, find_tool_problem
 from handrail.runtime.foreign.source import ForeignTool
 
 ISSUE = {
@@ -16,12 +16,11 @@ ISSUE = {
         "title": {"type": "string", "minLength": 3, "maxLength": 10},
         "labels": {"type": "array", "items": {"type": "string", "enum": ["bug", "idea"]}, "maxItems": 2},
         "priority": {"type": "integer", "minimum": 1, "maximum": 5},
-        "owner": {"$ref": "#/$defs/person"},
-        "when": {"anyOf": [{"type": "string", "minLength": 4}, {"type": "null"}]},
+        "owner": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+        "when": {"type": ["string", "null"], "minLength": 4},
     },
     "required": ["title", "owner"],
     "additionalProperties": False,
-    "$defs": {"person": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}},
 }
 RIGHT = {"title": "broken", "owner": {"name": "ann", "age": 3}, "labels": ["bug"], "priority": 2.0, "when": None}
 
@@ -61,11 +60,8 @@ def test_arguments_are_an_object(arguments: object) -> None:
         ({"const": 1}, 1.0, True),
         ({"enum": [[1, {"a": None}]]}, [1.0, {"a": None}], [1, {"a": 0}]),
         ({"type": ["string", "null"]}, None, 1),
-        ({"exclusiveMinimum": 1}, 1.5, 1),
-        ({"exclusiveMaximum": 1}, 0, 1),
         ({"minItems": 1}, [0], []),
         ({"additionalProperties": {"type": "string"}}, {"y": "a"}, {"y": 1}),
-        ({"allOf": [{"minimum": 1}, {"maximum": 2}]}, 1, 3),
         (False, None, None),
     ],
 )
@@ -129,20 +125,10 @@ def test_nothing_is_refused_that_the_standard_allows(schema: Any, one: Any, valu
         assert not allowed
 
 
-def test_a_reference_without_end_has_one_and_what_was_found_before_it_is_told() -> None:
-    assert words({"required": ["a"], "$ref": "#"}, {}) == []
-    loop = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}
-    assert words(loop, {}) == []
-    tree = {"properties": {"children": {"items": {"$ref": "#"}}, "name": {"type": "string"}}}
-    assert words(tree, {"children": [{"children": [{"name": 1}]}]}) == [
-        "children[0].children[0].name must be a string, got 1"
-    ]
-
-
-def test_a_schema_that_doubles_at_every_step_is_left_to_its_server() -> None:
-    doubling = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)}
-    schema = {"properties": {"z": {"$ref": "#/$defs/d0"}, "a": {"type": "string"}}, "$defs": {**doubling, "d60": {}}}
-    assert words(schema, {"z": 1}) == []
+def test_a_value_with_more_parts_than_are_checked_is_left_to_its_server() -> None:
+    schema = {"properties": {"z": {"items": {"type": "string"}}, "a": {"type": "string"}}}
+    assert words(schema, {"z": ["x"] * 30_000, "a": 1}) == []
+    assert words(schema, {"z": ["x"], "a": 1}) == ["a must be a string, got 1"]
 
 
 LEFT_TO_THE_SERVER: list[Any] = [
@@ -154,13 +140,17 @@ LEFT_TO_THE_SERVER: list[Any] = [
     {"dependentRequired": {"a": ["b"]}, "minProperties": 9},
     {"oneOf": [{"type": "null"}]},
     {"not": {}, "if": {}, "then": False},
+    {"anyOf": [{"type": "null"}], "allOf": [{"type": "null"}]},
+    {"exclusiveMinimum": 1, "exclusiveMaximum": 1},
+    {"$ref": "#/$defs/nothing", "type": "null"},
+    {"unknownKeyword": False},
 ]
 
 
 @pytest.mark.parametrize("schema", LEFT_TO_THE_SERVER)
 @pytest.mark.parametrize("value", ["a" * 50_000 + "!", 1, [1, 1], {"a": 1}])
-def test_rare_keywords_are_left_to_the_server(schema: Any, value: object) -> None:
-    assert words({"properties": {"x": schema}}, {"x": value}) == []
+def test_a_keyword_that_is_not_checked_is_left_to_the_server(schema: Any, value: object) -> None:
+    assert words({"properties": {"x": schema}, "$defs": {"nothing": {"type": "null"}}}, {"x": value}) == []
 
 
 def deep(levels: int) -> dict[str, Any]:
@@ -272,25 +262,17 @@ def test_whatever_is_offered_is_shown_as_a_valid_schema(schema: Any) -> None:
         assert clean_schema(shown) == shown
 
 
-RARE = (
-    *(
-        "$ref",
-        "$defs",
-        "$anchor",
-        "title",
-        "format",
-        "examples",
-        "patternProperties",
-        "dependentRequired",
-        "prefixItems",
-    ),
-    *("uniqueItems", "multipleOf", "minProperties", "maxProperties", "pattern", "oneOf", "not", "if"),
-)
+ODD = [
+    "type", "enum", "const", "required", "properties", "additionalProperties", "items", "minimum", "maximum",
+    "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems", "allOf", "anyOf", "$ref",
+    "$defs", "$anchor", "title", "format", "examples", "patternProperties", "dependentRequired", "prefixItems",
+    "uniqueItems", "multipleOf", "minProperties", "maxProperties", "pattern", "oneOf", "not", "if",
+]  # fmt: skip
 
 
 @given(st.sampled_from([ISSUE]), st.data())
 def test_a_keyword_that_says_anything_at_all_leaves_a_valid_schema(schema: dict[str, Any], data: st.DataObject) -> None:
-    keyword = data.draw(st.sampled_from(sorted({*KEYWORDS, *RARE})))
+    keyword = data.draw(st.sampled_from(ODD))
     said = data.draw(_SCHEMAS)
     shown = clean_schema({**schema, "properties": {**schema["properties"], "odd": {keyword: said}}})
     Draft202012Validator.check_schema(shown)

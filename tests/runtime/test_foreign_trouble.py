@@ -378,7 +378,7 @@ def test_a_yes_is_not_one_to_what_the_server_says_by_then(tmp_path: Path) -> Non
     known = PinStore(KnownTools(str(tmp_path)))
     servers = ForeignCatalog((server,), known, (), lambda *_: None)
     servers.refresh(lambda: None)
-    decided = build_foreign_spec("a", listed("x"), looks=False)
+    decided = build_foreign_spec("a", listed("x"), read_only=False)
     other = listed("x", description="Something else.")
     server.now_lists(other)
     servers.refresh(lambda: None)

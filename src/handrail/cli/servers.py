@@ -8,9 +8,8 @@ from handrail.cli.output import print_note
 from handrail.mcp.client.sources import find_sources
 from handrail.protocol.text import to_one_line
 from handrail.protocol.tool_spec import ToolSpec
-from handrail.runtime.foreign.catalog import close_sources
+from handrail.runtime.foreign.catalog import close_sources, list_foreign_specs
 from handrail.runtime.foreign.source import ToolSource, split_tool_name
-from handrail.runtime.registry import list_foreign_specs
 from handrail.settings import LoadedSettings
 from handrail.settings.rules import list_trusted_servers
 

@@ -1,4 +1,4 @@
-"""Collects the facts for the policy."""
+"""The facts that policy decides by, collected from the workspace."""
 
 import os
 import posixpath
@@ -12,8 +12,6 @@ from handrail.policy.network.git_remotes import Remote, list_remote_urls
 from handrail.policy.network.needs import NetworkNeeds, add_registry_urls, add_remote_urls, find_network_needs
 from handrail.policy.parse import ParsedCommand, parse_command
 from handrail.policy.programs.spec import PathUse, to_base_name
-from handrail.process.sessions.sessions import build_ended_error
-from handrail.process.sessions.store import read_note, read_record
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import CommandFact, DisplayedCommand, Facts, PathFact, ProcessFact
 from handrail.protocol.errors import ToolError
@@ -26,12 +24,16 @@ from handrail.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from handrail.process.sessions.sessions import ProcessSessions
 
-
-# § [runtime.command_facts] What policy needs to know about a command: what it is, where it starts, and what each
-# § path in it is now.
-
 _MAX_PATHS = 1_000
-"""Paths that are looked at; those after them count as outside, the strictest there is."""
+"""Paths of a command that are examined. Further ones count as outside, the strictest case."""
+_MAX_CONFIG_BYTES = 1 << 18
+_MAX_REMOTES = 10
+_GIT_LINK = "gitdir: "
+_HEAD, _REFS = "head", "refs"
+_REFERENCES = re.compile(r"(?:^|/)\.git/(?:logs|refs)(?:/|$)")
+"""Folders of a repository whose entries have the names of branches."""
+_ESCAPED_BYTE = "\\udc"
+"""Stands for a byte that is no text. A path that is shown with it cannot be opened."""
 
 
 def collect_command_facts(
@@ -42,67 +44,85 @@ def collect_command_facts(
     background: bool = False,
     yields: bool = False,
     tier: int,
-    host: "HostLookup | None" = None,
+    host: HostLookup | None = None,
 ) -> Facts:
-    """The facts of a command. It starts in a folder beneath the roots, or there is nothing to judge: ToolError."""
-    _refuse_cwd(workspace, cwd)
+    """The facts of a command. ToolError if it does not start in a folder of the workspace.
+
+    Without a host, no package registries are known.
+    """
+    _check_cwd(workspace, cwd)
     command = parse_command(text, cwd, ())
-    seen = _seen(text) if command.needs_display else None
-    uses = command.path_uses(seen)
-    there = _find_existing_dirs(workspace, command)
-    command = parse_command(text, cwd, there) if there else command
-    needs = _needs(workspace, command, seen, host)
+    displayed = _find_displayed(text) if command.needs_display else None
+    uses = command.path_uses(displayed)
+    if folders := _find_existing_folders(workspace, command):
+        command = parse_command(text, cwd, folders)
+    needs = _collect_network_needs(workspace, command, displayed, host)
     return Facts(
-        paths=tuple(_fact(workspace, use) if n < _MAX_PATHS else _outside(use) for n, use in enumerate(uses)),
+        paths=tuple(
+            _build_path_fact(workspace, use) if number < _MAX_PATHS else _build_outside_fact(use)
+            for number, use in enumerate(uses)
+        ),
         command=CommandFact(
             text=text,
             cwd=cwd,
             background=background,
             yields=yields,
             tier=tier,
-            snapshot=tier == 2 and not (background or yields) and _has_snapshot(command, seen),
-            there=there,
+            snapshot=tier == 2 and not (background or yields) and _can_be_undone(command, displayed),
+            there=folders,
             hosts=needs.hosts if needs else (),
             unopened=needs.unreachable if needs else (),
-            seen=seen,
+            seen=displayed,
         ),
     )
 
 
-def _find_existing_dirs(workspace: Workspace, command: ParsedCommand) -> tuple[str, ...]:
-    """Folders that a `cd` leads to for certain: they are inside, and what is in them can be reached."""
-    facts = {folder: _fact(workspace, PathUse(f"{folder}/.", "read")) for folder in command.cd_targets()}
-    return tuple(folder for folder, fact in facts.items() if fact.kind == "directory" and fact.real is not None)
+def collect_process_facts(use: ProcessUse, sessions: "Callable[[], ProcessSessions]", tier: Callable[[], int]) -> Facts:
+    """The facts of a call that is about a process session.
+
+    ToolError PROCESS_NOT_FOUND if the id is unknown, PROCESS_ENDED if a call writes to an ended process.
+    """
+    from handrail.process.sessions.sessions import build_ended_error  # noqa: PLC0415  commands need none
+    from handrail.process.sessions.store import read_note, read_record  # noqa: PLC0415  commands need none
+
+    if use.action == "list":
+        return Facts(process=ProcessFact(action=use.action))
+    process = sessions().find(use.spelled)
+    record = process.record()
+    if use.action != "write":
+        return Facts(process=ProcessFact(action=use.action, id=process.id, command=record.command))
+    if record.state != "running":
+        raise build_ended_error(process.id)
+    # The sandbox of a read-only command lets it change nothing, whatever is typed. Tier 0 has no sandbox.
+    is_read_only = parse_command(record.command, record.cwd).is_read_only and tier() > 0
+    stored = read_record(process.folder)
+    has_proxy = stored is not None and stored.proxy is not None
+    fact = ProcessFact(
+        action=use.action,
+        id=process.id,
+        command=record.command,
+        looks=is_read_only,
+        layered=read_note(process.folder) is not None,
+        connected=not is_read_only and (tier() == 0 or has_proxy),
+    )
+    return Facts(process=fact)
 
 
-def _has_snapshot(command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None) -> bool:
-    """Whether what it changes is kept beforehand, so that undo covers it. Not where it is git that changes something:
-    no snapshot holds a repository. Nor below tier 2, where what it does not hold could not be sealed."""
-    if command.unparsed is not None:
-        if seen is None or any(_is_git(one.words) for one in seen):
-            return False
-    elif any(_is_git(step.words) and step.classification.effect != "proven" for step in command.steps):
-        return False
-    from handrail.changes.snapshot.git_store import find_git  # noqa: PLC0415  only where there is no overlay
+def list_steering_paths(workspace: Workspace, changes: Iterable[Change]) -> frozenset[str]:
+    """The changed paths that configure a git repository without `.git` in its path.
 
-    return find_git() is not None
-
-
-def _is_git(words: tuple[str, ...]) -> bool:
-    return bool(words) and to_base_name(words[0]) == "git"
+    A folder counts as a repository if it has a HEAD. Policy itself sees changes that create a HEAD with its config.
+    """
+    inspector = _RepositoryInspector(workspace)
+    return frozenset(
+        change.path
+        for change in changes
+        for folder, name in list_possible_repositories(change.path)
+        if not _REFERENCES.search(folder) and inspector.is_steering(change, folder, name)
+    )
 
 
-def _needs(
-    workspace: Workspace, command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None, host: "HostLookup | None"
-) -> "NetworkNeeds | None":
-    """What it needs of the network; None for what only looks, or only does what it says to the files it names."""
-    if command.unparsed is None and not any(step.has_unknown_effect for step in command.steps):
-        return None
-
-    return collect_network_needs(workspace, command, seen, host)
-
-
-def _refuse_cwd(workspace: Workspace, cwd: str) -> None:
+def _check_cwd(workspace: Workspace, cwd: str) -> None:
     fact = build_command_fact(workspace, cwd, "read")
     if fact.real is None:
         message = f"cwd {clip_path(cwd)} is outside the workspace. Folders are relative to it."
@@ -113,39 +133,57 @@ def _refuse_cwd(workspace: Workspace, cwd: str) -> None:
         raise ToolError("NOT_A_DIRECTORY", f"cwd {clip_path(cwd)} is not a folder.")
 
 
-def _fact(workspace: Workspace, use: PathUse) -> PathFact:
-    try:
-        return build_command_fact(workspace, use.path, use.access, past_files=True)
-    except ToolError:  # no path can be like this, or nobody can tell where it leads
-        return _outside(use)
-
-
-def _outside(use: PathUse) -> PathFact:
-    return PathFact(path=use.path, access=use.access, kind="other", real=None)
-
-
-def _seen(text: str) -> tuple[DisplayedCommand, ...] | None:
+def _find_displayed(text: str) -> tuple[DisplayedCommand, ...] | None:
     from handrail.code.shell_commands import find_shell_commands  # noqa: PLC0415  most commands are proven without it
 
     return find_shell_commands(text)
 
 
-# § [runtime.network_facts] The hosts that a command needs, with what has to be looked up: remotes of git
-# § repositories, registries of clients. git is not asked, since it would run what is configured there. Its files
-# § are opened beneath the roots, as all files are.
-
-_MAX_CONFIG_BYTES = 1 << 18
-_MAX_REMOTES = 10
-_LINK = "gitdir: "
+def _find_existing_folders(workspace: Workspace, command: ParsedCommand) -> tuple[str, ...]:
+    """The targets of `cd` that are folders of the workspace."""
+    facts = {folder: _build_path_fact(workspace, PathUse(f"{folder}/.", "read")) for folder in command.cd_targets()}
+    return tuple(folder for folder, fact in facts.items() if fact.kind == "directory" and fact.real is not None)
 
 
-def collect_network_needs(
-    workspace: Workspace, command: ParsedCommand, seen: tuple[DisplayedCommand, ...] | None, host: HostLookup | None
-) -> NetworkNeeds:
-    """The hosts that a command needs. Without a host, no registry is known."""
-    needs = find_network_needs(command, seen)
+def _build_path_fact(workspace: Workspace, use: PathUse) -> PathFact:
+    try:
+        return build_command_fact(workspace, use.path, use.access, past_files=True)
+    except ToolError:  # an impossible path, or one that cannot be resolved
+        return _build_outside_fact(use)
+
+
+def _build_outside_fact(use: PathUse) -> PathFact:
+    return PathFact(path=use.path, access=use.access, kind="other", real=None)
+
+
+def _can_be_undone(command: ParsedCommand, displayed: tuple[DisplayedCommand, ...] | None) -> bool:
+    """Whether a snapshot covers the changes of a command. It does not hold repositories, so git is not covered."""
+    if command.unparsed is not None:
+        if displayed is None or any(_is_git(one.words) for one in displayed):
+            return False
+    elif any(_is_git(step.words) and step.classification.effect != "proven" for step in command.steps):
+        return False
+    from handrail.changes.snapshot.git_store import find_git  # noqa: PLC0415  only without an overlay
+
+    return find_git() is not None
+
+
+def _is_git(words: tuple[str, ...]) -> bool:
+    return bool(words) and to_base_name(words[0]) == "git"
+
+
+def _collect_network_needs(
+    workspace: Workspace,
+    command: ParsedCommand,
+    displayed: tuple[DisplayedCommand, ...] | None,
+    host: HostLookup | None,
+) -> NetworkNeeds | None:
+    """The hosts that a command needs. None if all its effects are known, so that it needs no network."""
+    if command.unparsed is None and not any(step.has_unknown_effect for step in command.steps):
+        return None
+    needs = find_network_needs(command, displayed)
     for remote in needs.remotes[:_MAX_REMOTES]:
-        needs = add_remote_urls(needs, _urls(workspace, remote))
+        needs = add_remote_urls(needs, _list_urls(workspace, remote))
     if needs.registries:
         from handrail.runtime.package_registries import find_registry_urls  # noqa: PLC0415  few commands fetch packages
 
@@ -156,41 +194,41 @@ def collect_network_needs(
     return needs
 
 
-def _urls(workspace: Workspace, remote: Remote) -> tuple[str, ...]:
-    top = _top(workspace, remote.folder)
+# Remotes of a git repository. git itself is not run, because it would run programs that the repository configures.
+# The files of the repository are opened beneath the roots, like all files.
+
+
+def _list_urls(workspace: Workspace, remote: Remote) -> tuple[str, ...]:
+    top = _find_repository(workspace, remote.folder)
     if top is None:
         return list_remote_urls(remote, "")
-    own = _own_folder(workspace, top)
-    common = _text(workspace, f"{own}/commondir").strip()
-    config = _text(workspace, f"{_joined(own, common) if common else own}/config")
-    return list_remote_urls(remote, config, _text(workspace, f"{own}/HEAD"), _text(workspace, f"{top}/.gitmodules"))
+    link = _read_text(workspace, f"{top}/.git").strip()  # a file in submodules and worktrees
+    folder = _join(top, link.removeprefix(_GIT_LINK)) if link.startswith(_GIT_LINK) else f"{top}/.git"
+    common = _read_text(workspace, f"{folder}/commondir").strip()
+    config = _read_text(workspace, f"{_join(folder, common) if common else folder}/config")
+    head, modules = _read_text(workspace, f"{folder}/HEAD"), _read_text(workspace, f"{top}/.gitmodules")
+    return list_remote_urls(remote, config, head, modules)
 
 
-def _top(workspace: Workspace, folder: str) -> str | None:
-    """The folder around another that has a `.git` in it, no further up than its root."""
+def _find_repository(workspace: Workspace, folder: str) -> str | None:
+    """The nearest folder with a `.git` in it, at or above a folder and within its root."""
     try:
         here = build_command_fact(workspace, folder, "read").real
     except ToolError:
         return None
     end = "" if here is None else workspace.root_path(here)
     while here is not None:
-        if _kind(workspace, f"{here}/.git") in {"directory", "file"}:
+        if _find_kind(workspace, f"{here}/.git") in {"directory", "file"}:
             return here
         here = None if here in {".", end} else posixpath.dirname(here) or "."
     return None
 
 
-def _own_folder(workspace: Workspace, top: str) -> str:
-    """Where the repository's files are: in `.git`, or where that file says, as it does for submodules and worktrees."""
-    link = _text(workspace, f"{top}/.git").strip()
-    return _joined(top, link.removeprefix(_LINK)) if link.startswith(_LINK) else f"{top}/.git"
-
-
-def _joined(folder: str, path: str) -> str:
+def _join(folder: str, path: str) -> str:
     return posixpath.normpath(posixpath.join(folder, path))
 
 
-def _kind(workspace: Workspace, path: str) -> str:
+def _find_kind(workspace: Workspace, path: str) -> str:
     try:
         fact = build_command_fact(workspace, path, "read")
     except ToolError:
@@ -198,95 +236,43 @@ def _kind(workspace: Workspace, path: str) -> str:
     return fact.kind if fact.real is not None else "missing"
 
 
-def _text(workspace: Workspace, path: str) -> str:
-    """The beginning of a file beneath the roots; nothing where there is none."""
+def _read_text(workspace: Workspace, path: str) -> str:
+    """The beginning of a file beneath the roots, or an empty text."""
     with suppress(ToolError, OSError), workspace.open_file(path) as opened:
         return os.read(opened.descriptor, _MAX_CONFIG_BYTES).decode(errors="replace")
     return ""
 
 
-# § [runtime.process_facts] What policy needs to know about a call that is about a process session.
-
-
-def collect_process_facts(use: ProcessUse, sessions: "Callable[[], ProcessSessions]", tier: Callable[[], int]) -> Facts:
-    """The facts of one; ToolError PROCESS_NOT_FOUND where there is none of that id, and PROCESS_ENDED where there is
-    nobody left to write to, so that no person is asked in vain."""
-    if use.action == "list":
-        return Facts(process=ProcessFact(action=use.action))
-    found = sessions().find(use.spelled)
-    record = found.record()
-    if use.action == "write" and record.state != "running":
-        raise build_ended_error(found.id)
-    # A command that only looks has a sandbox that lets it do nothing else, unless there is none.
-    looks = use.action == "write" and parse_command(record.command, record.cwd).is_read_only and tier() > 0
-    layered = use.action == "write" and read_note(found.folder) is not None
-    connected = use.action == "write" and not looks and (tier() == 0 or _has_proxy(found.folder))
-    fact = ProcessFact(
-        action=use.action, id=found.id, command=record.command, looks=looks, layered=layered, connected=connected
-    )
-    return Facts(process=fact)
-
-
-def _has_proxy(folder: str) -> bool:
-    known = read_record(folder)
-    return known is not None and known.proxy is not None
-
-
-# § [runtime.repositories] Which changes of a command steer a git repository that has no name of one, by what is
-# § there already.
-
-_HEAD, _REFS = "head", "refs"
-"""What makes a repository of a folder in which settings or hooks lie already."""
-_REFERENCES = re.compile(r"(?:^|/)\.git/(?:logs|refs)(?:/|$)")
-"""Where names are those of branches."""
-_UNSPELLED = "\\udc"
-"""What stands for a byte that is no text: where such a folder is cannot be told by how it is shown."""
-
-
-def list_steering_paths(workspace: Workspace, changes: Iterable[Change]) -> frozenset[str]:
-    """Their paths. A folder is taken for a repository if it has a HEAD; what is made together with its HEAD, policy
-    sees by itself."""
-    looks = _Looks(workspace)
-    return frozenset(
-        change.path
-        for change in changes
-        for folder, name in list_possible_repositories(change.path)
-        if not _REFERENCES.search(folder) and looks.steers(change, folder, name)
-    )
-
-
-class _Looks:
-    """At folders, each once."""
+class _RepositoryInspector:
+    """Recognises repositories by the names in a folder. Each folder is listed once."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._names: dict[str, frozenset[str] | None] = {}
 
-    def steers(self, change: Change, folder: str, name: str) -> bool:
-        there = self._there(folder)
-        if there is None:
-            return _UNSPELLED in folder
-        if is_git_control_name(name):
-            return _HEAD in there
-        is_made = change.action == "created" and change.path == (name if folder == "." else f"{folder}/{name}")
-        makes_one = normalize_name(name) == _HEAD or (normalize_name(name) == _REFS and _HEAD in there)
-        return is_made and makes_one and any(is_git_control_name(one) for one in there)
-
-    def _there(self, folder: str) -> frozenset[str] | None:
-        """The names in a folder; None where it is not there."""
+    def is_steering(self, change: Change, folder: str, name: str) -> bool:
+        """Whether a change of `name` in a folder configures a repository there, or makes one of a prepared folder."""
         if folder not in self._names:
-            self._names[folder] = self._listed(folder)
-        return self._names[folder]
+            self._names[folder] = self._list_names(folder)
+        names = self._names[folder]
+        if names is None:
+            return _ESCAPED_BYTE in folder
+        if is_git_control_name(name):
+            return _HEAD in names
+        is_created = change.action == "created" and change.path == (name if folder == "." else f"{folder}/{name}")
+        completes = normalize_name(name) == _HEAD or (normalize_name(name) == _REFS and _HEAD in names)
+        return is_created and completes and any(map(is_git_control_name, names))
 
-    def _listed(self, folder: str) -> frozenset[str] | None:
+    def _list_names(self, folder: str) -> frozenset[str] | None:
+        """The names in a folder. None if it does not exist."""
         try:
-            with self._workspace.open_parent(os.fsencode(f"{'' if folder == '.' else folder + '/'}HEAD")) as landing:
-                if landing.missing:
+            with self._workspace.open_parent(os.fsencode(f"{'' if folder == '.' else folder + '/'}HEAD")) as parent:
+                if parent.missing:
                     return None
-                found = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=landing.folder)
+                descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=parent.folder)
             try:
-                return frozenset(normalize_name(name) for name in os.listdir(found))
+                return frozenset(normalize_name(name) for name in os.listdir(descriptor))
             finally:
-                os.close(found)
+                os.close(descriptor)
         except (OSError, ToolError):
             return None

@@ -1,4 +1,4 @@
-"""Standing approvals of a session."""
+"""Standing approvals of a session: for commands, and for folders outside the workspace."""
 
 import hashlib
 import os
@@ -20,17 +20,18 @@ from handrail.store.database import Database
 from handrail.store.grants import GrantedFolders, GrantFiles
 from handrail.store.inbox import list_open_answers
 from handrail.workspace.facts import find_spelled_folder
-from handrail.workspace.roots import Boundary, Root, open_root
+from handrail.workspace.roots import Boundary, Root, is_inside, open_root
 from handrail.workspace.workspace import Workspace
 
-# § [runtime.grants] What people said not to be asked about again: kept with their answer, looked up before every
-# § command, revoked.
-
+MAX_CLIENT_ROOTS = 32
+"""Folders of one client. Each is an open descriptor."""
 _SCOPES: dict[AnswerKind, Scope] = {"session": "session", "workspace": "workspace"}
+_FOLDER_ANSWERS: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
+_SETTING_HINT = 'paths.client_roots = "read-only" (or "writable") in the user file'
 
 
 class Grants:
-    """The grants that count for one session. Other processes grant and revoke too: who is to decide looks again."""
+    """The granted commands of a session. Other processes grant and revoke too, so `current` reads them again."""
 
     def __init__(self, stores: Mapping[Scope, GrantFiles]) -> None:
         self._stores = stores
@@ -39,81 +40,58 @@ class Grants:
         self._lock = threading.Lock()
 
     def current(self) -> tuple[Grant, ...]:
-        """Those in force now, as policy wants them. Costs one look into two folders where nothing is new.
-
-        What cannot be looked up is not granted: then a person is asked.
-        """
+        """The grants in force. Nothing is granted if they cannot be read."""
         with self._lock, suppress(StoreError):
             names = tuple(store.names() for store in self._stores.values())
             if names != self._known:
-                found = self.listed()
-                self._current = tuple(Grant(id=one.id, command=one.command, scope=one.scope) for one in found)
+                grants = self.listed()
+                self._current = tuple(Grant(id=one.id, command=one.command, scope=one.scope) for one in grants)
                 self._known = names
             return self._current
         return ()
 
     def listed(self) -> tuple[StandingGrant, ...]:
-        """All of them, each class once for the session and once for the workspace."""
-        every = {
-            (one.scope, one.command): one for store in self._stores.values() for one in reversed(store.list_grants())
-        }
+        """All grants, each command once for the session and once for the workspace."""
+        every = {(one.scope, one.command): one for store in self._stores.values() for one in reversed(store.list_grants())}
         return tuple(sorted(every.values(), key=lambda one: one.time))
 
     def remember(self, request: PermissionRequest, given: Answer) -> None:
-        """Grants what an answer grants. It may be repeated: the same answer is the same grant, and stays revoked."""
+        """Stores the grants of an answer. Repeating it changes nothing, and a revoked grant stays revoked."""
         scope = _SCOPES.get(given.kind)
-        if scope is None or not request.grants:
+        if scope is None:
             return
         for command in request.grants:
-            granted = StandingGrant(
-                id=_id(request.id, command),
+            # The id is the same for the same answer, and nobody can guess it.
+            digest = hashlib.sha256(f"{request.id} {command}".encode()).hexdigest()[:12]
+            grant = StandingGrant(
+                id=f"g-{digest}",
                 command=command,
                 scope=scope,
                 session_id=request.session_id,
                 time=datetime.now(UTC),
             )
-            self._stores[scope].add(granted)
+            self._stores[scope].add(grant)
 
     def remember_all(self, database: Database) -> None:
-        """Makes up for whoever was killed between writing an answer down and granting what it grants."""
+        """Stores grants of answers whose process was killed before it stored them."""
         for request, given in list_open_answers(database):
             self.remember(request, given)
 
     def revoke(self, grant_id: str) -> StandingGrant | None:
-        """Ends a grant, and every other one for the same commands in the same scope; None where it is none."""
+        """Revokes a grant, with all others of the same command and scope. None if the id is unknown."""
         for store in self._stores.values():
             listed = store.list_grants()
-            found = next((one for one in listed if one.id == grant_id), None)
-            if found is not None:
+            grant = next((one for one in listed if one.id == grant_id), None)
+            if grant is not None:
                 for one in listed:
-                    if one.command == found.command:
+                    if one.command == grant.command:
                         store.revoke(one.id)
-                return found
+                return grant
         return None
 
 
-def _id(request_id: str, command: str) -> str:
-    """The same for the same answer, so that nothing is granted twice, and none that others could guess."""
-    return f"g-{hashlib.sha256(f'{request_id} {command}'.encode()).hexdigest()[:12]}"
-
-
-# § [runtime.outside] Folders outside the workspace: opened by a person's answer, listed, and closed again.
-
-OPENING: tuple[AnswerKind, ...] = ("once", "session", "workspace", "deny")
-"""The answers where a yes opens a folder: for the call, for the session, or for the workspace."""
-
-
-def collect_requested_folders(facts: Facts) -> dict[str, list[PathFact]]:
-    """The folders outside that a call would need, with what it wants in them."""
-    found: dict[str, list[PathFact]] = {}
-    for fact in facts.paths:
-        if fact.real is None and fact.folder is not None:
-            found.setdefault(fact.folder, []).append(fact)
-    return found
-
-
 class OpenedRoots:
-    """What people opened to one session. Other processes open and close too: who is about to decide looks again."""
+    """The folders outside the workspace that people opened to a session. Other processes open and close them too."""
 
     def __init__(
         self,
@@ -124,6 +102,7 @@ class OpenedRoots:
         *,
         in_force: bool,
     ) -> None:
+        """`in_force` is false if the settings let no folder be opened."""
         self._workspace = workspace
         self._stores = stores
         self._boundary = boundary
@@ -133,26 +112,26 @@ class OpenedRoots:
         self._lock = threading.Lock()
 
     def refresh(self) -> None:
-        """Makes the roots those that are open now. Where the settings no longer let people be asked, none is."""
+        """Makes the folders that are open now roots of the workspace."""
         if not self._in_force:
             return
         with self._lock:
             names = tuple(store.names() for store in self._stores.values())
             if names == self._known:
                 return
-            roots = self._workspace.root_sets
-            folders = sorted(self.listed(), key=lambda folder: folder.access)  # of two, the one for writing counts
+            root_sets = self._workspace.root_sets
+            folders = sorted(self.listed(), key=lambda folder: folder.access)  # write access comes last and wins
             strongest = {folder.path: folder for folder in folders}.values()
-            opened = roots.sources["person"]
-            roots.replace("person", [root for folder in strongest if (root := self._root(folder, opened))])
+            opened = root_sets.sources["person"]
+            root_sets.replace("person", [root for folder in strongest if (root := self._open_root(folder, opened))])
             self._known = names
 
     def listed(self) -> tuple[OpenedFolder, ...]:
-        """All that are open to this session: its own, and the workspace's."""
+        """All folders that are open to the session, or to the workspace."""
         return tuple(folder for store in self._stores.values() for folder in store.list_folders())
 
     def close(self, path: str) -> bool:
-        """Closes a folder, whoever opened it and for how long; whether it was open."""
+        """Closes a folder in all scopes. Returns whether it was open."""
         spelled = os.path.abspath(path)
         names = {spelled, os.path.realpath(spelled)}
         closed = [store.remove(name) for store in self._stores.values() for name in names]
@@ -160,42 +139,44 @@ class OpenedRoots:
         return any(closed)
 
     def open(self, facts: Facts, kind: AnswerKind) -> tuple[Root, ...]:
-        """Opens what a call asked for, as far as the answer goes; the roots that are for this call only."""
-        asked = [
-            self._opened(folder, facts, _SCOPES.get(kind)) for folder, facts in collect_requested_folders(facts).items()
+        """Opens the folders that a call asked for. Returns the roots that are for this call only."""
+        scope = _SCOPES.get(kind)
+        requested = [
+            self._build_folder(path, uses, scope or "session")
+            for path, uses in collect_requested_folders(facts).items()
         ]
         with ExitStack() as checked:
-            roots = [checked.enter_context(closing(self._checked(folder))) for folder in asked]
-            if kind not in _SCOPES:
+            roots = [checked.enter_context(closing(self._check(folder))) for folder in requested]
+            if scope is None:
                 checked.pop_all()
                 return tuple(roots)
-        for folder in asked:
-            self._stores[_SCOPES[kind]].add(folder)
+        for folder in requested:
+            self._stores[scope].add(folder)
         self._known = ()
         self.refresh()
         return ()
 
-    def _opened(self, folder: str, facts: list[PathFact], scope: Scope | None) -> OpenedFolder:
-        spelled = (find_spelled_folder(fact.path, fact.outside or "", folder) for fact in facts)
+    def _build_folder(self, path: str, uses: list[PathFact], scope: Scope) -> OpenedFolder:
+        spelled = (find_spelled_folder(use.path, use.outside or "", path) for use in uses)
         return OpenedFolder(
-            path=folder,
-            access="write" if any(fact.access != "read" for fact in facts) else "read",
-            scope=scope or "session",
+            path=path,
+            access="write" if any(use.access != "read" for use in uses) else "read",
+            scope=scope,
             session_id=self._session_id,
             time=datetime.now(UTC),
-            named=next((name for name in spelled if name not in {None, folder}), None),
+            named=next((name for name in spelled if name not in {None, path}), None),
         )
 
-    def _checked(self, folder: OpenedFolder) -> Root:
-        root = self._root(folder, ())
+    def _check(self, folder: OpenedFolder) -> Root:
+        root = self._open_root(folder, ())
         if root is None:
             raise ToolError("CONFLICT", f"{folder.path} is not the folder any more that was asked about. Call again.")
         return root
 
-    def _root(self, folder: OpenedFolder, open_already: tuple[Root, ...]) -> Root | None:
-        """The root of a folder, the one that there is where there is one; None where it may not be opened now."""
+    def _open_root(self, folder: OpenedFolder, opened: tuple[Root, ...]) -> Root | None:
+        """The root of a folder, from those that are open already or a new one. None if it may not be opened now."""
         writable = folder.access == "write"
-        for root in open_already:
+        for root in opened:
             if (root.path, root.writable) == (folder.path, writable) and root.has_name(folder.named):
                 return root
         if self._boundary.find_closed_reason(folder.path):
@@ -203,84 +184,80 @@ class OpenedRoots:
         return open_root(folder.path, writable=writable, named=folder.named)
 
 
+def collect_requested_folders(facts: Facts) -> dict[str, list[PathFact]]:
+    """The folders outside the workspace that a call needs, each with the paths in it."""
+    folders: dict[str, list[PathFact]] = {}
+    for fact in facts.paths:
+        if fact.real is None and fact.folder is not None:
+            folders.setdefault(fact.folder, []).append(fact)
+    return folders
+
+
 def to_folder_request(request: PermissionRequest, facts: Facts) -> PermissionRequest:
-    """The same request, saying which folders a yes to it opens, where it opens any."""
+    """The request with the folders that an approval opens."""
     folders = collect_requested_folders(facts)
     if not folders:
         return request
-    writes = any(fact.access != "read" for found in folders.values() for fact in found)
+    writes = any(use.access != "read" for uses in folders.values() for use in uses)
     return msgspec.structs.replace(
         request,
         kind="external_directory",
         pattern=tuple(text for folder in folders for text in (folder, f"{folder}/*")),
         access="write" if writes else "read",
-        answers=OPENING,
+        answers=_FOLDER_ANSWERS,
     )
 
 
-def build_boundary(*own: str) -> Boundary:
-    """What is never opened on this machine, for this user; `own` is what handrail keeps for itself."""
+def build_boundary(state: str) -> Boundary:
+    """The folders that are never opened, the state folder of handrail among them."""
     homes = {os.path.realpath(home) for home in (os.path.expanduser("~"), find_account_home()) if home}
-    return Boundary(homes=tuple(sorted(homes)), own=tuple(os.path.realpath(path) for path in own))
-
-
-# § [runtime.client_roots] The folders that a client says it works on: roots as far as the person's settings let
-# § them be.
-
-MAX_CLIENT_ROOTS = 32
-"""Folders of one client; each is a descriptor."""
-_HOW = 'paths.client_roots = "read-only" (or "writable") in the user file'
+    own = (state, resolve_user_file(os.environ), MANAGED_FILE)
+    return Boundary(homes=tuple(sorted(homes)), own=tuple(map(os.path.realpath, own)))
 
 
 def set_client_roots(
     workspace: Workspace, folders: Sequence[str], setting: ClientRoots, state: str, *, restricted: bool
 ) -> tuple[str, ...]:
-    """Makes these the client's roots, in the place of those before; what is not honoured, in words for a person.
+    """Replaces the roots of the client. Returns a message for each folder that is not used.
 
-    A folder inside the roots changes nothing. One outside is a client's wish, and a client is told what to say by
-    whoever wrote its configuration: only the person's own settings open it, and never what nothing opens.
+    A folder inside the roots changes nothing. One outside is opened only if the person's own settings allow it,
+    because anybody who configures the client chooses its folders.
     """
-    outside = [real for real in dict.fromkeys(map(os.path.realpath, folders)) if not _is_inside(workspace, real)]
-    told: list[str] = []
-    kept: list[Root] = []
-    boundary = build_boundary(state, resolve_user_file(os.environ), MANAGED_FILE)
+    client_roots = workspace.root_sets.sources["client"]
+    given = [root.path for root in workspace.roots if root not in client_roots]
+    real_paths = dict.fromkeys(map(os.path.realpath, folders))
+    outside = [real for real in real_paths if not any(is_inside(real, path) for path in given)]
+    messages: list[str] = []
+    roots: list[Root] = []
+    boundary = build_boundary(state)
     for real in outside[:MAX_CLIENT_ROOTS]:
-        if why := _refused(real, setting, boundary, restricted=restricted):
-            told.append(f"The client's root {real} is not used: {why}.")
-        elif (root := _root(workspace, real, writable=setting == "writable")) is None:
-            told.append(f"The client's root {real} is not used: it is no folder that can be opened.")
+        if problem := _find_client_problem(real, setting, boundary, restricted=restricted):
+            messages.append(f"The client's root {real} is not used: {problem}.")
+        elif (root := _open_client_root(client_roots, real, writable=setting == "writable")) is None:
+            messages.append(f"The client's root {real} is not used: it is no folder that can be opened.")
         else:
-            kept.append(root)
-    if len(outside) > MAX_CLIENT_ROOTS:
-        told.append(
-            f"{len(outside) - MAX_CLIENT_ROOTS} more roots of the client are not used: there may be {MAX_CLIENT_ROOTS}."
-        )
-    if kept or workspace.root_sets.sources["client"]:
-        workspace.root_sets.replace("client", kept)
-    return tuple(told)
+            roots.append(root)
+    if (more := len(outside) - MAX_CLIENT_ROOTS) > 0:
+        messages.append(f"{more} more roots of the client are not used: there may be {MAX_CLIENT_ROOTS}.")
+    if roots or client_roots:
+        workspace.root_sets.replace("client", roots)
+    return tuple(messages)
 
 
-def _is_inside(workspace: Workspace, real: str) -> bool:
-    """Whether a folder is in the workspace, or in a root that the settings name."""
-    joined = workspace.root_sets.sources["client"]
-    given = [root.path for root in workspace.roots if root not in joined]
-    return any(real == path or real.startswith(path.rstrip("/") + "/") for path in given)
-
-
-def _refused(real: str, setting: ClientRoots, boundary: Boundary, *, restricted: bool) -> str:
+def _find_client_problem(real: str, setting: ClientRoots, boundary: Boundary, *, restricted: bool) -> str:
     if restricted:
         return "the restricted profile works in the workspace alone"
-    if shut := boundary.find_closed_reason(real):
-        return shut
-    return f"it is outside the workspace; {_HOW} lets it be one" if setting == "ignore" else ""
+    if reason := boundary.find_closed_reason(real):
+        return reason
+    return f"it is outside the workspace; {_SETTING_HINT} lets it be one" if setting == "ignore" else ""
 
 
-def _root(workspace: Workspace, real: str, *, writable: bool) -> Root | None:
-    """The root of a folder, the one that there is where there is one."""
-    for root in workspace.root_sets.sources["client"]:
+def _open_client_root(client_roots: Sequence[Root], real: str, *, writable: bool) -> Root | None:
+    """The root of a folder, from those that are open already or a new one."""
+    for root in client_roots:
         if (root.path, root.writable) == (real, writable):
             return root
     root = open_root(real, writable=writable)
     if root is not None:
-        root.opened_by_person = False  # the settings opened it, and no question goes further
+        root.opened_by_person = False  # the settings opened it, so no request extends it
     return root

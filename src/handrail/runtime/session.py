@@ -23,11 +23,10 @@ from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime.background import BackgroundWork
 from handrail.runtime.grants import OpenedRoots, build_boundary
 from handrail.runtime.locks import CancelTokens, Locks, Release, SessionQueue
-from handrail.runtime.registry import ToolRegistry, ToolServices, ToolSet, list_builtin_tools
+from handrail.runtime.registry import ToolRegistry, ToolServices, ToolSet
 from handrail.runtime.skills import SessionSkills
 from handrail.runtime.stored_output import StoredOutputs
-from handrail.settings import Settings, resolve_user_file
-from handrail.settings.paths import MANAGED_FILE
+from handrail.settings import Settings
 from handrail.settings.units import parse_size
 from handrail.store.audit import AuditChain
 from handrail.store.blobs import Blobs
@@ -39,7 +38,7 @@ from handrail.store.state_dir import GRANTED, OPENED, StateFolder, make_private,
 from handrail.store.transcript import ActiveSkills, fork_journal
 from handrail.tools.exec.environment import CommandEnvironment
 from handrail.tools.tool import Context, Output, Tool
-from handrail.workspace.roots import Boundary, Root
+from handrail.workspace.roots import Boundary, Root, open_extra_roots
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -304,7 +303,7 @@ class SessionResources(msgspec.Struct, frozen=True, kw_only=True):
 def build_session(terms: SessionOptions, ground: SessionResources, custom: tuple[Tool, ...]) -> Session:
     """The session, with its tools."""
     session, tools = _session(terms, ground), terms.settings.tools
-    registry = ToolRegistry(list_builtin_tools(_parts(session, terms.settings)), custom)
+    registry = ToolRegistry(_parts(session, terms.settings), custom)
     session.skills.attach(ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=terms.rules.denied))
     return session
 
@@ -394,7 +393,7 @@ def _skills(terms: SessionOptions, house: Workspace, journal: SessionJournal) ->
 
 
 def _boundary(state: StateFolder) -> Boundary:
-    return build_boundary(state.path, resolve_user_file(os.environ), MANAGED_FILE)
+    return build_boundary(state.path)
 
 
 def _other_servers(terms: SessionOptions, folder: str, journal: SessionJournal) -> "ForeignCatalog":
@@ -482,9 +481,8 @@ def _lay_ground(root: str, terms: SessionOptions, opened: ExitStack) -> SessionR
 def _open_workspace(terms: SessionOptions, folder: str) -> Workspace:
     files = os.path.join(folder, "files")
     make_private(files)
-    extra = [Root(path, writable=False) for path in terms.settings.paths.read_only]
-    extra += [Root(path) for path in terms.settings.paths.writable]
     kernel = None if terms.resolver is None else terms.resolver == "kernel"
+    extra = open_extra_roots(terms.settings.paths.read_only, terms.settings.paths.writable)
     return Workspace(terms.workspace, *extra, Root(files), kernel=kernel)
 
 

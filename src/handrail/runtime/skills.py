@@ -1,37 +1,34 @@
-"""The skills of a session."""
+"""The skills of a session: those that exist, and those that are active."""
 
-import os
 import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from handrail.policy.names import can_hold_credentials
 from handrail.protocol.decisions import Narrowing
 from handrail.protocol.errors import ToolError, UsageError
+from handrail.protocol.records import SkillEntry
 from handrail.runtime.registry import ToolSet, build_tool_set
 from handrail.settings import Settings
-from handrail.skills.finding import SkillCatalog, add_files, find_skills, list_skill_folders
-from handrail.skills.skill import Skill
 from handrail.store.transcript import ActiveSkill, ActiveSkills
 from handrail.workspace.facts import build_command_fact
-from handrail.workspace.roots import Boundary, Root
+from handrail.workspace.roots import Boundary, Root, is_inside, open_extra_roots
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from handrail.protocol.records import SkillEntry
-    from handrail.skills.skill import SkillFolder
-
-
-# § [runtime.skills] The skills of a session: which there are, which are active, and what those leave of its tools.
+    from handrail.skills.finding import SkillCatalog
+    from handrail.skills.skill import Skill, SkillFolder
 
 _MAX_ACTIVE_SKILLS = 32
 _LONG_BODY_CHARS = 20_000
-"""Characters that may not fit into one result, so that the rest has to be read."""
+"""A longer body may not fit into one result, so that the rest is read from the file."""
 
 
 class SessionSkills:
-    """What of them counts is what was written down when they were activated, so that neither who changes their files
-    nor who restarts the session loosens anything. Other processes activate too: who is about to decide looks again."""
+    """The active skills of a session, and the tools that they leave.
+
+    An active skill counts as it was stored at its activation. Neither a change of its file nor a restart loosens it.
+    Other processes activate skills too, so `refresh` comes before each decision.
+    """
 
     def __init__(
         self,
@@ -46,66 +43,65 @@ class SessionSkills:
         self._lock = threading.Lock()
         self._active: tuple[ActiveSkill, ...] = ()
         self.any = False
-        """Whether one is active."""
+        """Whether a skill is active."""
         self._base: ToolSet | None = None
         self.offer: ToolSet
-        """What is offered now; there from `attach` on."""
+        """The tools that are offered now. Set by `attach`."""
 
     def attach(self, offer: ToolSet) -> None:
-        """Says what is offered while no skill is active."""
+        """Sets the tools that are offered while no skill is active."""
         self._base = self.offer = offer
         self.refresh()
 
     def renew(self, make: Callable[[ToolSet], ToolSet]) -> None:
-        """Says anew what is offered while no skill is active."""
+        """Replaces the tools that are offered while no skill is active."""
         with self._lock:
             if self._base is not None:
                 self._base = make(self._base)
                 self._apply(self._active)
 
     def refresh(self) -> None:
-        """Makes what is offered, and the roots, those of the skills that are active now. One look into the journal
-        where nothing is new; none where there was never one."""
+        """Applies the skills that are active now. Costs one query, or none if the session never had a skill."""
         if not self.any and self._store.none_yet():
             return
-        with self._lock:  # else who looked first could come last, with what is no longer so
+        with self._lock:  # otherwise a slow thread could apply an older state last
             active = self._store.list_skills()
             if active is not self._active:
                 self._apply(active)
 
     def narrowing(self, tool: str) -> Narrowing | None:
-        """What the active skills leave of a tool."""
+        """The restriction of a tool by the active skills."""
         if not self.any:
             return None
-        from handrail.skills.narrowing import find_restriction  # noqa: PLC0415  few sessions have active ones
+        from handrail.skills.narrowing import find_restriction  # noqa: PLC0415  few sessions have active skills
 
         return find_restriction(tool, self._active)
 
     def found(self) -> "SkillCatalog":
-        """All skills that there are now."""
-        from handrail.skills.finding import find_skills  # noqa: PLC0415  only who asks for them
+        """All skills that exist now."""
+        from handrail.skills.finding import find_skills  # noqa: PLC0415  few sessions use skills
 
         known = () if self._base is None else self._base.registered
         return find_skills(self._workspace, self._places(), disabled=self._disabled, known=known)
 
     def skill(self, name: str) -> "Skill | None":
-        """One skill, with its other files."""
-        from handrail.skills.finding import add_files  # noqa: PLC0415  as above
+        """A skill with its other files."""
+        from handrail.skills.finding import add_files  # noqa: PLC0415  few sessions use skills
 
-        found = self.found().get(name)
-        return None if found is None else add_files(self._workspace, found)
+        skill = self.found().get(name)
+        return None if skill is None else add_files(self._workspace, skill)
 
-    def entries(self) -> "tuple[SkillEntry, ...]":
-        """All of them, in the order of their names, also those that are active although they are gone."""
+    def entries(self) -> tuple[SkillEntry, ...]:
+        """All skills by name, also active ones whose file is gone."""
         self.refresh()
-        found = self.found().skills
+        skills = self.found().skills
         active = {skill.name: skill for skill in self._active}
-        entries = [build_skill_entry(skill, active=skill.name in active) for skill in found]
-        gone = active.keys() - {skill.name for skill in found}
-        return tuple(sorted([*entries, *(_gone(active[name]) for name in gone)], key=lambda one: one.name))
+        entries = [build_skill_entry(skill, active=skill.name in active) for skill in skills]
+        gone = active.keys() - {skill.name for skill in skills}
+        return tuple(sorted([*entries, *(_build_gone_entry(active[name]) for name in gone)], key=lambda one: one.name))
 
     def activate(self, skill: "Skill") -> ActiveSkill:
-        """Makes a skill count from the next call on; ToolError where too many are active."""
+        """Activates a skill from the next call on. ToolError if too many are active."""
         self.refresh()
         others = [one for one in self._active if one.name != skill.name]
         if len(others) >= _MAX_ACTIVE_SKILLS:
@@ -114,7 +110,7 @@ class SessionSkills:
             name=skill.name,
             tools=skill.tools,
             patterns=skill.patterns,
-            folders=self._folders(skill),
+            folders=self._list_folders(skill),
             outside=skill.origin != "project",
             has_files=bool(skill.files) or len(skill.body) > _LONG_BODY_CHARS,
         )
@@ -123,16 +119,14 @@ class SessionSkills:
         return active
 
     def deactivate(self, name: str) -> bool:
-        """Ends a skill; whether it was active."""
-        self.refresh()
-        if name not in {skill.name for skill in self._active}:
+        """Deactivates a skill. Returns whether it was active."""
+        if name not in self.active_names():
             return False
         self._store.drop(name, f"The skill {name} is no longer active.")
         self.refresh()
         return True
 
     def active_names(self) -> tuple[str, ...]:
-        """Those that are active now."""
         self.refresh()
         return tuple(skill.name for skill in self._active)
 
@@ -147,51 +141,67 @@ class SessionSkills:
         base = self._base
         if base is None:
             return
-        from handrail.skills.narrowing import collect_allowed_tools  # noqa: PLC0415  few sessions have active ones
+        from handrail.skills.narrowing import collect_allowed_tools  # noqa: PLC0415  few sessions have active skills
 
         allowed = collect_allowed_tools(active, base.registered)
-        self._bring(active)
+        self._open_folders(active)
         self.offer = base if allowed is None else base.restricted_to(allowed)
         self._active, self.any = active, bool(active)
 
-    def _folders(self, skill: "Skill") -> tuple[str, ...]:
+    def _list_folders(self, skill: "Skill") -> tuple[str, ...]:
         if skill.origin != "project":
             return (skill.folder,)
         real = build_command_fact(self._workspace, skill.folder, "read").real
         return tuple(dict.fromkeys((skill.folder, real or skill.folder)))
 
-    def _bring(self, active: tuple[ActiveSkill, ...]) -> None:
-        """The folders of a person's own skills are read-only roots while these are active."""
-        roots = self._workspace.root_sets
-        wanted = [folder for skill in active if skill.outside for folder in skill.folders]
-        if not wanted and not roots.sources["skills"]:
+    def _open_folders(self, active: tuple[ActiveSkill, ...]) -> None:
+        """Makes the folders of a person's own skills read-only roots while these are active."""
+        root_sets = self._workspace.root_sets
+        wanted = dict.fromkeys(folder for skill in active if skill.outside for folder in skill.folders)
+        kept = [root for root in root_sets.sources["skills"] if root.path in wanted]
+        if not wanted and not root_sets.sources["skills"]:
             return
-        kept = [root for root in roots.sources["skills"] if root.path in wanted]
-        fresh = [folder for folder in dict.fromkeys(wanted) if folder not in {root.path for root in kept}]
-        roots.replace("skills", [*kept, *(root for folder in fresh if (root := self._root(folder)) is not None)])
+        added = [self._open_root(folder) for folder in wanted if folder not in {root.path for root in kept}]
+        root_sets.replace("skills", [*kept, *(root for root in added if root is not None)])
 
-    def _root(self, folder: str) -> Root | None:
-        """None where it is in a root already, where it holds what nobody opens, or where it is gone."""
-        boundary = self._boundary()
-        roots = self._workspace.roots
-        if any(_is_in(folder, root.path) or _is_in(root.path, folder) for root in roots):
+    def _open_root(self, folder: str) -> Root | None:
+        """A root of a folder. None if it overlaps another root, may never be opened, or is gone."""
+        if any(is_inside(folder, root.path) or is_inside(root.path, folder) for root in self._workspace.roots):
             return None
-        if boundary.find_closed_reason(folder) or can_hold_credentials(folder):
+        if self._boundary().find_closed_reason(folder):
             return None
         try:
             root = Root(folder, writable=False)
         except UsageError:
             return None
-        if root.path != folder:  # a link took its place
+        if root.path != folder:  # a link replaced the folder
             root.close()
             return None
         return root
 
 
-def build_skill_entry(skill: "Skill", *, active: bool) -> "SkillEntry":
-    """A skill as it is listed."""
-    from handrail.protocol.records import SkillEntry  # noqa: PLC0415  only who asks for them
-    from handrail.skills.allowed import format_allowed_tools  # noqa: PLC0415  as above
+def load_skills(workspace: str, settings: Settings, environ: Mapping[str, str]) -> "SkillCatalog":
+    """The skills that a session would find. No session is opened."""
+    with _open_workspace(workspace, settings) as opened:
+        return _find_skills(opened, settings, environ)
+
+
+def find_skill(workspace: str, settings: Settings, environ: Mapping[str, str], name: str) -> "Skill | None":
+    """A skill with its other files. No session is opened."""
+    from handrail.skills.finding import add_files  # noqa: PLC0415  sessions load this module
+
+    with _open_workspace(workspace, settings) as opened:
+        skill = _find_skills(opened, settings, environ).get(name)
+        return None if skill is None else add_files(opened, skill)
+
+
+def has_usable_skill(workspace: str, settings: Settings, environ: Mapping[str, str]) -> bool:
+    """Whether a skill can be activated, so that it is worth while to offer the tools for it."""
+    return any(not skill.problem for skill in load_skills(workspace, settings, environ).skills)
+
+
+def build_skill_entry(skill: "Skill", *, active: bool) -> SkillEntry:
+    from handrail.skills.allowed import format_allowed_tools  # noqa: PLC0415  few sessions use skills
 
     return SkillEntry(
         name=skill.name,
@@ -207,9 +217,8 @@ def build_skill_entry(skill: "Skill", *, active: bool) -> "SkillEntry":
     )
 
 
-def _gone(active: ActiveSkill) -> "SkillEntry":
-    from handrail.protocol.records import SkillEntry  # noqa: PLC0415  as above
-    from handrail.skills.allowed import format_allowed_tools  # noqa: PLC0415  as above
+def _build_gone_entry(active: ActiveSkill) -> SkillEntry:
+    from handrail.skills.allowed import format_allowed_tools  # noqa: PLC0415  few sessions use skills
 
     return SkillEntry(
         name=active.name,
@@ -225,38 +234,12 @@ def _gone(active: ActiveSkill) -> "SkillEntry":
     )
 
 
-def _is_in(path: str, folder: str) -> bool:
-    return os.path.commonpath((path, folder)) == folder
+def _open_workspace(workspace: str, settings: Settings) -> Workspace:
+    return Workspace(workspace, *open_extra_roots(settings.paths.read_only, settings.paths.writable))
 
 
-# § [runtime.skill_search] Which skills a session would find in a workspace. No session is opened, nothing is
-# § written down.
+def _find_skills(workspace: Workspace, settings: Settings, environ: Mapping[str, str]) -> "SkillCatalog":
+    from handrail.skills.finding import find_skills, list_skill_folders  # noqa: PLC0415  sessions load this module
 
-
-def load_skills(workspace: str, settings: Settings, environ: Mapping[str, str]) -> SkillCatalog:
-    """The skills that there are, usable or not, in the order of their names."""
-    with _opened(workspace, settings) as house:
-        return _found(house, settings, environ)
-
-
-def find_skill(workspace: str, settings: Settings, environ: Mapping[str, str], name: str) -> Skill | None:
-    """One of them, with its other files."""
-    with _opened(workspace, settings) as house:
-        skill = _found(house, settings, environ).get(name)
-        return None if skill is None else add_files(house, skill)
-
-
-def has_usable_skill(workspace: str, settings: Settings, environ: Mapping[str, str]) -> bool:
-    """Whether there is one that can be activated, be it only by its name: then it is worth while to offer the tools for
-    it."""
-    return any(not skill.problem for skill in load_skills(workspace, settings, environ).skills)
-
-
-def _opened(workspace: str, settings: Settings) -> Workspace:
-    extra = [Root(path, writable=False) for path in settings.paths.read_only]
-    return Workspace(workspace, *extra, *(Root(path) for path in settings.paths.writable))
-
-
-def _found(house: Workspace, settings: Settings, environ: Mapping[str, str]) -> SkillCatalog:
     known = build_tool_set(settings).registered
-    return find_skills(house, list_skill_folders(settings, environ), disabled=settings.skills.disable, known=known)
+    return find_skills(workspace, list_skill_folders(settings, environ), disabled=settings.skills.disable, known=known)

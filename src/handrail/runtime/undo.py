@@ -1,4 +1,4 @@
-"""Undo, redo and diff."""
+"""Changes of a workspace as a person handles them: undo, redo, diff, the origin of a line."""
 
 import contextlib
 import os
@@ -35,26 +35,15 @@ from handrail.store.change_log import ChangeLog, LoggedChangeSet
 from handrail.store.runner import is_dead
 from handrail.tools.undo import UndoArguments, UndoData, build_undo_tool, preview_undo
 
-# § [runtime.person] What a person does to the workspace: undo and redo. On the record like every call, but no model
-# § can call it.
-
-__all__ = [
-    "list_last_changes",
-    "preview",
-    "read_diff",
-    "read_turn_diff",
-    "select_change_sets",
-    "select_last_undo",
-    "undo",
-]
 Resolve = Literal["later", "lines"]
-"""What to do where a file was changed since: undo the later changes too, or only what is as it was left."""
+"""How to undo a file that was changed later: with the later changes, or only the lines that are unchanged."""
 Choose = Callable[[ChangeLog, Within], tuple[int, ...]]
+_MAX_FILE_BYTES = 8 * 1024 * 1024
 _ALLOWED = Decision(decision="allow", rule=BY_PERSON, reason="a person asked for it")
 
 
 def select_change_sets(number: int | tuple[int, ...] | None, turn: bool, session: str | None) -> Choose:
-    """Which change sets an undo is about."""
+    """The function that selects the change sets of an undo."""
     if (number is not None) + turn + (session is not None) > 1:
         raise UsageError("undo takes a number, turn=True or a session: one of them")
     if number is not None:
@@ -66,7 +55,7 @@ def select_change_sets(number: int | tuple[int, ...] | None, turn: bool, session
 
 
 def undo(session: Session, choose: Choose, resolve: Resolve | None) -> ToolResult[UndoData]:
-    """Undoes change sets."""
+    """Undoes change sets. The call is recorded like every other, but no model can make it."""
     call_id = session.journal.new_call_id()
     args = {"numbers": (), "lines": resolve == "lines"}
     call = ToolCall(tool_call_id=call_id, name="undo", args=args, trace_id=call_id, timestamp=datetime.now(UTC))
@@ -74,12 +63,12 @@ def undo(session: Session, choose: Choose, resolve: Resolve | None) -> ToolResul
     pending.id_is_ours, pending.tool = True, build_undo_tool(session.workspace, session.recorder)
 
     def choose_sets(session: Session, pending: PendingCall) -> None:
-        numbers = _chosen(session, choose, resolve)
+        numbers = _select_numbers(session, choose, resolve)
         pending.call = msgspec.structs.replace(call, args={**args, "numbers": numbers})
         pending.args = {**args, "numbers": list(numbers)}
 
     try:
-        take_steps(session, pending, (_allow, choose_sets, decide.check_arguments, _gather_facts))
+        take_steps(session, pending, (_allow, choose_sets, decide.check_arguments, _collect_facts))
         execute_call(session, pending)
     except BaseException as error:
         if not isinstance(error, Exception):
@@ -88,9 +77,14 @@ def undo(session: Session, choose: Choose, resolve: Resolve | None) -> ToolResul
     return require_result(pending)
 
 
+def redo(session: Session, resolve: Resolve | None) -> ToolResult[UndoData]:
+    """Undoes the last undo."""
+    return undo(session, select_last_undo, resolve)
+
+
 def preview(session: Session, choose: Choose, resolve: Resolve | None) -> str:
-    """The differences that an undo would make; ToolError when it would be refused."""
-    arguments = UndoArguments(numbers=_chosen(session, choose, resolve), lines=resolve == "lines")
+    """The diff of an undo. ToolError if the undo would be refused."""
+    arguments = UndoArguments(numbers=_select_numbers(session, choose, resolve), lines=resolve == "lines")
     return preview_undo(session.workspace, session.recorder, arguments)
 
 
@@ -100,10 +94,98 @@ def list_last_changes(session: Session, limit: int) -> list[ChangeRecord]:
     history = session.recorder.history
     if history.is_empty:
         return []
-    return [_record(entry) for entry in islice((one for one in history.log.latest() if one.state == "done"), limit)]
+    finished = (entry for entry in history.log.latest() if entry.state == "done")
+    return [_build_record(entry) for entry in islice(finished, limit)]
 
 
-def _record(entry: LoggedChangeSet) -> ChangeRecord:
+def read_diff(session: Session, number: int | None) -> tuple[int, str]:
+    """The number and the diff of a change set. None stands for the last one in effect."""
+    settle_dead_changes(session)
+    log = session.recorder.history.log
+    selected = _find_last_in_effect(session) if number is None else load_change_set(log, number).number
+    diffs = log.diffs(selected)
+    if diffs is None:
+        raise ToolError("NOT_FOUND", f"Change {selected} is older than changes are kept for.")
+    return selected, "".join(diffs)
+
+
+def read_turn_diff(session: Session) -> tuple[tuple[int, ...], str]:
+    """The numbers of the last turn's change sets that are in effect, and their diffs."""
+    settle_dead_changes(session)
+    _find_last_in_effect(session)
+    numbers = select_last_turn(session.recorder.history.log, _build_filter(session))[::-1]
+    return numbers, "".join(read_diff(session, number)[1] for number in numbers)
+
+
+def find_line_origin(session: Session, path: str, line: int) -> tuple[str, str, LineOrigin]:
+    """The path as results show it, the present line, and its origin."""
+    if line < 1:
+        raise UsageError(f"lines are counted from 1, got {line}")
+    settle_dead_changes(session)
+    with session.workspace.open_file(path) as opened:
+        real, data = opened.real, _read_file(opened.descriptor, path)
+    lines = split_text_lines(data)
+    if lines is None:
+        raise ToolError(
+            "BINARY_FILE", f"{path} is no text, so it has no lines. handrail log --changes lists its changes."
+        )
+    if line > len(lines):
+        count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+        raise ToolError("NOT_FOUND", f"{path} has {count}, so there is no line {line}.")
+    history = session.recorder.history
+    if history.is_empty:
+        return real, lines[line - 1], LineOrigin(kind="before", path=os.fsencode(real), line=line)
+    origin = trace_line(history.log, session.recorder.content, os.fsencode(real), data, line)
+    return real, lines[line - 1], origin
+
+
+def settle_dead_changes(session: Session) -> None:
+    """Settles change sets that killed processes began in this workspace. Those that cannot be settled are left."""
+    history = session.recorder.history
+    if history.is_empty:
+        return
+    for entry in history.log.list_begun():
+        folder = os.path.join(os.path.dirname(session.folder), entry.session)
+        if is_dead(folder, entry.runner) and is_within(session.workspace, entry):
+            with contextlib.suppress(ToolError, StoreError, OSError):
+                recover_change_set(session.workspace, history, entry.number)
+
+
+def _select_numbers(session: Session, choose: Choose, resolve: Resolve | None) -> tuple[int, ...]:
+    settle_dead_changes(session)
+    log = session.recorder.history.log
+    numbers = choose(log, _build_filter(session))
+    return select_with_later(log, numbers) if resolve == "later" else numbers
+
+
+def _find_last_in_effect(session: Session) -> int:
+    try:
+        return select_last_change(session.recorder.history.log, _build_filter(session))[0]
+    except ToolError:
+        raise ToolError("NO_CHANGE", "No change is in effect in this workspace.") from None
+
+
+def _build_filter(session: Session) -> Within:
+    """Excludes the changes of other sessions in their own folders."""
+    home, own = os.fsencode(os.path.dirname(session.folder)) + b"/", os.fsencode(session.folder) + b"/"
+
+    def is_visible(entry: LoggedChangeSet) -> bool:
+        return all(not step.path.startswith(home) or step.path.startswith(own) for step in entry.body.steps)
+
+    return is_visible
+
+
+def _allow(_: Session, pending: PendingCall) -> None:
+    pending.decision = _ALLOWED
+
+
+def _collect_facts(_: Session, pending: PendingCall) -> None:
+    """The files by the names that undo uses. Undo itself checks their present state."""
+    paths = pending.tool.touches(pending.arguments).writes
+    pending.facts = Facts(paths=tuple(PathFact(path=path, access="write", kind="file", real=path) for path in paths))
+
+
+def _build_record(entry: LoggedChangeSet) -> ChangeRecord:
     body = entry.body
     return ChangeRecord(
         number=entry.number,
@@ -121,104 +203,7 @@ def _record(entry: LoggedChangeSet) -> ChangeRecord:
     )
 
 
-def read_diff(session: Session, number: int | None) -> tuple[int, str]:
-    """The differences that a change set made, and its number: the last one in effect where none is given."""
-    settle_dead_changes(session)
-    log = session.recorder.history.log
-    chosen = _last_in_effect(session) if number is None else load_change_set(log, number).number
-    diffs = log.diffs(chosen)
-    if diffs is None:
-        raise ToolError("NOT_FOUND", f"Change {chosen} is older than changes are kept for.")
-    return chosen, "".join(diffs)
-
-
-def read_turn_diff(session: Session) -> tuple[tuple[int, ...], str]:
-    """What the last turn's change sets did that are in effect, one after the other, and their numbers."""
-    settle_dead_changes(session)
-    _last_in_effect(session)
-    numbers = select_last_turn(session.recorder.history.log, _within(session))[::-1]
-    return numbers, "".join(read_diff(session, number)[1] for number in numbers)
-
-
-def _last_in_effect(session: Session) -> int:
-    try:
-        return select_last_change(session.recorder.history.log, _within(session))[0]
-    except ToolError:
-        raise ToolError("NO_CHANGE", "No change is in effect in this workspace.") from None
-
-
-def _within(session: Session) -> Within:
-    """All but what another session did in its own folder, which nobody misses in the workspace."""
-    home, own = os.fsencode(os.path.dirname(session.folder)) + b"/", os.fsencode(session.folder) + b"/"
-
-    def within(entry: LoggedChangeSet) -> bool:
-        return all(not step.path.startswith(home) or step.path.startswith(own) for step in entry.body.steps)
-
-    return within
-
-
-def settle_dead_changes(session: Session) -> None:
-    """Settles what killed processes left begun in this workspace, whatever their session. What cannot be settled is
-    left for somebody who can: it does not stand in the way of anything else."""
-    history = session.recorder.history
-    if history.is_empty:
-        return
-    for entry in history.log.list_begun():
-        if _is_left(session, entry):
-            with contextlib.suppress(ToolError, StoreError, OSError):
-                recover_change_set(session.workspace, history, entry.number)
-
-
-def _is_left(session: Session, entry: LoggedChangeSet) -> bool:
-    home = os.path.join(os.path.dirname(session.folder), entry.session)
-    return is_dead(home, entry.runner) and is_within(session.workspace, entry)
-
-
-def _chosen(session: Session, choose: Choose, resolve: Resolve | None) -> tuple[int, ...]:
-    settle_dead_changes(session)
-    log = session.recorder.history.log
-    numbers = choose(log, _within(session))
-    return select_with_later(log, numbers) if resolve == "later" else numbers
-
-
-def _gather_facts(_: Session, pending: PendingCall) -> None:
-    """The files as they are spelled, which undo changes under no other name; what they became is its own to judge."""
-    paths = pending.tool.touches(pending.arguments).writes
-    pending.facts = Facts(paths=tuple(PathFact(path=path, access="write", kind="file", real=path) for path in paths))
-
-
-def _allow(_: Session, pending: PendingCall) -> None:
-    pending.decision = _ALLOWED
-
-
-# § [runtime.line_history] Where a line of a file comes from, for a person who asks.
-
-_MAX_FILE_BYTES = 8 * 1024 * 1024
-
-
-def find_line_origin(session: Session, path: str, line: int) -> tuple[str, str, LineOrigin]:
-    """The path as results name it, the line as it is now, and where that comes from."""
-    if line < 1:
-        raise UsageError(f"lines are counted from 1, got {line}")
-    settle_dead_changes(session)
-    with session.workspace.open_file(path) as opened:
-        real, data = opened.real, _read(opened.descriptor, path)
-    lines = split_text_lines(data)
-    if lines is None:
-        raise ToolError(
-            "BINARY_FILE", f"{path} is no text, so it has no lines. handrail log --changes lists its changes."
-        )
-    if line > len(lines):
-        count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
-        raise ToolError("NOT_FOUND", f"{path} has {count}, so there is no line {line}.")
-    history = session.recorder.history
-    if history.is_empty:
-        return real, lines[line - 1], LineOrigin(kind="before", path=os.fsencode(real), line=line)
-    origin = trace_line(history.log, session.recorder.content, os.fsencode(real), data, line)
-    return real, lines[line - 1], origin
-
-
-def _read(descriptor: int, path: str) -> bytes:
+def _read_file(descriptor: int, path: str) -> bytes:
     with open(descriptor, "rb", closefd=False) as file:
         data = file.read(_MAX_FILE_BYTES + 1)
     if len(data) > _MAX_FILE_BYTES:

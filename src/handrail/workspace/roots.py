@@ -66,6 +66,11 @@ class Root:
             self.descriptor = -1
 
 
+def open_extra_roots(read_only: Iterable[str], writable: Iterable[str]) -> list[Root]:
+    """The roots that the settings add to a workspace."""
+    return [*(Root(path, writable=False) for path in read_only), *(Root(path) for path in writable)]
+
+
 def open_root(folder: str, *, writable: bool, named: str | None = None) -> Root | None:
     """The root of a folder that a person opened. None if another folder is there now."""
     try:

@@ -1,10 +1,11 @@
-"""Tools of other servers."""
+"""The foreign tools that a session offers, as its servers list them."""
 
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from itertools import zip_longest
 from typing import NamedTuple
 
 from handrail.policy.config import MCP_PREFIX, TrustedServer, is_mcp_tool_excluded
@@ -14,149 +15,81 @@ from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import PERMISSIONS
 from handrail.protocol.text import clip_text, render_value
 from handrail.protocol.tool_spec import OWN_SERVER, ToolSpec
-from handrail.runtime.foreign.call import build_foreign_tool
+from handrail.protocol.wire import encode
+from handrail.runtime.foreign.call import build_foreign_spec, build_foreign_tool
 from handrail.runtime.foreign.pins import PinStore, compute_fingerprint, to_description
 from handrail.runtime.foreign.schema import MAX_LISTED_TOOLS, find_tool_problem
 from handrail.runtime.foreign.source import ForeignTool, ToolSource, split_tool_name
-from handrail.runtime.registry import (
-    MAX_OFFERED_TOOLS,
-    MAX_SPEC_CHARACTERS,
-    ToolRegistry,
-    find_nearest_name,
-    select_fitting,
-)
+from handrail.runtime.registry import ToolRegistry, find_nearest_name
 from handrail.tools.tool import Tool
 
-# § [runtime.foreign.taking_over] Takes sources over, so that a session has them and ends them; what is none is
-# § refused.
-
-_METHODS = ("listed", "call", "problems", "close")
-_ALL_ENDED_SECONDS = 15.0
-"""Seconds that all of them have to end."""
-
-
-def check_sources(sources: tuple[ToolSource, ...]) -> None:
-    """UsageError where a source is none, has no name, or that of another one."""
-    for source in sources:
-        if missing := _missing(source):
-            raise UsageError(
-                f"{render_value(source)} is no source of tools: it has no {missing}. sources takes a list of objects"
-                " with the"
-                " members of handrail.runtime.foreign.source.ToolSource"
-            )
-    names = [source.server for source in sources]
-    for name in names:
-        if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UsageError(
-                f"a source has the name {render_value(name)}; a server is called by letters, digits, _ and -"
-            )
-        if name.casefold() == OWN_SERVER:
-            raise UsageError(
-                f"a source is called {render_value(name)}, as handrail itself: its tools would be shown as ours"
-            )
-        if names.count(name) > 1:
-            raise UsageError(f"two sources are called {render_value(name)}; calls could not tell them apart")
-    for source in sources:
-        if unknown := [one for one in source.reach if one not in PERMISSIONS]:
-            claim = f"the source {source.server} has the reach {render_value(unknown[0])}, which is no permission"
-            raise UsageError(f"{claim}; there are {', '.join(PERMISSIONS)}")
-
-
-def close_sources(sources: tuple[ToolSource, ...]) -> None:
-    """Ends all of them side by side, and waits only so long: one that does not end is left to itself."""
-    closing = [threading.Thread(target=_close, args=(source,), daemon=True) for source in sources]
-    for thread, source in zip(closing, sources, strict=True):
-        try:
-            thread.start()
-        except RuntimeError:  # none can be had, as when the program ends
-            _close(source)
-    until = time.monotonic() + _ALL_ENDED_SECONDS
-    for thread in closing:
-        if thread.ident is not None:
-            thread.join(max(0.0, until - time.monotonic()))
-
-
-def _missing(source: object) -> str:
-    """What of a source it does not have. A property that fails is there: what it fails of is told when it is used."""
-    if isinstance(source, type) or not _has(source, "server"):
-        return "server"
-    missing = [f"{name}()" for name in _METHODS if not callable(getattr(source, name, None))]
-    return missing[0] if missing else "" if _has(source, "reach") else "reach"
-
-
-def _has(source: object, name: str) -> bool:
-    return hasattr(type(source), name) or name in getattr(source, "__dict__", {})
-
-
-def _close(source: ToolSource) -> None:
-    with suppress(Exception):
-        source.close()
-
-
-# § [runtime.foreign.servers] The other servers of a session: what they list is offered, what they change is
-# § noticed, and told.
-
 Warn = Callable[[str, str], None]
-"""Tells a person, by a code or rule and a text."""
-_MAX_TOLD_TOOLS = 20
-"""Tools of one listing that a person is warned about one by one."""
+"""Warns a person. Gets a code or rule, and a text."""
+_MAX_OFFERED_TOOLS = 100
+"""Foreign tools of a session. The strictest providers accept 128 tools, the built-in ones included."""
+_MAX_SPEC_CHARACTERS = 400_000
+"""Characters of the descriptions and schemas of foreign tools: about half of what models accept."""
+_MAX_LISTING_WARNINGS = 20
+"""Tools of one listing that get a warning each."""
 _MAX_SESSION_WARNINGS = 500
-"""Warnings of one session: who lists others all the time could go on for ever."""
+_CLOSE_SECONDS = 15.0
+"""Seconds that all sources together have to end."""
+_METHODS = ("listed", "call", "problems", "close")
 
 
 class _Listing(NamedTuple):
     revision: int | None
     tools: tuple[Tool, ...]
     listed: dict[str, ForeignTool]
-    """By the server's own names."""
+    """By the names that the server uses."""
 
 
 class ForeignCatalog:
-    """All sources of a session. Any thread may ask."""
+    """The foreign tools of all sources of a session. Any thread may use it."""
 
     def __init__(
         self,
         sources: tuple[ToolSource, ...],
-        known: PinStore,
-        vouched: tuple[TrustedServer, ...],
+        pins: PinStore,
+        trusted: tuple[TrustedServer, ...],
         warn: Warn,
         *disable: str,
     ) -> None:
         self._sources = {source.server: source for source in sources}
         self._disable = tuple(name for name in disable if name.casefold().startswith(MCP_PREFIX))
-        self._known, self._vouched, self._warn = known, vouched, warn
+        self._pins, self._trusted, self._warn = pins, trusted, warn
         self._lock = threading.Lock()
         self._listings: dict[str, _Listing] = {}
-        self._told: set[str] = set()
-        self._untold: list[tuple[str, str]] = []
-        self._gone: dict[str, str] = {}
-        """Names that were offered, or could have been, and why they are not."""
+        self._warned: set[str] = set()
+        self._pending_warnings: list[tuple[str, str]] = []
+        self._absent: dict[str, str] = {}
+        """Names that are not offered, each with the reason."""
         self._closed = False
 
     def refresh(self, renew: Callable[[], None]) -> None:
-        """Asks them what they list, where that may have changed, and has it offered then: `renew` takes it by
-        `renewed`. Who comes meanwhile waits, so that nobody goes by what was."""
+        """Lists the tools of sources whose revision changed. Then calls `renew`, which takes them from
+        `extend_registry`. Other threads wait meanwhile, so that none uses an old list."""
         with self._lock:
-            if not self._closed and self._is_new():
+            if not self._closed and self._list_changed():
                 renew()
-            untold, self._untold = self._untold, []
-        for code, text in untold:  # who hears of it may ask for the tools
+            pending, self._pending_warnings = self._pending_warnings, []
+        for code, text in pending:  # without the lock: a listener may ask for the tools
             self._warn(code, text)
 
-    def extend_registry(self, registry: ToolRegistry, is_off: Callable[[str], bool]) -> ToolRegistry:
-        """The registry with what the servers listed last. `is_off`: whether a tool is not to be offered anyway."""
-        self._tell_unmatched()
-        return registry.with_foreign(self._fitting(self._named(registry), is_off))
+    def extend_registry(self, registry: ToolRegistry, is_disabled: Callable[[str], bool]) -> ToolRegistry:
+        """The registry with the tools that the servers listed last."""
+        self._warn_of_unmatched()
+        return registry.with_foreign(self._select_fitting(self._select_unique(registry), is_disabled))
 
     def why_gone(self, name: str) -> str:
-        """Why there is no tool of a name, in words; empty where nothing is known."""
-        if name in self._gone:
-            return self._gone[name]
+        """The reason why there is no tool of this name, or an empty text."""
+        if name in self._absent:
+            return self._absent[name]
         server = (split_tool_name(name) or (None,))[0]
         source = self._sources.get(server) if server is not None else None
         if source is None:
             return ""
-        if any(tool.spec.name == name for listing in self._listings.values() for tool in listing.tools):
+        if any(tool.spec.name == name for tool in self._list_tools()):
             return "it is off"
         with suppress(Exception):
             if problems := source.problems():
@@ -164,128 +97,214 @@ class ForeignCatalog:
         return f"the server {server} lists no such tool"
 
     def approve(self, spec: ToolSpec) -> None:
-        """A person said yes to a tool as it is now."""
+        """Pins a tool, because a person approved it as this spec describes it."""
         listing, foreign = self._listings.get(spec.server), spec.foreign
         if listing is None or foreign is None or (listed := listing.listed.get(foreign.name)) is None:
             return
-        told = to_description(listed)
-        if compute_fingerprint(told) == foreign.fingerprint:  # what it became meanwhile, nobody said yes to
-            self._known.approve(spec.server, told)
+        description = to_description(listed)
+        if compute_fingerprint(description) == foreign.fingerprint:  # it may have changed since the approval
+            self._pins.approve(spec.server, description)
 
     def close(self) -> None:
-        """Ends all of them."""
         self._closed = True
         close_sources(tuple(self._sources.values()))
 
-    def _is_new(self) -> bool:
-        """Whether a server lists something else than before."""
+    def _list_tools(self) -> list[Tool]:
+        return [tool for listing in self._listings.values() for tool in listing.tools]
+
+    def _list_changed(self) -> bool:
+        """Lists the tools of sources whose revision changed. Returns whether there are any."""
         changed = False
         for server, source in self._sources.items():
-            revision = _revision(source)
+            revision = _read_revision(source)
             before = self._listings.get(server)
             if before is None or revision is None or before.revision != revision:
-                self._listings[server] = self._listing(source, revision)
+                self._listings[server] = self._build_listing(source, revision)
                 changed = True
         return changed
 
-    def _listing(self, source: ToolSource, revision: int | None) -> _Listing:
+    def _build_listing(self, source: ToolSource, revision: int | None) -> _Listing:
         server = source.server
-        listed = self._sound(server, self._asked(source))
-        met = self._known.observe(server, [to_description(one) for one in listed])
-        for tool, parts in met.changed.items():
-            told = f"{server} describes its tool {render_value(tool)} otherwise than before ({parts})"
-            self._tell("tool.changed", f"{told}. The next call of it asks.")
-        if met.not_stored:
-            told = f"{server} has listed so many different tools by now that its new ones are not offered"
-            self._tell("LIMIT_EXCEEDED", f"{told}. To begin anew with it, remove {self._known.place(server)}.")
-            listed = [one for one in listed if one.name not in met.not_stored]
+        listed = self._select_valid(server, self._call_listed(source))
+        observation = self._pins.observe(server, [to_description(tool) for tool in listed])
+        for name, parts in observation.changed.items():
+            text = f"{server} describes its tool {render_value(name)} otherwise than before ({parts})"
+            self._add_warning("tool.changed", f"{text}. The next call of it asks.")
+        if observation.not_stored:
+            text = f"{server} has listed so many different tools by now that its new ones are not offered"
+            self._add_warning("LIMIT_EXCEEDED", f"{text}. To begin anew with it, remove {self._pins.path(server)}.")
+            listed = [tool for tool in listed if tool.name not in observation.not_stored]
         tools = tuple(
-            build_foreign_tool(source, one, self._known, looks=is_read_only_tool(_fact(server, one), self._vouched))
-            for one in listed
+            build_foreign_tool(source, tool, self._pins, read_only=_is_read_only(server, tool, self._trusted))
+            for tool in listed
         )
-        return _Listing(revision, tools, {one.name: one for one in listed})
+        return _Listing(revision, tools, {tool.name: tool for tool in listed})
 
-    def _asked(self, source: ToolSource) -> tuple[object, ...]:
+    def _call_listed(self, source: ToolSource) -> tuple[object, ...]:
         try:
             return tuple(source.listed())
-        except Exception as error:  # whatever it is: the session goes on without it
-            what = clip_text(f"{type(error).__name__}: {error}", 200)
-            self._tell("UNAVAILABLE", f"The tools of {source.server} cannot be listed ({what}). None is offered.")
+        except Exception as error:  # a source can raise anything
+            cause = clip_text(f"{type(error).__name__}: {error}", 200)
+            text = f"The tools of {source.server} cannot be listed ({cause}). None is offered."
+            self._add_warning("UNAVAILABLE", text)
             return ()
 
-    def _sound(self, server: str, listed: tuple[object, ...]) -> list[ForeignTool]:
-        """Those that can be offered; a person is told why others are not."""
+    def _select_valid(self, server: str, listed: tuple[object, ...]) -> list[ForeignTool]:
         if len(listed) > MAX_LISTED_TOOLS:
-            told = f"{server} lists {len(listed):,} tools; those after the first {MAX_LISTED_TOOLS} are not offered"
-            self._tell("LIMIT_EXCEEDED", f"{told}.")
-        found: dict[str, ForeignTool] = {}
+            text = f"{server} lists {len(listed):,} tools; those after the first {MAX_LISTED_TOOLS} are not offered"
+            self._add_warning("LIMIT_EXCEEDED", f"{text}.")
+        valid: dict[str, ForeignTool] = {}
         refused: list[tuple[object, str]] = []
-        for one in listed[:MAX_LISTED_TOOLS]:
-            why = find_tool_problem(one)
-            if not isinstance(one, ForeignTool) or why:
-                refused.append((getattr(one, "name", None), why))
-            elif found.setdefault(one.name, one) != one:
-                refused.append((one.name, "it is listed twice, each time otherwise"))
-        for name, why in refused[:_MAX_TOLD_TOOLS]:
-            self._tell("INVALID_ARGUMENT", f"A tool of {server} is not offered: {render_value(name)}: {why}.")
-        unsound = [name for name, _ in refused]
-        return [one for one in found.values() if one.name not in unsound]
+        for tool in listed[:MAX_LISTED_TOOLS]:
+            problem = find_tool_problem(tool)
+            if not isinstance(tool, ForeignTool) or problem:
+                refused.append((getattr(tool, "name", None), problem))
+            elif valid.setdefault(tool.name, tool) != tool:
+                refused.append((tool.name, "it is listed twice, each time otherwise"))
+        for name, problem in refused[:_MAX_LISTING_WARNINGS]:
+            text = f"A tool of {server} is not offered: {render_value(name)}: {problem}."
+            self._add_warning("INVALID_ARGUMENT", text)
+        refused_names = [name for name, _ in refused]
+        return [tool for tool in valid.values() if tool.name not in refused_names]
 
-    def _named(self, registry: ToolRegistry) -> list[Tool]:
-        """All of them under their names; of two that would have one name, neither."""
-        tools = [tool for listing in self._listings.values() for tool in listing.tools]
+    def _select_unique(self, registry: ToolRegistry) -> list[Tool]:
+        """All tools whose name no other tool has."""
+        tools = self._list_tools()
         names = Counter((*registry.other_names, *(tool.spec.name for tool in tools)))
-        before = {name for name in registry.names if name.startswith(MCP_PREFIX)}
-        self._gone = {}
+        self._absent = {}
         for tool in tools:
             if names[name := tool.spec.name] > 1:
-                self._gone[name] = "another tool has the same name"
-                self._tell("CONFLICT", f"{tool.spec.label} is not offered: another tool has the name {name}, too.")
-        for name in before - names.keys():
-            self._gone[name] = self._why_dropped(registry, name)
-        return [tool for tool in tools if tool.spec.name not in self._gone]
+                self._absent[name] = "another tool has the same name"
+                text = f"{tool.spec.label} is not offered: another tool has the name {name}, too."
+                self._add_warning("CONFLICT", text)
+        for name in registry.names:
+            if name.startswith(MCP_PREFIX) and name not in names and (gone := registry.get(name)) is not None:
+                self._absent[name] = f"the server {gone.spec.server} does not list it any more"
+        return [tool for tool in tools if tool.spec.name not in self._absent]
 
-    def _fitting(self, tools: list[Tool], is_off: Callable[[str], bool]) -> list[Tool]:
-        """Those that there is room for, and those that need none."""
-        wanted = [tool for tool in tools if not is_off(tool.spec.name)]
-        fits = select_fitting(tool.spec for tool in wanted)
-        left_out = [tool for tool in wanted if tool.spec.name not in fits]
-        self._gone |= {tool.spec.name: "there are too many tools of other servers" for tool in left_out}
+    def _select_fitting(self, tools: list[Tool], is_disabled: Callable[[str], bool]) -> list[Tool]:
+        """The tools that there is room for, and the disabled ones, which need none."""
+        wanted = [tool for tool in tools if not is_disabled(tool.spec.name)]
+        fitting = _select_fitting_names(tool.spec for tool in wanted)
+        left_out = [tool for tool in wanted if tool.spec.name not in fitting]
+        self._absent |= {tool.spec.name: "there are too many tools of other servers" for tool in left_out}
         for server, count in Counter(tool.spec.server for tool in left_out).items():
-            most = MAX_OFFERED_TOOLS
-            told = f"{count} of the tools of {server} are not offered: other servers' tools may be {most}, and"
-            more = (
-                f'[tools] disable takes away what is not needed ("{MCP_PREFIX}{server}", "{MCP_PREFIX}{server}__get_*")'
+            self._add_warning(
+                "LIMIT_EXCEEDED",
+                f"{count} of the tools of {server} are not offered: other servers' tools may be {_MAX_OFFERED_TOOLS},"
+                f" and {_MAX_SPEC_CHARACTERS:,} characters, in all. [tools] disable takes away what is not needed"
+                f' ("{MCP_PREFIX}{server}", "{MCP_PREFIX}{server}__get_*").',
             )
-            self._tell("LIMIT_EXCEEDED", f"{told} {MAX_SPEC_CHARACTERS:,} characters, in all. {more}.")
-        return [tool for tool in tools if tool.spec.name not in self._gone]
+        return [tool for tool in tools if tool.spec.name not in self._absent]
 
-    def _tell_unmatched(self) -> None:
-        """Tells what the settings disable that no server lists, once all of them list something."""
-        listings = self._listings.values()
-        names = [tool.spec.name for listing in listings for tool in listing.tools]
-        for name in self._disable if all(listing.tools for listing in listings) else ():
+    def _warn_of_unmatched(self) -> None:
+        """Warns of disabled names that no server lists, once all servers list something."""
+        names = [tool.spec.name for tool in self._list_tools()]
+        for name in self._disable if all(listing.tools for listing in self._listings.values()) else ():
             if not any(is_mcp_tool_excluded((name,), tool) for tool in names):
                 hint = f" Did you mean {near}?" if (near := find_nearest_name(name, names)) else ""
-                told = f"[tools] disable: no server lists a tool {render_value(name)}, so nothing was disabled.{hint}"
-                self._tell("UNKNOWN_TOOL", told)
+                text = f"[tools] disable: no server lists a tool {render_value(name)}, so nothing was disabled.{hint}"
+                self._add_warning("UNKNOWN_TOOL", text)
 
-    def _why_dropped(self, registry: ToolRegistry, name: str) -> str:
-        tool = registry.get(name)
-        return f"the server {tool.spec.server} does not list it any more" if tool is not None else ""
-
-    def _tell(self, code: str, text: str) -> None:
-        if text not in self._told and len(self._told) < _MAX_SESSION_WARNINGS:
-            self._told.add(text)
-            self._untold.append((code, text))
+    def _add_warning(self, code: str, text: str) -> None:
+        if text not in self._warned and len(self._warned) < _MAX_SESSION_WARNINGS:
+            self._warned.add(text)
+            self._pending_warnings.append((code, text))
 
 
-def _revision(source: ToolSource) -> int | None:
+def list_foreign_specs(
+    sources: Iterable[ToolSource], trusted: tuple[TrustedServer, ...], disable: Collection[str] = ()
+) -> list[ToolSpec]:
+    """The foreign tools that a session would offer. The servers are started for that."""
+    specs = [
+        build_foreign_spec(
+            source.server, tool, read_only=_is_read_only(source.server, tool, trusted), reach=source.reach
+        )
+        for source in sources
+        for tool in source.listed()
+        if not find_tool_problem(tool)
+    ]
+    specs = [spec for spec in specs if not is_mcp_tool_excluded(disable, spec.name)]
+    fitting = _select_fitting_names(specs)
+    return [spec for spec in specs if spec.name in fitting]
+
+
+def check_sources(sources: tuple[ToolSource, ...]) -> None:
+    """UsageError if an object is no source, or its name is invalid or taken."""
+    for source in sources:
+        if missing := _find_missing_member(source):
+            raise UsageError(
+                f"{render_value(source)} is no source of tools: it has no {missing}. sources takes a list of objects"
+                " with the members of handrail.runtime.foreign.source.ToolSource"
+            )
+    names = [source.server for source in sources]
+    for name in names:
+        if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]
+            text = f"a source has the name {render_value(name)}; a server is called by letters, digits, _ and -"
+            raise UsageError(text)
+        if name.casefold() == OWN_SERVER:
+            text = f"a source is called {render_value(name)}, as handrail itself: its tools would be shown as ours"
+            raise UsageError(text)
+        if names.count(name) > 1:
+            raise UsageError(f"two sources are called {render_value(name)}; calls could not tell them apart")
+    for source in sources:
+        if unknown := [permission for permission in source.reach if permission not in PERMISSIONS]:
+            text = f"the source {source.server} has the reach {render_value(unknown[0])}, which is no permission"
+            raise UsageError(f"{text}; there are {', '.join(PERMISSIONS)}")
+
+
+def close_sources(sources: tuple[ToolSource, ...]) -> None:
+    """Ends all sources in parallel. One that does not end in time is abandoned."""
+    threads = [threading.Thread(target=_close, args=(source,), daemon=True) for source in sources]
+    for thread, source in zip(threads, sources, strict=True):
+        try:
+            thread.start()
+        except RuntimeError:  # no threads are available, for instance when the program ends
+            _close(source)
+    deadline = time.monotonic() + _CLOSE_SECONDS
+    for thread in threads:
+        if thread.ident is not None:
+            thread.join(max(0.0, deadline - time.monotonic()))
+
+
+def _close(source: ToolSource) -> None:
+    with suppress(Exception):
+        source.close()
+
+
+def _read_revision(source: ToolSource) -> int | None:
     try:
         return source.revision
     except Exception:
-        return None  # it is asked again, and says then what is wrong with it
+        return None  # then it is listed again, which reports the problem
 
 
-def _fact(server: str, listed: ForeignTool) -> ForeignFact:
-    return ForeignFact(server=server, tool=listed.name, read_only=listed.read_only)
+def _is_read_only(server: str, tool: ForeignTool, trusted: tuple[TrustedServer, ...]) -> bool:
+    return is_read_only_tool(ForeignFact(server=server, tool=tool.name, read_only=tool.read_only), trusted)
+
+
+def _select_fitting_names(specs: Iterable[ToolSpec]) -> set[str]:
+    """The names of the tools that fit into a request. Servers take turns, so that none uses up all room."""
+    by_server: dict[str, list[ToolSpec]] = {}
+    for spec in specs:
+        by_server.setdefault(spec.server, []).append(spec)
+    names: set[str] = set()
+    room = _MAX_SPEC_CHARACTERS
+    for spec in (spec for turn in zip_longest(*by_server.values()) for spec in turn if spec is not None):
+        size = len(spec.description) + (len(encode(spec.foreign.input_schema)) if spec.foreign is not None else 0)
+        if len(names) < _MAX_OFFERED_TOOLS and size <= room:
+            room -= size
+            names.add(spec.name)
+    return names
+
+
+def _find_missing_member(source: object) -> str:
+    """The name of a member that a source lacks. A property that raises is there."""
+    if isinstance(source, type) or not _has_member(source, "server"):
+        return "server"
+    missing = [f"{name}()" for name in _METHODS if not callable(getattr(source, name, None))]
+    return missing[0] if missing else "" if _has_member(source, "reach") else "reach"
+
+
+def _has_member(source: object, name: str) -> bool:
+    return hasattr(type(source), name) or name in getattr(source, "__dict__", {})

@@ -1,4 +1,4 @@
-"""Starts the programs that other servers are, each in a sandbox of its own, and hands over their pipes."""
+"""Server programs: each runs in a sandbox of its own, connected by pipes."""
 
 import os
 import shlex
@@ -23,17 +23,17 @@ from handrail.workspace.roots import Root, check_roots
 from handrail.workspace.sensitive_paths import SensitivePaths, list_read_only_paths
 
 _MAX_KEPT_ATTEMPTS = 1_000
-"""Attempts to reach a host that are kept until somebody asks; of those after them, none is told by itself."""
-_NOT_THERE = 127
+"""Network attempts that are kept until they are taken. Further ones are dropped."""
+_NOT_FOUND = 127
 _NOT_RUNNABLE = 126
-_OVER: Mapping[str, str] = {
+_EXCEEDED: Mapping[str, str] = {
     "memory": "it used more memory than limits.memory allows, and was ended",
     "processes": "it had more processes than limits.processes allows, and was ended",
 }
 
 
 class ServerProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be started, and what is open to it."""
+    """A program to start, with its access."""
 
     words: tuple[str, ...]
     cwd: str = "."
@@ -43,170 +43,160 @@ class ServerProgramSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerProgram:
-    """One of them while it runs. `input` and `output` are descriptors that do not block; it ends with this process."""
+    """A running server program. It ends with this process."""
 
     def __init__(
-        self, attached: StdioProcess, program: str, attempts: "Attempts", held: ExitStack, unseen: str = ""
+        self, process: StdioProcess, program: str, attempts: "Attempts", resources: ExitStack, hidden_file: str = ""
     ) -> None:
-        self._attached = attached
+        """`hidden_file` is a file of its command line that the sandbox does not show."""
+        self._process = process
         self._program = program
-        self._unseen = unseen
-        self._held = held
+        self._hidden_file = hidden_file
+        self._resources = resources
         self.attempts = attempts
-
-    @property
-    def input(self) -> int:
-        """What is written here, it reads."""
-        return self._attached.input
-
-    @property
-    def output(self) -> int:
-        """What it writes is read here."""
-        return self._attached.output
-
-    @property
-    def tier(self) -> int:
-        """The sandbox that it runs in."""
-        return self._attached.tier
+        self.tier = process.tier
+        self.input, self.output = process.input, process.output
+        """Non-blocking descriptors: the program reads the first and writes the second."""
 
     @property
     def stderr_tail(self) -> str:
-        """The last of what it said on stderr, as text for people."""
-        return clean_output(self._attached.stderr_tail).strip()
+        """The end of its stderr, as text for people."""
+        return clean_output(self._process.stderr_tail).strip()
 
     @property
     def how_it_ended(self) -> str | None:
-        """Why it is over, in words; None while it runs, and where it was ended from here."""
-        ending, code = self._attached.ending, self._attached.exit_code
+        """The reason why it ended. None while it runs, and after `end`."""
+        ending, code = self._process.ending, self._process.exit_code
         if ending is None or ending == "cancelled":
             return None
         if ending == "failed":
             return "its sandbox could not be made (handrail doctor says more)"
-        if ending in _OVER:
-            return _OVER[ending]
-        if code == _NOT_THERE:
-            return self._not_found()
-        how = f"{self._program} cannot be run" if code == _NOT_RUNNABLE else f"it ended with exit code {code}"
-        return how + self._outside()
-
-    def _not_found(self) -> str:
-        if " " in self._program and not self._unseen:
-            return f"there is no {self._program}: command is the program alone; its words are args"
-        has = "the system's programs and the usual toolchains"
-        return f"{self._program} was not found, or a program that it needs: its sandbox has {has}{self._outside()}"
-
-    def _outside(self) -> str:
-        """What it was to run and could not see, with what shows it."""
-        if not self._unseen:
-            return ""
-        folder = os.path.dirname(self._unseen)
-        return f'; {self._unseen} is not in its sandbox; sandbox.toolchains = ["{folder}"] shows it'
+        if ending in _EXCEEDED:
+            return _EXCEEDED[ending]
+        if code == _NOT_FOUND:
+            return self._describe_missing_program()
+        reason = f"{self._program} cannot be run" if code == _NOT_RUNNABLE else f"it ended with exit code {code}"
+        return reason + self._describe_hidden_file()
 
     @property
     def never_ran(self) -> bool:
-        """Whether it ended before it was what it should be: it would again."""
-        return self._attached.ending == "failed" or self._attached.exit_code in {_NOT_THERE, _NOT_RUNNABLE}
+        """Whether the program could not be started. Then it could not be started again either."""
+        return self._process.ending == "failed" or self._process.exit_code in {_NOT_FOUND, _NOT_RUNNABLE}
 
     def end(self) -> None:
-        """Ends it, with everything it started; its pipes are closed. Can be repeated."""
-        self._attached.end()
-        self._held.close()
+        """Ends the program with everything it started, and closes its pipes. Can be repeated."""
+        self._process.end()
+        self._resources.close()
+
+    def _describe_missing_program(self) -> str:
+        if " " in self._program and not self._hidden_file:
+            return f"there is no {self._program}: command is the program alone; its words are args"
+        return (
+            f"{self._program} was not found, or a program that it needs: its sandbox has the system's programs and the"
+            f" usual toolchains{self._describe_hidden_file()}"
+        )
+
+    def _describe_hidden_file(self) -> str:
+        if not self._hidden_file:
+            return ""
+        folder = os.path.dirname(self._hidden_file)
+        return f'; {self._hidden_file} is not in its sandbox; sandbox.toolchains = ["{folder}"] shows it'
 
 
 class Attempts:
-    """What a program tried to reach, kept until it is taken. Any thread may add."""
+    """The network attempts of a program until they are taken. Any thread may add one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: list[Attempt] = []
+        self._attempts: list[Attempt] = []
 
     def add(self, attempt: Attempt) -> None:
-        """One more."""
         with self._lock:
-            if len(self._kept) < _MAX_KEPT_ATTEMPTS:
-                self._kept.append(attempt)
+            if len(self._attempts) < _MAX_KEPT_ATTEMPTS:
+                self._attempts.append(attempt)
 
     def take(self) -> tuple[tuple[str, int, bool, str], ...]:
-        """Those that nobody took before: host, port, whether it was let through, and why."""
+        """Removes all attempts. Returns host, port, whether each was allowed, and the reason."""
         with self._lock:
-            kept, self._kept = self._kept, []
-        return tuple((one.host, one.port, one.allowed, one.reason or "the server's settings list it") for one in kept)
+            taken, self._attempts = self._attempts, []
+        return tuple((one.host, one.port, one.allowed, one.reason or "the server's settings list it") for one in taken)
 
     def blocked(self) -> tuple[str, ...]:
-        """Those that were not let through and nobody took, in words, each once."""
+        """Texts about the attempts that were blocked, each once."""
         with self._lock:
-            return tuple(dict.fromkeys(describe_attempt(one) for one in self._kept if not one.allowed))
+            return tuple(dict.fromkeys(describe_attempt(one) for one in self._attempts if not one.allowed))
 
 
 class ServerPrograms:
-    """Starts them for one workspace. Any thread may."""
+    """Starts server programs in one workspace. Any thread may use it."""
 
     def __init__(self, settings: Settings, workspace: str, state: str, environ: Mapping[str, str]) -> None:
         self._workspace = workspace
         self._commands = CommandEnvironment(settings, state, environ)
-        self._withheld = SensitivePaths()
+        self._sensitive_paths = SensitivePaths()
         self._lock = threading.Lock()
 
-    def start(self, wanted: ServerProgramSpec) -> ServerProgram:
-        """Starts one; ToolError where it cannot be confined as it must be, or not be started."""
-        with ExitStack() as held:
+    def start(self, spec: ServerProgramSpec) -> ServerProgram:
+        """Starts a program. ToolError if it cannot be started or confined."""
+        with ExitStack() as resources:
             attempts = Attempts()
-            profile = self._profile(wanted)
-            if wanted.network:
-                proxy = self._proxy(wanted.network, attempts)
-                held.callback(shutil.rmtree, os.path.dirname(proxy.path), ignore_errors=True)
-                held.callback(proxy.close)
-                profile = msgspec.structs.replace(profile, proxy=proxy.path, listed=wanted.network)
-            launch = self._commands.sandbox.launch(profile, f"exec -- {shlex.join(wanted.words)}")
-            attached = StdioProcess(launch, profile.limits)
-            unseen = self._unseen(wanted.words, profile)
-            return ServerProgram(attached, os.path.basename(wanted.words[0]), attempts, held.pop_all(), unseen)
+            profile = self._build_profile(spec)
+            if spec.network:
+                proxy = self._start_proxy(spec.network, attempts)
+                resources.callback(shutil.rmtree, os.path.dirname(proxy.path), ignore_errors=True)
+                resources.callback(proxy.close)
+                profile = msgspec.structs.replace(profile, proxy=proxy.path, listed=spec.network)
+            launch = self._commands.sandbox.launch(profile, f"exec -- {shlex.join(spec.words)}")
+            process = StdioProcess(launch, profile.limits)
+            hidden_file = self._find_hidden_file(spec.words, profile)
+            program = os.path.basename(spec.words[0])
+            return ServerProgram(process, program, attempts, resources.pop_all(), hidden_file)
 
     def close(self) -> None:
-        """Lets go of what they needed in common, once all have ended. Can be repeated."""
+        """Closes what all programs share, once they have ended. Can be repeated."""
         self._commands.close()
 
-    def _profile(self, wanted: ServerProgramSpec) -> SandboxProfile:
-        root = Root(self._workspace, writable=wanted.writable, main=True)
+    def _build_profile(self, spec: ServerProgramSpec) -> SandboxProfile:
+        root = Root(self._workspace, writable=spec.writable, main=True)
         try:
             with self._lock:
-                found = self._withheld.scan((root,))
-            known = list_tracked(found.credentials, [root.path]) if found.credentials else ()
+                found = self._sensitive_paths.scan((root,))
+            tracked = list_tracked(found.credentials, [root.path]) if found.credentials else ()
             check_roots((root,), "The server was not started.")
-            writable = (root.path,) if wanted.writable else ()
+            writable = (root.path,) if spec.writable else ()
             return SandboxProfile(
                 origin="unasked",
-                cwd=_folder(root.path, wanted.cwd),
+                cwd=_resolve_cwd(root.path, spec.cwd),
                 read_only=() if writable else (root.path,),
                 writable=writable,
                 read_only_paths=list_read_only_paths((root,)),
-                hidden_files=(*found.sockets, *found.pipes, *(one for one in found.credentials if one not in known)),
+                hidden_files=(*found.sockets, *found.pipes, *(one for one in found.credentials if one not in tracked)),
                 hidden_folders=found.credential_folders,
-                variables=wanted.variables,
+                variables=spec.variables,
                 limits=self._commands.limits(None, restricted=False),
             )
         finally:
             root.close()
 
-    def _unseen(self, words: tuple[str, ...], profile: SandboxProfile) -> str:
-        """The first of the words that is a file here and will not be in the sandbox."""
+    def _find_hidden_file(self, words: tuple[str, ...], profile: SandboxProfile) -> str:
+        """The first word that names a file which the sandbox does not show."""
         files = (word for word in words if os.path.isabs(word) and os.path.isfile(word))
         return next((file for file in files if not self._commands.sandbox.shows(file, profile.roots)), "")
 
-    def _proxy(self, hosts: tuple[str, ...], attempts: Attempts) -> Proxy:
-        from handrail.policy.network.allowlist import Allowlist  # noqa: PLC0415  few have one
+    def _start_proxy(self, hosts: tuple[str, ...], attempts: Attempts) -> Proxy:
+        from handrail.policy.network.allowlist import Allowlist  # noqa: PLC0415  few servers have network access
 
         try:
             with self._lock:
-                place = build_socket_folder(self._commands.spill_folder)
-            return Proxy(place, Allowlist.from_entries(hosts), attempts.add)
+                folder = build_socket_folder(self._commands.spill_folder)
+            return Proxy(folder, Allowlist.from_entries(hosts), attempts.add)
         except OSError as error:
             raise ToolError("UNAVAILABLE", f"The network could not be opened to it ({error.strerror}).") from None
 
 
-def _folder(root: str, cwd: str) -> str:
-    """Where it starts, without the links on the way; ToolError where that is not in the workspace."""
-    place = os.path.realpath(os.path.join(root, cwd))
-    if not os.path.isdir(place) or os.path.commonpath((root, place)) != root:
+def _resolve_cwd(root: str, cwd: str) -> str:
+    """The real path of a folder. ToolError if it is not in the workspace."""
+    folder = os.path.realpath(os.path.join(root, cwd))
+    if not os.path.isdir(folder) or os.path.commonpath((root, folder)) != root:
         raise ToolError("NOT_FOUND", f"Its folder {cwd[:200]!r} is not in the workspace.")
-    return place
+    return folder

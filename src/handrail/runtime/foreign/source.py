@@ -1,4 +1,4 @@
-"""Sources of foreign tools."""
+"""Sources of foreign tools: what another server lists, under which names."""
 
 import hashlib
 import re
@@ -10,14 +10,20 @@ from handrail.policy.config import MCP_PREFIX
 from handrail.protocol.permissions import Permission
 from handrail.tools.tool import CommandContext, Output
 
-# § [runtime.sources] Tools that come from elsewhere: what another server lists, and who calls it.
+_MAX_NAME_CHARS = 64
+_DIGITS = 10
+_MAX_SERVER_CHARS = 20
+"""Characters of a server's name in a name with a digest."""
+_VALID = re.compile(r"[A-Za-z0-9_-]+")
+_INVALID = re.compile(r"[^A-Za-z0-9-]+")
+_WITH_DIGEST = re.compile(rf".*_[0-9a-f]{{{_DIGITS}}}")
 
 
 class ForeignTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool as its server describes it. The server may lie: none of this loosens anything by itself."""
+    """A tool as its server describes it. The server may lie, so nothing here loosens a decision by itself."""
 
     name: str
-    """Its own name, untouched."""
+    """The name that the server uses."""
     title: str = ""
     description: str = ""
     input_schema: dict[str, Any] = {}
@@ -29,77 +35,63 @@ class ForeignTool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolSource(Protocol):
-    """Another server. What it does wrong becomes a ToolError of the call, never more. Any thread may call it."""
+    """Another server. Any thread may call it. A failure is a ToolError of the call."""
 
     @property
     def server(self) -> str:
-        """What the settings call it: letters, digits, _ and -."""
+        """The name of the server in the settings: letters, digits, _ and -."""
         ...
 
     @property
     def reach(self) -> tuple[Permission, ...]:
-        """What the server can do: `[tools] deny` takes its tools away by that. Empty: it only computes."""
+        """The permissions that the server uses, for `[tools] deny`. Empty: it only computes."""
         ...
 
     @property
     def revision(self) -> int:
-        """Another number whenever `listed` gives something else. Asked before every call, so it costs nothing."""
+        """A number that changes with the result of `listed`. It is read before every call, so it must be cheap."""
         ...
 
     def listed(self) -> tuple[ForeignTool, ...]:
-        """What it offers; empty while it cannot be reached. It may wait for the server to start, within bounds."""
+        """The tools of the server. Empty while it cannot be reached. It may wait for the server to start."""
         ...
 
     def call(self, context: CommandContext, name: str, arguments: dict[str, Any]) -> Output:
-        """Has the server do it; ToolError where that fails, is cancelled or takes too long."""
+        """Calls a tool. ToolError if the call fails, is cancelled or takes too long."""
         ...
 
     def problems(self) -> tuple[str, ...]:
-        """What is wrong with it now, in words for a person."""
+        """The present problems of the server, as texts for people."""
         ...
 
     def close(self) -> None:
-        """Ends it, and whatever it started."""
-
-
-# § [runtime.foreign.naming] What the tools of other servers are called here: `mcp__<server>__<tool>`, never the
-# § name of another tool. Providers take letters, digits, _ and - only, and at most 64 of them. What fits is called
-# § so, and can be taken apart again: the server ends at the first `__`, because one that has `__` in it, or ends in
-# § _, does not fit. All else is cleaned, cut and given a digest of both whole names at its end. A name that looks
-# § as if it had a digest gets one too, so that no tool can take the name that another one is given.
-
-_MAX_NAME_CHARS = 64
-_DIGITS = 10
-_MAX_SERVER_CHARS = 20
-"""Characters of a server's name that are kept where the whole does not fit."""
-_FITS = re.compile(r"[A-Za-z0-9_-]+")
-_LOOKS_DIGESTED = re.compile(rf".*_[0-9a-f]{{{_DIGITS}}}")
-_UNFIT = re.compile(r"[^A-Za-z0-9-]+")
+        """Ends the server with everything it started."""
 
 
 def build_tool_name(server: str, tool: str) -> str:
-    """The name of a server's tool."""
+    """The name of a server's tool here: `mcp__<server>__<tool>` if that is valid and can be split again.
+
+    Otherwise both names are cleaned and cut, and a digest of them is appended. A tool whose own name ends like a digest
+    gets one too, so that no tool can take the name of another.
+    """
     plain = f"{MCP_PREFIX}{server}__{tool}"
-    return plain if len(plain) <= _MAX_NAME_CHARS and _can_be_told_apart(server, tool) else _digested(server, tool)
+    return plain if len(plain) <= _MAX_NAME_CHARS and _can_be_split(server, tool) else _add_digest(server, tool)
 
 
 def split_tool_name(name: str) -> tuple[str, str] | None:
-    """The server and its tool, of a name that was not cleaned; None for any other."""
-    server, between, tool = name.removeprefix(MCP_PREFIX).partition("__")
-    return (server, tool) if between and name.startswith(MCP_PREFIX) and build_tool_name(server, tool) == name else None
+    """The server and its tool, from a name without a digest."""
+    server, separator, tool = name.removeprefix(MCP_PREFIX).partition("__")
+    is_plain = separator and name.startswith(MCP_PREFIX) and build_tool_name(server, tool) == name
+    return (server, tool) if is_plain else None
 
 
-def _can_be_told_apart(server: str, tool: str) -> bool:
-    fits = _FITS.fullmatch(server) is not None and _FITS.fullmatch(tool) is not None
-    return fits and "__" not in server and not server.endswith("_") and not _LOOKS_DIGESTED.fullmatch(tool)
+def _can_be_split(server: str, tool: str) -> bool:
+    is_valid = _VALID.fullmatch(server) is not None and _VALID.fullmatch(tool) is not None
+    return is_valid and "__" not in server and not server.endswith("_") and not _WITH_DIGEST.fullmatch(tool)
 
 
-def _digested(server: str, tool: str) -> str:
-    whole = f"{len(server)} {server} {tool}".encode("utf-8", "surrogatepass")
-    digest = hashlib.sha256(whole).hexdigest()[:_DIGITS]
-    head = f"{MCP_PREFIX}{_cleaned(server)[:_MAX_SERVER_CHARS].strip('_') or 'server'}__"
-    return f"{head}{_cleaned(tool)[: _MAX_NAME_CHARS - len(head) - _DIGITS - 1]}_{digest}"
-
-
-def _cleaned(name: str) -> str:
-    return _UNFIT.sub("_", name)
+def _add_digest(server: str, tool: str) -> str:
+    both = f"{len(server)} {server} {tool}".encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(both).hexdigest()[:_DIGITS]
+    head = f"{MCP_PREFIX}{_INVALID.sub('_', server)[:_MAX_SERVER_CHARS].strip('_') or 'server'}__"
+    return f"{head}{_INVALID.sub('_', tool)[: _MAX_NAME_CHARS - len(head) - _DIGITS - 1]}_{digest}"

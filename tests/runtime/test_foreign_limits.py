@@ -8,8 +8,8 @@ from other_server import OtherServer, listed
 
 from handrail import Handrail, UsageError
 from handrail.protocol.events import Warning as WarningEvent
+from handrail.runtime.foreign.catalog import list_foreign_specs
 from handrail.runtime.foreign.source import ToolSource
-from handrail.runtime.registry import list_foreign_specs
 from handrail.settings import Settings
 from handrail.settings.mcp_json import ConfiguredServer
 from handrail.settings.mcp_servers import ServerTable

@@ -18,7 +18,7 @@ UNSEEN = (
 
 def shown(schema: dict[str, Any], description: str = "") -> tuple[str, dict[str, Any]]:
     listed = ForeignTool(name="x", description=description, input_schema=schema, output_schema=schema)
-    spec = build_foreign_spec("a", listed, looks=False)
+    spec = build_foreign_spec("a", listed, read_only=False)
     assert spec.foreign is not None
     return spec.description, dict(spec.foreign.input_schema)
 
@@ -68,7 +68,7 @@ values = st.recursive(
 
 @given(st.dictionaries(words | st.sampled_from(["description", "items", "$defs", "properties"]), values, max_size=4))
 def test_nothing_unseen_is_left_whatever_the_schema_is(schema: dict[str, Any]) -> None:
-    spec = build_foreign_spec("a", ForeignTool(name="x", input_schema=schema, output_schema=schema), looks=False)
+    spec = build_foreign_spec("a", ForeignTool(name="x", input_schema=schema, output_schema=schema), read_only=False)
     assert spec.foreign is not None
     text = encode((spec.foreign.input_schema, spec.foreign.output_schema)).decode()
     assert not any(encode(unseen).decode()[1:-1] in text for unseen in UNSEEN)

@@ -235,7 +235,7 @@ def test_who_may_not_read_has_no_tool_that_tells_the_model_what_was_in_a_file(ra
 
 
 def test_only_what_skills_allow_is_offered() -> None:
-    registry = ToolRegistry({})
+    registry = ToolRegistry(None)
     for one in (weather, deploy, rare):
         registry.add(one)
     assert ToolSet(registry).names == ("weather", "deploy")
