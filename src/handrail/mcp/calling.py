@@ -214,7 +214,7 @@ class ClientCalls:
 
     def _tried_again(self, request: PermissionRequest) -> bool:
         """Tries a command again whose preview can no longer be committed; returns whether that was done."""
-        if request.preview is None or request.preview.tried is None or not self.rail.outdated(request):
+        if request.preview_id is None or not self.rail.outdated(request):
             return False
         try:
             self.rail.retry(request.id)

@@ -94,6 +94,11 @@ class Preview(Wire, frozen=True):
     time: Time | None = None
     """When it was made. Files may have changed since."""
 
+    @property
+    def id(self) -> str | None:
+        """The stored preview of a command. None: the command did not run."""
+        return self.tried.sealed if self.tried is not None else None
+
 
 class FileBinding(Wire, frozen=True, omit_defaults=False):
     """The version of a file that an approval is bound to."""
@@ -169,6 +174,16 @@ class PermissionRequest(Wire, frozen=True):
     def called(self) -> str:
         """The name of the tool in calls."""
         return self.tool_call_name or self.tool_name
+
+    @property
+    def preview_id(self) -> str | None:
+        """The stored preview of its command. None: there is none."""
+        return self.preview.id if self.preview is not None else None
+
+    @property
+    def base_previews(self) -> tuple[str, ...]:
+        """The earlier previews and calls of its batch that its preview builds on."""
+        return self.preview.tried.on if self.preview is not None and self.preview.tried is not None else ()
 
 
 class OpenedFolder(Wire, frozen=True, omit_defaults=False):

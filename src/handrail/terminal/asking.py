@@ -1,77 +1,68 @@
-"""Whether there is a person at a terminal to ask, and asking them. What it takes to ask is loaded when somebody is."""
+"""Asks the person at the terminal."""
 
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TextIO
 
-if TYPE_CHECKING:
-    from handrail.protocol.permissions import PermissionRequest, Question, Reply
-    from handrail.protocol.results import ToolResult
-    from handrail.terminal.keys import KeyTiming
-    from handrail.terminal.source import PromptResult, RequestHooks
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.permissions import Answer, PermissionRequest, Question, Reply
+from handrail.runtime.approvals import ApproverReply
+from handrail.terminal.prompt import PermissionPrompt
+from handrail.terminal.replying import ask_for_reply
+from handrail.terminal.request import describe_subject
+from handrail.terminal.screen import Screen
+from handrail.terminal.source import NO_HOOKS, RequestHooks
+from handrail.terminal.told import is_kept, render_kept_line
+
+
+class TerminalApprover:
+    """Asks on stdin and stderr."""
+
+    def __init__(self, hooks: RequestHooks = NO_HOOKS, *, plain: bool = False) -> None:
+        self._hooks, self._plain = hooks, plain
+
+    def is_available(self) -> bool:
+        return is_person_present()
+
+    def ask(self, request: PermissionRequest, number: int = 1, total: int = 1) -> ApproverReply:
+        screen = Screen(sys.stderr, os.environ, plain=self._plain)
+        return PermissionPrompt(sys.stdin.fileno(), screen).ask(request, number, total, self._hooks)
+
+    def ask_question(self, question: Question) -> Reply | None:
+        """The reply to a question of the model. None: it is left for later."""
+        return ask_for_reply(sys.stdin.fileno(), Screen(sys.stderr, os.environ, plain=self._plain), question)
+
+    def report(self, reply: ApproverReply, outcome: Done | Parked | None) -> None:
+        request, answer = reply.subject, reply.answer
+        if isinstance(request, PermissionRequest) and isinstance(answer, Answer):
+            if outcome is None:
+                text = f"Answered elsewhere before you: {describe_subject(request)}"
+                Screen(sys.stderr, os.environ).write([text])
+            elif is_kept(request, answer):
+                self._report_commit(request, answer, outcome)
+
+    def _report_commit(self, request: PermissionRequest, answer: Answer, outcome: Done | Parked) -> None:
+        results = outcome.results if isinstance(outcome, Done) else ()
+        result = next((one for one in results if one.tool_call_id == request.tool_call_id), None)
+        screen = Screen(sys.stderr, os.environ, plain=self._plain)
+        width = screen.size()[0] - 1
+        screen.write([render_kept_line(request, answer, result, width=width, plain=screen.plain)])
 
 
 def is_person_present() -> bool:
-    """Whether a question can be put here: keys come from a terminal, stderr goes to one, and nothing says that nobody
-    looks (CI). Only the main thread asks: in any other one, two would ask at once."""
+    """Whether stdin and stderr are a terminal with a person at it. False in CI. Only the main thread asks: otherwise
+    two threads could ask at once."""
     if os.environ.get("CI") or threading.current_thread() is not threading.main_thread():
         return False
     return _is_terminal(sys.stdin) and _is_terminal(sys.stderr) and _is_in_front(sys.stdin)
 
 
-def ask_on_terminal(
-    request: "PermissionRequest",
-    number: int = 1,
-    of: int = 1,
-    *,
-    source: "RequestHooks | None" = None,
-    plain: bool = False,
-    timing: "KeyTiming | None" = None,
-) -> "PromptResult":
-    """Asks on stdin and stderr, which must be a terminal. Where there is no answer, `source.still_open` tells whether
-    somebody else gave one. The answer is for `said.request`, which may have taken the place of the one given."""
-    from handrail.terminal.prompt import PermissionPrompt  # noqa: PLC0415  only where somebody is asked
-    from handrail.terminal.screen import Screen  # noqa: PLC0415
-    from handrail.terminal.source import NO_HOOKS  # noqa: PLC0415
-
-    screen = Screen(sys.stderr, os.environ, plain=plain)
-    return PermissionPrompt(sys.stdin.fileno(), screen, timing).ask(request, number, of, source or NO_HOOKS)
-
-
-def ask_question_on_terminal(question: "Question", *, plain: bool = False) -> "Reply | None":
-    """Puts a question of the model's to the person, on stdin and stderr; None where it is left for later."""
-    from handrail.terminal.replying import ask_for_reply  # noqa: PLC0415  only where somebody is asked
-    from handrail.terminal.screen import Screen  # noqa: PLC0415
-
-    return ask_for_reply(sys.stdin.fileno(), Screen(sys.stderr, os.environ, plain=plain), question)
-
-
-def say_kept(said: "PromptResult", result: "ToolResult[Any] | None", *, plain: bool = False) -> None:
-    """Tells a person who approved a preview what came of that; without a result, that more is to be answered."""
-    from handrail.terminal.screen import Screen  # noqa: PLC0415  only where somebody was asked
-    from handrail.terminal.told import is_kept, render_kept_line  # noqa: PLC0415
-
-    if said.answer is not None and is_kept(said.request, said.answer):
-        screen = Screen(sys.stderr, os.environ, plain=plain)
-        width = screen.size()[0] - 1
-        screen.write([render_kept_line(said.request, said.answer, result, width=width, plain=screen.plain)])
-
-
-def say_answered_elsewhere(request: "PermissionRequest") -> None:
-    """Tells the person who was asked that somebody else was faster."""
-    from handrail.terminal.request import describe_subject  # noqa: PLC0415  hardly ever needed
-    from handrail.terminal.screen import Screen  # noqa: PLC0415
-
-    screen = Screen(sys.stderr, os.environ)
-    screen.write([f"Answered elsewhere before you: {describe_subject(request)}"])
-
-
 def _is_in_front(stream: TextIO) -> bool:
-    """Whether the keys of a terminal are for this process, and not for another job of the shell."""
+    """Whether this process is in the foreground of the terminal."""
     try:
         return os.tcgetpgrp(stream.fileno()) == os.getpgrp()
-    except OSError:  # it is not the terminal that started us: nobody else has its keys
+    except OSError:  # not the controlling terminal, so no other job reads its keys
         return True
 
 

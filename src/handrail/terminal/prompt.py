@@ -7,11 +7,12 @@ import msgspec
 
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.wire import convert
+from handrail.runtime.approvals import ApproverReply
 from handrail.terminal.keys import KeyReader, KeyTiming
 from handrail.terminal.question import RequestDialog
 from handrail.terminal.screen import Screen
 from handrail.terminal.single_keys import enter_raw_mode
-from handrail.terminal.source import NO_HOOKS, PromptResult, RequestHooks
+from handrail.terminal.source import NO_HOOKS, RequestHooks
 
 _TAKE_PASTES, _TAKE_PASTES_RAW = "\x1b[?2004h", "\x1b[?2004l"
 
@@ -26,7 +27,7 @@ class PermissionPrompt:
 
     def ask(
         self, request: PermissionRequest, number: int = 1, of: int = 1, source: RequestHooks = NO_HOOKS
-    ) -> PromptResult:
+    ) -> ApproverReply:
         """Asks until there is an answer, or it is clear that there will be none. Where the person has it tried again,
         the request that takes its place is asked about."""
         screen, keys = self._screen, KeyReader(self._descriptor, self._timing)
@@ -47,10 +48,10 @@ class PermissionPrompt:
                     question = RequestDialog(request, _spelled(request, screen), screen, keys, source, (number, of))
                     answer = question.wait_for_answer()
                     if question.replaced is None:
-                        return PromptResult(request, answer)
+                        return ApproverReply(request, answer)
                     request = question.replaced
         except (OSError, termios.error):  # the terminal is gone
-            return PromptResult(request)
+            return ApproverReply(request)
 
 
 def _spelled(request: PermissionRequest, screen: Screen) -> PermissionRequest:

@@ -1,10 +1,10 @@
-"""What a question comes from, for as long as it is on a terminal."""
+"""Callbacks of a permission prompt."""
 
 from collections.abc import Callable
 
 import msgspec
 
-from handrail.protocol.permissions import Answer, PermissionRequest
+from handrail.protocol.permissions import PermissionRequest
 
 
 def _always(_: PermissionRequest) -> bool:
@@ -16,24 +16,13 @@ def _unchanged(_: PermissionRequest) -> tuple[str, ...]:
 
 
 class RequestHooks(msgspec.Struct, frozen=True):
-    """How whoever asks finds out what has become of the request meanwhile, and has it tried again."""
+    """Whether a request is still pending, which files changed since its preview, and how to retry it."""
 
     still_open: Callable[[PermissionRequest], bool] = _always
-    """Whether nobody else has answered it."""
     outdated: Callable[[PermissionRequest], tuple[str, ...]] = _unchanged
-    """The files that changed since it was tried."""
     retry: Callable[[str, str | None], PermissionRequest] | None = None
-    """Tries the request of this id again, also as another command: the request that takes its place."""
+    """Previews the request of this id again, also with another command. Returns the new request."""
 
 
 NO_HOOKS = RequestHooks()
-"""Of a question that nobody else answers, and that cannot be tried again."""
-
-
-class PromptResult(msgspec.Struct, frozen=True):
-    """What came of a question."""
-
-    request: PermissionRequest
-    """The one that was on the terminal in the end: it may have been tried again."""
-    answer: Answer | None = None
-    """None when there is none: left for later, answered elsewhere, or the terminal is gone."""
+"""For a request that is answered only here and cannot be retried."""
