@@ -15,8 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from handrail.protocol.permissions import Answer, PermissionRequest, Reply
-from handrail.runtime.approvals import ApproverReply
+from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Reply
 from handrail.terminal.keys import KeyTiming
 from handrail.terminal.prompt import PermissionPrompt
 

@@ -22,6 +22,7 @@ from handrail.protocol.permissions import (
     PERMISSIONS,
     Answer,
     AnswerKind,
+    ApproverReply,
     OpenedFolder,
     Permission,
     PermissionRequest,
@@ -32,14 +33,12 @@ from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.runtime.approvals import (
     Approver,
-    ApproverReply,
     CallbackApprover,
     OnPermission,
     answer_question,
     answer_request,
     ask_in_turn,
     bind_answer,
-    build_unanswered_result,
     run_with_approver,
     try_answer,
 )
@@ -515,10 +514,8 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         outcome = self._enter(run_with_approver, self._session, (call,), fresh, self._find_approver)
         if isinstance(outcome, Done):
             return outcome.results[0]
-        if not outcome.requests:
-            return build_unanswered_result(self._session, call, outcome.questions[0])
         own = [request for request in outcome.requests if request.tool_call_id == call_id]
-        return build_pending_result(self._session, call, (own or outcome.requests)[0])
+        return build_pending_result(self._session, call, (*own, *outcome.requests, *outcome.questions)[0])
 
     def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
         """Runs the calls of one message: all of them, or none while a person has to answer."""

@@ -14,9 +14,7 @@ from handrail.agent.approvals import ask_in_turn
 from handrail.async_api import AsyncHandrail
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import UsageError
-from handrail.protocol.permissions import Answer, PermissionRequest, Question
-from handrail.runtime.approvals import ApproverReply
-from handrail.tools.companions.question import normalize_reply
+from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 
 _POLL_SECONDS = 0.5
 """Seconds between two looks whether another process answered: nothing notifies us."""
@@ -42,6 +40,10 @@ class EditorApprover:
     async def __call__(self, parked: Parked) -> Done | Parked:
         try:
             return await ask_in_turn(self._rail, parked, self)
+        except UsageError:
+            if not parked.questions:
+                raise
+            return parked  # the form has no valid reply, so the next prompt is the reply
         finally:
             self._asking = False
 
@@ -76,11 +78,7 @@ class EditorApprover:
         response = await self._race(asked, question)
         if response is None:
             return ApproverReply(question)
-        reply = parse_form_reply(response)
-        try:
-            return ApproverReply(question, normalize_reply(question, reply) if reply else Answer(kind="deny"))
-        except UsageError:  # then the next prompt is the reply
-            return ApproverReply(question)
+        return ApproverReply(question, parse_form_reply(response) or Answer(kind="deny"))
 
     async def _race(self, asked: Coroutine[Any, Any, Any], subject: PermissionRequest | Question) -> Any | None:
         """The editor's answer. None if it cannot answer, another process did, or asking stops."""

@@ -5,8 +5,8 @@ from typing import Protocol
 from handrail.agent.cancel import finish_despite_cancel
 from handrail.async_api import AsyncHandrail
 from handrail.protocol.calls import Done, Parked
-from handrail.protocol.permissions import PermissionRequest, Question
-from handrail.runtime.approvals import ApproverReply, locate_request
+from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
+from handrail.runtime.approvals import locate_request
 
 
 class AsyncApprover(Protocol):

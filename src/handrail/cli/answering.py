@@ -17,11 +17,10 @@ from handrail.cli.preferences import load_settings
 from handrail.policy.config import MCP_PREFIX
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import HandrailError, UsageError
-from handrail.protocol.permissions import Answer, PermissionRequest
+from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
-from handrail.runtime.approvals import ApproverReply
 from handrail.settings import LoadedSettings
 from handrail.store.grants import load_variables
 from handrail.store.inbox import Inbox, InboxRequest

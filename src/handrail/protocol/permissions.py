@@ -240,3 +240,12 @@ class Reply(Wire, frozen=True):
 
     chosen: tuple[str, ...] = ()
     text: str | None = None
+
+
+class ApproverReply(msgspec.Struct, frozen=True):
+    """The reply of a person, or of their program, to what they were asked. It is not part of the wire format."""
+
+    subject: PermissionRequest | Question
+    """The request or question that was shown last: a request may have been retried meanwhile."""
+    answer: Answer | Reply | None = None
+    """None: left for later, or answered elsewhere. A question that gets the answer `deny` is put aside."""

@@ -1,29 +1,27 @@
 """Approvals: asks for answers to parked batches and runs the batches when all answers are there."""
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
 
-import msgspec
+from msgspec.structs import replace
 
 from handrail.protocol.calls import Done, Parked, ToolCall
-from handrail.protocol.errors import ErrorInfo, StoreError, UsageError
+from handrail.protocol.errors import StoreError, UsageError
 from handrail.protocol.events import (
     Notice,
     ToolCallPermissionDenied,
     ToolCallPermissionGranted,
     ToolCallQuestionRequired,
 )
-from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest, Question, Reply
-from handrail.protocol.results import ToolResult
+from handrail.protocol.permissions import Answer, AnswerKind, ApproverReply, PermissionRequest, Question, Reply
 from handrail.protocol.text import render_value
 from handrail.runtime.batch import run_batch, run_claimed
 from handrail.runtime.execute import close_call, take_steps
 from handrail.runtime.park import claim_batch, is_pending, load_parked, release_batch
 from handrail.runtime.pending_call import drop_preview, load_call
 from handrail.runtime.permission_request import load_request
-from handrail.runtime.results import build_error_result, build_result, require_result, restore_audit_record
+from handrail.runtime.results import build_result, require_result, restore_audit_record
 from handrail.runtime.session import PendingCall, Session
 from handrail.store.approvals import StoredRequest, save_answer
 from handrail.store.inbox import find_answer, find_pending_question
@@ -32,15 +30,6 @@ from handrail.tools.companions.question import build_no_reply_error, build_reply
 
 OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None]
 """Is asked about each request. None leaves it for later."""
-
-
-class ApproverReply(msgspec.Struct, frozen=True):
-    """The reply of an approver to what it was asked."""
-
-    subject: PermissionRequest | Question
-    """The request or question that was shown last: a request may have been retried meanwhile."""
-    answer: Answer | Reply | None = None
-    """None: left for later, or answered elsewhere. A question that gets the answer `deny` is put aside."""
 
 
 class Approver(Protocol):
@@ -134,7 +123,7 @@ def bind_answer(request: PermissionRequest, answer: Answer) -> Answer:
     """Binds an answer to the revision that the request shows, unless it names one itself."""
     if answer.revision is not None or not request.revision:
         return answer
-    return msgspec.structs.replace(answer, revision=request.revision)
+    return replace(answer, revision=request.revision)
 
 
 def answer_request(session: Session, request_id: str, answer: Answer) -> Done | Parked | None:
@@ -249,14 +238,3 @@ def _finish(session: Session, pending: PendingCall) -> Done | None:
         raise
     session.journal.deliver()
     return Done(results=(require_result(pending),))
-
-
-def build_unanswered_result(session: Session, call: ToolCall, question: Question) -> ToolResult[Any]:
-    """The interim result of a call that asks a question. It is not final, so neither journal nor audit store it."""
-    pending = PendingCall(call, time.perf_counter(), 0)
-    pending.tool = session.offer.get(call.name) or pending.tool
-    message = "The question waits for a reply. There is no result yet; the call of the same id has it then."
-    details = msgspec.to_builtins(question)
-    pending.error = ErrorInfo(code="UNAVAILABLE", message=message, details=details, retryable=True)
-    build_error_result(session, pending)
-    return require_result(pending)

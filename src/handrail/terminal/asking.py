@@ -6,8 +6,7 @@ import threading
 from typing import TextIO
 
 from handrail.protocol.calls import Done, Parked
-from handrail.protocol.permissions import Answer, PermissionRequest, Question, Reply
-from handrail.runtime.approvals import ApproverReply
+from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question, Reply
 from handrail.terminal.prompt import PermissionPrompt
 from handrail.terminal.replying import ask_for_reply
 from handrail.terminal.request import describe_subject

@@ -5,9 +5,8 @@ from typing import Any, cast
 
 import msgspec
 
-from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.permissions import ApproverReply, PermissionRequest
 from handrail.protocol.wire import convert
-from handrail.runtime.approvals import ApproverReply
 from handrail.terminal.keys import KeyReader, KeyTiming
 from handrail.terminal.question import RequestDialog
 from handrail.terminal.screen import Screen

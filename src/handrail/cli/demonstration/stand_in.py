@@ -4,8 +4,7 @@ import os
 import sys
 
 from handrail.cli.running.view import RunView
-from handrail.protocol.permissions import Answer, PermissionRequest, Question
-from handrail.runtime.approvals import ApproverReply
+from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 from handrail.terminal.asking import TerminalApprover
 from handrail.terminal.choices import PromptState, render_choices
 from handrail.terminal.request import render_request, render_title

@@ -8,8 +8,7 @@ from types import FrameType
 from handrail.async_api import AsyncHandrail
 from handrail.cli.running.view import RunView
 from handrail.protocol.calls import Done, Parked
-from handrail.protocol.permissions import PermissionRequest, Question
-from handrail.runtime.approvals import ApproverReply
+from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
 from handrail.terminal.asking import TerminalApprover
 from handrail.terminal.source import RequestHooks
 

@@ -1,4 +1,4 @@
-"""The permission latch: nothing of a batch runs until everything about it is decided, and it runs exactly once."""
+"""Approvals: no call of a batch runs before every request is answered, and each runs once."""
 
 import subprocess
 import sys
