@@ -55,7 +55,7 @@ class CallbackApprover:
 
     def ask(self, request: PermissionRequest, _number: int, _total: int) -> ApproverReply:
         answer = self._on_permission(request)
-        return ApproverReply(request, Answer(kind=answer) if isinstance(answer, str) else answer)
+        return ApproverReply(request, answer if isinstance(answer, Answer | None) else Answer(kind=answer))
 
     def report(self, _reply: ApproverReply, _outcome: Done | Parked | None) -> None:
         """The program gets the outcome of its call."""
@@ -91,9 +91,14 @@ def ask_in_turn(session: Session, parked: Parked, approver: Approver) -> Done | 
         answered = try_answer(session, reply)
         if reply.answer is not None:
             approver.report(reply, answered)
-        outcome = answered if isinstance(answered, Done) else load_parked(session, parked.batch_id)
-    is_done = isinstance(outcome, Parked) and not outcome.requests and not outcome.questions
-    return Done(results=()) if is_done else outcome  # another process runs it
+        outcome = answered if isinstance(answered, Done) else _load_rest(session, parked)
+    return outcome
+
+
+def _load_rest(session: Session, parked: Parked) -> Done | Parked:
+    """What is still pending in a batch. If nothing is, another process runs the batch."""
+    rest = load_parked(session, parked.batch_id)
+    return rest if rest.requests or rest.questions else Done(results=())
 
 
 def locate_request(first: Parked, now: Parked) -> tuple[int, int]:
