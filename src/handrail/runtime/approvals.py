@@ -25,7 +25,7 @@ from handrail.runtime.results import build_result, require_result, restore_audit
 from handrail.runtime.session import PendingCall, Session
 from handrail.store.approvals import StoredRequest, save_answer
 from handrail.store.inbox import find_answer, find_pending_question
-from handrail.store.journal import CallEntry, DuplicateCallError
+from handrail.store.journal import DuplicateCallError
 from handrail.tools.companions.question import build_no_reply_error, build_reply_output, normalize_reply
 
 OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None]
@@ -215,7 +215,7 @@ def answer_question(session: Session, call_id: str, reply: Reply | str | None) -
     entry = session.journal.entry(call_id)
     question = find_pending_question(session.journal.database, call_id)
     if entry is None or question is None:
-        if entry is not None and _is_question(session, entry):
+        if entry is not None and isinstance(session.journal.event(entry.start_seq + 1), ToolCallQuestionRequired):
             return None
         raise UsageError(f"this session asks no question {call_id[:80]!r}")
     pending = load_call(session.journal, session.offer, entry, session.characters)
@@ -225,10 +225,6 @@ def answer_question(session: Session, call_id: str, reply: Reply | str | None) -
         pending.output = build_reply_output(question, normalize_reply(question, reply))
         take_steps(session, pending, (build_result,))
     return _finish(session, pending)
-
-
-def _is_question(session: Session, entry: CallEntry) -> bool:
-    return isinstance(session.journal.event(entry.start_seq + 1), ToolCallQuestionRequired)
 
 
 def _finish(session: Session, pending: PendingCall) -> Done | None:

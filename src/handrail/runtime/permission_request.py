@@ -4,6 +4,7 @@ import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -343,11 +344,8 @@ def _load_undecided(session: Session, request: PermissionRequest, command: str |
 
 def _rebuild(session: Session, pending: PendingCall, old: PermissionRequest) -> PermissionRequest:
     """The request as it is now, also if policy would allow the call by now."""
-
-    def request_again(session: Session, pending: PendingCall) -> None:
-        request_approval(session, pending, _load_earlier_calls(session, old))
-
-    take_steps(session, pending, (*DECIDING, request_again))
+    earlier = _load_earlier_calls(session, old)
+    take_steps(session, pending, (*DECIDING, partial(request_approval, earlier=earlier)))
     if pending.error is not None:
         raise ToolError(pending.error.code, pending.error.message, details=pending.error.details)
     if pending.request is None:
