@@ -710,8 +710,8 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
             return CallbackApprover(self._on_permission)
         if self._unattended:
             return None
-        from handrail.terminal.asking import TerminalApprover  # noqa: PLC0415  few calls ask
-        from handrail.terminal.source import RequestHooks  # noqa: PLC0415
+        from handrail.terminal.approver import TerminalApprover  # noqa: PLC0415  few calls ask
+        from handrail.terminal.question import RequestHooks  # noqa: PLC0415
 
         return TerminalApprover(RequestHooks(self.is_pending, self.outdated, self.retry))
 

@@ -25,7 +25,7 @@ from handrail.settings import LoadedSettings
 from handrail.store.grants import load_variables
 from handrail.store.inbox import Inbox, InboxRequest
 from handrail.store.state_dir import shorten_ids
-from handrail.terminal.source import RequestHooks
+from handrail.terminal.question import RequestHooks
 from handrail.terminal.tried import describe_outdated
 
 if TYPE_CHECKING:

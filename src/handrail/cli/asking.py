@@ -10,8 +10,8 @@ from handrail.protocol.calls import Done, Parked
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import convert
-from handrail.terminal.asking import TerminalApprover, is_person_present
-from handrail.terminal.source import RequestHooks
+from handrail.terminal.approver import TerminalApprover, is_person_present
+from handrail.terminal.question import RequestHooks
 
 
 def can_ask(options: Namespace) -> bool:

@@ -17,7 +17,7 @@ from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.store.inbox import Inbox, InboxRequest
-from handrail.terminal.asking import TerminalApprover
+from handrail.terminal.approver import TerminalApprover
 from handrail.terminal.request import describe_subject
 
 _POLL_SECONDS = 0.5

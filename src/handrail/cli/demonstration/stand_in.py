@@ -5,7 +5,7 @@ import sys
 
 from handrail.cli.running.view import RunView
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
-from handrail.terminal.asking import TerminalApprover
+from handrail.terminal.approver import TerminalApprover
 from handrail.terminal.choices import PromptState, render_choices
 from handrail.terminal.request import render_request, render_title
 from handrail.terminal.screen import Screen

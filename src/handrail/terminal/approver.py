@@ -1,18 +1,25 @@
-"""Asks the person at the terminal."""
+"""The person at the terminal, as an approver."""
 
 import os
 import sys
+import termios
 import threading
-from typing import TextIO
+from typing import Any, TextIO, cast
+
+import msgspec
 
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question, Reply
-from handrail.terminal.prompt import PermissionPrompt
+from handrail.protocol.wire import convert
+from handrail.terminal.keys import KeyReader, KeyTiming
+from handrail.terminal.question import NO_HOOKS, RequestDialog, RequestHooks
 from handrail.terminal.replying import ask_for_reply
 from handrail.terminal.request import describe_subject
 from handrail.terminal.screen import Screen
-from handrail.terminal.source import NO_HOOKS, RequestHooks
+from handrail.terminal.single_keys import enter_raw_mode
 from handrail.terminal.told import is_kept, render_kept_line
+
+_TAKE_PASTES, _TAKE_PASTES_RAW = "\x1b[?2004h", "\x1b[?2004l"
 
 
 class TerminalApprover:
@@ -70,3 +77,55 @@ def _is_terminal(stream: TextIO | None) -> bool:
         return stream is not None and stream.isatty() and os.isatty(stream.fileno())
     except (OSError, ValueError):  # closed, or no stream of the system
         return False
+
+
+class PermissionPrompt:
+    """Asks on one terminal: reads keys from the descriptor and writes to the screen."""
+
+    def __init__(self, descriptor: int, screen: Screen, timing: KeyTiming | None = None) -> None:
+        self._descriptor = descriptor
+        self._screen = screen
+        self._timing = timing or KeyTiming()
+
+    def ask(
+        self, request: PermissionRequest, number: int = 1, of: int = 1, source: RequestHooks = NO_HOOKS
+    ) -> ApproverReply:
+        """Asks until there is an answer, or there will be none. If the person retries the request, asks about the new
+        one."""
+        screen, keys = self._screen, KeyReader(self._descriptor, self._timing)
+        question: RequestDialog | None = None
+
+        def begin() -> None:
+            screen.control(_TAKE_PASTES)
+            if question is not None:
+                question.hidden = True
+
+        def end() -> None:
+            screen.close_page()
+            screen.control(f"\r\x1b[K{_TAKE_PASTES_RAW}")
+
+        try:
+            with enter_raw_mode(self._descriptor, begin, end):
+                while True:
+                    question = RequestDialog(
+                        request, _to_encodable(request, screen), screen, keys, source, (number, of)
+                    )
+                    answer = question.wait_for_answer()
+                    if question.replaced is None:
+                        return ApproverReply(request, answer)
+                    request = question.replaced
+        except (OSError, termios.error):  # the terminal is gone
+            return ApproverReply(request)
+
+
+def _to_encodable(request: PermissionRequest, screen: Screen) -> PermissionRequest:
+    """The request in characters that the terminal can show."""
+
+    def convert_texts(value: Any) -> Any:
+        if isinstance(value, str):
+            return screen.to_encodable(value)
+        if isinstance(value, dict):
+            return {name: convert_texts(one) for name, one in cast("dict[str, Any]", value).items()}
+        return [convert_texts(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+
+    return request if screen.shows_all else convert(convert_texts(msgspec.to_builtins(request)), PermissionRequest)
