@@ -1053,7 +1053,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_park_after_run.py::test_only_the_output_can_be_taken",
             "tools/test_exec_layered.py::test_only_the_output_is_told_as_such",
             "cli/test_cli_trials.py::test_output_only_keeps_no_change",
-            "terminal/test_terminal_trying_again.py::test_output_only_counts_also_where_it_is_out_of_date",
+            "terminal/test_terminal_retry.py::test_output_only_counts_also_where_it_is_out_of_date",
         ),
     ),
     "P-7": (
@@ -1356,13 +1356,13 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_preview.py::test_a_command_that_asks_is_tried_and_nothing_is_changed",
             "cli/test_cli_trials.py::test_a_call_that_asks_prints_what_it_would_change_and_how_to_answer",
             "cli/test_cli_trials.py::test_a_request_can_be_looked_at_with_its_difference_and_its_output",
-            "terminal/test_terminal_trials.py::test_a_trial_says_how_it_went_what_it_would_change_and_what_it_printed",
+            "terminal/test_terminal_previews.py::test_a_trial_says_how_it_went_what_it_would_change_and_what_it_printed",
             "changes/test_layered_listing.py::test_files_are_created_modified_and_deleted",
             "changes/test_layered_diffs.py::test_lines_are_counted_and_shown",
         ),
         clause(
             "a preview shows its age, and a new call never gets one from before a change",
-            "terminal/test_terminal_trials.py::test_a_preview_says_how_old_it_is",
+            "terminal/test_terminal_previews.py::test_a_preview_says_how_old_it_is",
             "mcp/test_mcp_asking.py::test_a_repeated_command_shows_and_returns_how_it_goes_after_a_change",
             "runtime/test_retry.py::test_a_preview_is_made_again_if_anything_in_the_workspace_changed",
             "runtime/test_retry.py::test_a_yes_that_names_a_request_is_none_to_the_preview_that_took_its_place",
@@ -1389,7 +1389,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_preview.py::test_a_command_that_cannot_be_tried_says_why",
             "runtime/test_preview.py::test_where_no_layer_can_lie_the_question_says_why",
             "runtime/test_preview.py::test_a_trial_that_cannot_be_made_is_no_failure_of_the_call",
-            "terminal/test_terminal_trials.py::test_what_was_not_tried_says_why_and_what_a_yes_does",
+            "terminal/test_terminal_previews.py::test_what_was_not_tried_says_why_and_what_a_yes_does",
         ),
         clause(
             "commands of one batch are tried on top of one another",
@@ -1402,7 +1402,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_retry.py::test_a_command_is_tried_again_over_what_is_there_now",
             "runtime/test_retry.py::test_the_command_that_a_person_wrote_is_the_one_that_is_kept_and_the_model_is_told",
             "cli/test_cli_trials.py::test_a_trial_can_be_made_again_as_it_is_or_as_another_command",
-            "terminal/test_terminal_trying_again.py::test_the_command_can_be_changed_and_is_tried_anew",
+            "terminal/test_terminal_retry.py::test_the_command_can_be_changed_and_is_tried_anew",
         ),
     ),
     "B-6": (
