@@ -1,4 +1,4 @@
-"""Approvals: asks for answers to parked batches and runs the batches when all answers are there."""
+"""Approvals: how a parked batch gets its answers."""
 
 from collections.abc import Callable
 from contextlib import suppress
