@@ -15,10 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from handrail.protocol.permissions import Answer, PermissionRequest
+from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Reply
+from handrail.terminal.approver import PermissionPrompt
 from handrail.terminal.keys import KeyTiming
-from handrail.terminal.prompt import PermissionPrompt
-from handrail.terminal.source import PromptResult
 
 DEADLINE = 60.0
 QUICK = KeyTiming(quiet=0.02, deaf=0.02, settle=0.02, poll=0.2)
@@ -178,7 +177,7 @@ class Asked:
 
     def __init__(self, terminal: Terminal, prompt: PermissionPrompt, request: PermissionRequest, **more: Any) -> None:
         self.terminal = terminal
-        self._answers: list[PromptResult] = []
+        self._answers: list[ApproverReply] = []
         number, of = more.pop("number", 1), more.pop("of", 1)
         self._thread = threading.Thread(
             target=lambda: self._answers.append(prompt.ask(request, number, of, **more)), daemon=True
@@ -217,12 +216,16 @@ class Asked:
         self._thread.join(DEADLINE)
         assert self._is_over(), self.terminal.sees_whole()
         self.terminal.sees_whole()
-        return self._answers[0].answer
+        answer = self._answers[0].answer
+        assert not isinstance(answer, Reply)
+        return answer
 
     @property
     def request(self) -> PermissionRequest:
         """The request that was on the terminal in the end."""
-        return self._answers[0].request
+        subject = self._answers[0].subject
+        assert isinstance(subject, PermissionRequest)
+        return subject
 
     def end(self) -> None:
         """Hangs up, and waits until nobody has the terminal any more."""

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from handrail.asking import ApprovalDriver, OnPermission, bind_answer
 from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
 from handrail.protocol.decisions import MODES, Mode
 from handrail.protocol.errors import UsageError
@@ -23,6 +22,7 @@ from handrail.protocol.permissions import (
     PERMISSIONS,
     Answer,
     AnswerKind,
+    ApproverReply,
     OpenedFolder,
     Permission,
     PermissionRequest,
@@ -31,9 +31,21 @@ from handrail.protocol.permissions import (
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import ToolSpec
-from handrail.runtime import approvals
-from handrail.runtime.batch import answer_request, resume_batches
+from handrail.runtime.approvals import (
+    Approver,
+    CallbackApprover,
+    OnPermission,
+    answer_question,
+    answer_request,
+    ask_in_turn,
+    bind_answer,
+    run_with_approver,
+    try_answer,
+)
+from handrail.runtime.batch import resume_batches
 from handrail.runtime.decide import digest_environment
+from handrail.runtime.park import is_pending, load_parked
+from handrail.runtime.permission_request import list_outdated_files, refresh, retry
 from handrail.runtime.recovery import end_work, recover, settle_others
 from handrail.runtime.results import build_pending_result
 from handrail.runtime.session import (
@@ -152,44 +164,50 @@ class AnswerMethods(CallGate):
     def retry(self, request_id: str, command: str | None = None) -> PermissionRequest:
         """Tries the command of a request again that nobody has answered, or another one that a person wrote in its
         place; the request as it is now, under the same id. ToolError where policy refuses what was written."""
-        from handrail.runtime.approvals import retry  # noqa: PLC0415  few are tried again
-
         return self._enter(retry, self._session, request_id, command)
 
     def refresh(self, request_id: str) -> PermissionRequest:
         """The waiting request, or, if an input of its preview changed or may have, the request with a new preview and a
         new id that takes its place. For an old request that is shown for a new call. ToolError if the call cannot be
         previewed any more."""
-        from handrail.runtime.approvals import refresh  # noqa: PLC0415  as above
-
         return self._enter(refresh, self._session, request_id)
 
     def outdated(self, request: PermissionRequest) -> tuple[str, ...]:
         """The files that others changed since the request was put, as results name them: a yes to it would keep
         nothing. Empty where it still counts."""
-        from handrail.runtime.permission_request import list_outdated_files  # noqa: PLC0415  who asks a person
-
         return self._enter(list_outdated_files, self._session, request)
+
+    def is_pending(self, subject: "PermissionRequest | Question | str") -> bool:
+        """Whether a request or a question has no answer yet. A request also has to be as it was shown; by its id, any
+        revision of it counts."""
+        return self._enter(is_pending, self._session, subject)
+
+    def ask(self, parked: Parked, approver: Approver) -> Done | Parked:
+        """Asks about each request of a parked batch, until it is done or one is left for later. Results of calls that
+        other processes ran are missing."""
+        return self._enter(ask_in_turn, self._session, parked, approver)
+
+    def try_answer(self, reply: ApproverReply) -> Done | Parked | None:
+        """Gives the answer of an approver. None if it was answered or retried elsewhere before."""
+        return self._enter(try_answer, self._session, reply)
 
     def waiting(self) -> tuple[PermissionRequest, ...]:
         """The permission requests of this session that nobody has answered."""
-        return self._enter(approvals.load_parked, self._session).requests
+        return self._enter(load_parked, self._session).requests
 
     def reply(self, question: "str | Question", said: "Reply | str | None") -> Done:
         """Replies to a question of the model: with options, with own words, or with a text that is either; None puts it
         aside, which the model is told. By any process, exactly once: UsageError where it had its reply, or where it
         cannot be answered so."""
-        from handrail.runtime.approvals import reply  # noqa: PLC0415  few calls ask something
-
         call_id = question if isinstance(question, str) else question.tool_call_id
-        outcome = self._enter(reply, self._session, call_id, said)
+        outcome = self._enter(answer_question, self._session, call_id, said)
         if outcome is None:
             raise UsageError(f"the question {call_id[:80]!r} had its reply already")
         return outcome
 
     def waiting_questions(self) -> "tuple[Question, ...]":
         """What the model of this session asks, and nobody has replied to."""
-        return self._enter(approvals.load_parked, self._session).questions
+        return self._enter(load_parked, self._session).questions
 
     def would_differ(self, environment: str | None) -> bool:
         """Whether a command would get other variables here than where it was asked about (`request.environment`): a
@@ -435,7 +453,8 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         """Whether nobody comes back to the session once it is closed."""
         self._loosest: Mode = find_managed_mode(loaded)
         self._paths = loaded.settings.paths
-        self._asking = ApprovalDriver(self._session, on_permission, self.outdated, self.retry, unattended=unattended)
+        self._on_permission = on_permission
+        self._unattended = unattended
         self._begin(loaded)
 
     def __enter__(self) -> Self:
@@ -491,15 +510,11 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         )
         if not fresh:
             _refuse_bad_id(tool_call_id)
-        outcome = self._enter(self._asking.run, (call,), fresh)
+        outcome = self._enter(run_with_approver, self._session, (call,), fresh, self._find_approver)
         if isinstance(outcome, Done):
             return outcome.results[0]
-        if not outcome.requests:
-            from handrail.runtime.approvals import build_unanswered_result as unanswered  # noqa: PLC0415  few calls ask something
-
-            return unanswered(self._session, call, outcome.questions[0])
         own = [request for request in outcome.requests if request.tool_call_id == call_id]
-        return build_pending_result(self._session, call, (own or outcome.requests)[0])
+        return build_pending_result(self._session, call, (*own, *outcome.requests, *outcome.questions)[0])
 
     def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
         """Runs the calls of one message: all of them, or none while a person has to answer."""
@@ -510,7 +525,7 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
                 raise UsageError(f"the timestamp of call {call.tool_call_id} is no date and time with an offset")
         if len({call.tool_call_id for call in given}) != len(given):
             raise UsageError("two calls of one batch have the same tool_call_id")
-        return self._enter(self._asking.run, given, fresh=False)
+        return self._enter(run_with_approver, self._session, given, False, self._find_approver)
 
     # What the model keeps besides files
 
@@ -687,6 +702,17 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
         except BaseException:
             self.close()
             raise
+
+    def _find_approver(self) -> Approver | None:
+        """The function of the program, else the person at the terminal."""
+        if self._on_permission is not None:
+            return CallbackApprover(self._on_permission)
+        if self._unattended:
+            return None
+        from handrail.terminal.approver import TerminalApprover  # noqa: PLC0415  few calls ask
+        from handrail.terminal.question import RequestHooks  # noqa: PLC0415
+
+        return TerminalApprover(RequestHooks(self.is_pending, self.outdated, self.retry))
 
     def _keep_yielded(self, process: "ProcessSession") -> None:
         from handrail.runtime.deferred_commit import commit_deferred  # noqa: PLC0415  few commands go on after their calls

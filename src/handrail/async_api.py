@@ -196,6 +196,8 @@ class AsyncHandrail:
     retry = _hopped(Handrail.retry)
     refresh = _hopped(Handrail.refresh)
     outdated = _hopped(Handrail.outdated)
+    is_pending = _hopped(Handrail.is_pending)
+    try_answer = _hopped(Handrail.try_answer)
     waiting = _hopped(Handrail.waiting)
     reply = _hopped(Handrail.reply)
     waiting_questions = _hopped(Handrail.waiting_questions)

@@ -259,7 +259,7 @@ rail.call("exec", {"command": sys.argv[5]})
 
 @pytest.mark.parametrize(
     ("mode", "place", "command"),
-    [("ask", "save_parked_batch", "touch made"), ("auto", "save_parked_call", "bash gen.sh")],
+    [("ask", "save_parked", "touch made"), ("auto", "save_parked", "bash gen.sh")],
 )
 def test_a_request_can_be_answered_though_its_process_was_killed_as_soon_as_it_waited(
     run, environment, state: Path, workspace: Path, tmp_path: Path, mode: str, place: str, command: str

@@ -157,7 +157,7 @@ def test_whatever_comes_back_is_a_yes_only_where_it_says_so(reply: Any) -> None:
     asked_too = parse_form_answer(
         asked(options=("a", "b")), {"action": "accept", "content": {"choice": reply, "text": reply}}
     )
-    assert asked_too.unclear or asked_too.reply is not None
+    assert asked_too.unclear or asked_too.answer is not None
 
 
 @every_version
@@ -168,13 +168,13 @@ def test_a_question_is_a_choice_by_numbers_and_own_words_where_they_are_welcome(
     field = form["requestedSchema"]["properties"]["choice"]
     assert values(field) == ["1", "2"]
     assert titles(field) == ["red", "blu\\u202ee"]
-    assert parse_form_answer(asks, {"action": "accept", "content": {"choice": "2"}}).reply == Reply(
+    assert parse_form_answer(asks, {"action": "accept", "content": {"choice": "2"}}).answer == Reply(
         chosen=("blu\u202ee",)
     )
-    assert parse_form_answer(asks, {"action": "accept", "content": {"text": "green"}}).reply == Reply(text="green")
+    assert parse_form_answer(asks, {"action": "accept", "content": {"text": "green"}}).answer == Reply(text="green")
     assert parse_form_answer(asks, {"action": "accept", "content": {"choice": "3"}}).unclear
     assert parse_form_answer(asks, {"action": "accept", "content": {}}).unclear
-    assert parse_form_answer(asks, {"action": "decline"}) == FormAnswer(declined=True)
+    assert parse_form_answer(asks, {"action": "decline"}) == FormAnswer(answer=Answer(kind="deny"))
     assert parse_form_answer(asks, {"action": "cancel"}).is_empty
 
 
@@ -188,7 +188,7 @@ def test_several_options_are_chosen_as_the_version_can(protocol: str) -> None:
     else:
         assert [one["const"] for one in fields["choices"]["items"]["anyOf"]] == ["1", "2", "3"]
         content = {"choices": ["3", "1"]}
-    assert parse_form_answer(asks, {"action": "accept", "content": content}).reply == Reply(chosen=("a", "c"))
+    assert parse_form_answer(asks, {"action": "accept", "content": content}).answer == Reply(chosen=("a", "c"))
 
 
 def test_forms_are_what_the_official_types_take() -> None:

@@ -389,7 +389,7 @@ def test_a_question_waits_and_its_reply_is_kept(opened: Make) -> None:
     assert kept.ok
     assert "that" in kept.content
     calls.mark_delivered(kept.tool_call_id)
-    put_aside = calls.answer(asking(calls, asked, "question"), FormAnswer(declined=True))
+    put_aside = calls.answer(asking(calls, asked, "question"), FormAnswer(answer=Answer(kind="deny")))
     assert not isinstance(put_aside, UnansweredCall)
     assert put_aside.error is not None
     assert put_aside.error.code == "CANCELLED"

@@ -8,8 +8,8 @@ import pytest
 
 from handrail.protocol.permissions import Answer, Preview
 from handrail.terminal.keys import KeyTiming
+from handrail.terminal.question import RequestHooks
 from handrail.terminal.screen import Screen
-from handrail.terminal.source import RequestHooks
 from people import QUICK, Ask, Terminal, a_request
 
 GRANTABLE = a_request(

@@ -155,8 +155,9 @@ class Agent:
             outcome = await finish_despite_cancel(self._rail.batch(calls), self._rail.cancel)
             if isinstance(outcome, Done) or self._person is None:
                 return outcome
-            if isinstance(left := await self._person(outcome), Parked):
-                return left
+            answered = await self._person(outcome)
+            if isinstance(answered, Parked) or len(answered.results) == len(calls):
+                return answered
 
     def _end(self, reason: Reason, why: str | None = None) -> Turn:
         return end_turn(self._conversation, self._transcript, reason, why)

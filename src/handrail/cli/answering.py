@@ -17,15 +17,14 @@ from handrail.cli.preferences import load_settings
 from handrail.policy.config import MCP_PREFIX
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import HandrailError, UsageError
-from handrail.protocol.permissions import Answer, InboxRequest, PermissionRequest
+from handrail.protocol.permissions import Answer, ApproverReply, InboxRequest, PermissionRequest
 from handrail.protocol.records import shorten_ids
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
 from handrail.settings import LoadedSettings
 from handrail.store.grants import load_variables
-from handrail.terminal.asking import say_kept
-from handrail.terminal.source import PromptResult, RequestHooks
+from handrail.terminal.question import RequestHooks
 from handrail.terminal.tried import describe_outdated
 
 if TYPE_CHECKING:
@@ -38,9 +37,15 @@ _OTHER_VARIABLES = (
 )
 
 
-def answer_request(options: Namespace, waiting: InboxRequest, answer: Answer, *, asked: bool = False) -> int:
-    """Gives the answer; with the last one of a batch, the batch runs here. The exit code. `asked`: somebody gave it on
-    this terminal, and is told what came of it."""
+def answer_request(
+    options: Namespace,
+    waiting: InboxRequest,
+    answer: Answer,
+    *,
+    report: Callable[[ApproverReply, Done | Parked], None] | None = None,
+) -> int:
+    """Gives the answer. The last answer of a batch runs the batch here. Returns the exit code. `report`: tells a person
+    who answered a prompt the outcome."""
     if waiting.answer is not None and waiting.answer.kind != answer.kind:
         told = f"it was answered already: {waiting.answer.kind}, and not run."
         raise CommandFailed(f"{told} handrail approvals allow {waiting.request.id} runs it.", FAILED)
@@ -49,17 +54,17 @@ def answer_request(options: Namespace, waiting: InboxRequest, answer: Answer, *,
         if answer.kind != "deny":
             refuse_other_variables(rail, waiting)
             _refuse_half(waiting.request, answer)
-        if not asked and waiting.answer is None:
+        if report is None and waiting.answer is None:
             _refuse_outdated(rail, waiting.request, answer)
         try:
             with print_slow_notice(options, waiting.request.command or waiting.request.description):
                 outcome = rail.answer(waiting.request, answer)
         except UsageError as error:
-            if any(one.id == waiting.request.id for one in rail.waiting()):
+            if rail.is_pending(waiting.request.id):
                 raise CommandFailed(f"{error}. Nothing was run; it still waits.") from None
             raise CommandFailed(f"answered elsewhere: {error}", FAILED) from None
-        if asked:
-            say_kept(PromptResult(waiting.request, answer), _own(waiting, outcome), plain=options.plain)
+        if report is not None:
+            report(ApproverReply(waiting.request, answer), outcome)
         if isinstance(outcome, Parked):
             return _show_rest(options, outcome)
         code = _show(options, waiting, outcome, rail)
@@ -94,7 +99,7 @@ def build_inbox_hooks(
 
 def list_outdated_files(options: Namespace, waiting: InboxRequest, request: PermissionRequest) -> tuple[str, ...]:
     """What changed since the request was tried; nothing where that cannot be found out here, for a yes asks again."""
-    if request.preview is None or request.preview.tried is None:
+    if request.preview_id is None:
         return ()
     with suppress(CommandFailed, HandrailError), open_asking_session(options, waiting) as rail:
         return rail.outdated(request)
@@ -117,7 +122,7 @@ def _refuse_half(request: PermissionRequest, answer: Answer) -> None:
 
 def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer) -> None:
     """A yes that would commit nothing is not taken: the request can be tried again then, as on a terminal."""
-    if answer.kind not in _KEEPING or request.preview is None or request.preview.tried is None:
+    if answer.kind not in _KEEPING or request.preview_id is None:
         return
     if paths := rail.outdated(request):
         raise CommandFailed(
@@ -193,15 +198,9 @@ def _denied(waiting: InboxRequest, result: ToolResult[Any]) -> str:
     request = waiting.request
     own = request.tool_call_id == result.tool_call_id
     what = truncate(to_one_line(request.description if own else result.name), 80)
-    if own and request.preview is not None and request.preview.tried is not None:
+    if own and request.preview_id is not None:
         return f"dropped: {what}; your files are untouched\n"
     return f"denied: {what}; nothing of it was run\n"
-
-
-def _own(waiting: InboxRequest, outcome: Done | Parked) -> ToolResult[Any] | None:
-    """What came of the call that was asked about; None while it waits."""
-    results = outcome.results if isinstance(outcome, Done) else ()
-    return next((one for one in results if one.tool_call_id == waiting.request.tool_call_id), None)
 
 
 def _granted(waiting: InboxRequest, answer: Answer) -> str:

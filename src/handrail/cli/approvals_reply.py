@@ -30,7 +30,7 @@ def run(options: Namespace) -> int:
         try:
             done = rail.reply(question, said)
         except UsageError as error:
-            if any(one.tool_call_id == question.tool_call_id for one in rail.waiting_questions()):
+            if rail.is_pending(question):
                 raise CommandFailed(f"{error} Nothing was replied; it still waits.") from None
             raise CommandFailed(f"replied elsewhere: {error}", FAILED) from None
     if options.json:

@@ -6,7 +6,9 @@ import time
 from argparse import Namespace
 from collections.abc import Mapping
 from contextlib import redirect_stderr
+from functools import partial
 
+from handrail.agent.approvals import ask_in_turn
 from handrail.agent.loop import Agent
 from handrail.agent.turn import Turn
 from handrail.async_api import AsyncHandrail
@@ -62,13 +64,13 @@ async def _play(
     form, model = build_glyphs(options), build_scripted_model()
     async with AsyncHandrail(".", session="demo", mode="ask", settings=loaded, variables=variables) as rail:
         view, tally, record = RunView(options, form, model.name), Tally(), DemoResults()
-        person = AutoApprover(rail, view, plain=options.plain)
+        approver = AutoApprover(view, plain=options.plain)
         for listener in (tally.add, record.add, view.show):
             rail.subscribe(listener)
         begun = time.monotonic()
-        turn: Turn = await Agent(rail, model, person=person).run(TASK)
+        turn: Turn = await Agent(rail, model, person=partial(ask_in_turn, rail, approver=approver)).run(TASK)
         view.end()
-        checks.check_turn(turn, record, person.seen)
+        checks.check_turn(turn, record, approver.seen)
         for line in render_ending(turn, tally, time.monotonic() - begun, (), form, here=""):
             print_note(line)
         tiers = [one.meta.sandbox.tier for one in record.list_results("exec") if one.meta.sandbox is not None]

@@ -61,8 +61,7 @@ def _all_unasked_in(rules: list[str], mode: Mode, *, undo: bool) -> Mode | None:
 
 def _untouched(request: PermissionRequest) -> str:
     """What has happened by now."""
-    tried = request.preview is not None and request.preview.tried is not None
-    return "Your files are untouched." if tried else "Nothing was run."
+    return "Your files are untouched." if request.preview_id is not None else "Nothing was run."
 
 
 def _can_undo(request: PermissionRequest) -> bool:

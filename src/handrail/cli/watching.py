@@ -14,12 +14,12 @@ from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.inbox import build_short_ids
 from handrail.cli.output import print_json, print_note, print_out, warn
 from handrail.protocol.errors import HandrailError
-from handrail.protocol.permissions import InboxRequest
+from handrail.protocol.permissions import Answer, InboxRequest, PermissionRequest
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.terminal.asking import ask_on_terminal
+from handrail.terminal.approver import TerminalApprover
+from handrail.terminal.question import RequestHooks
 from handrail.terminal.request import describe_subject
-from handrail.terminal.source import RequestHooks
 
 _POLL_SECONDS = 0.5
 """Between two looks."""
@@ -55,11 +55,12 @@ def _ask(options: Namespace, one: InboxRequest, source: RequestHooks, number: in
         print_note(f"answered, not run: {describe_subject(request)} (handrail approvals allow {request.id} runs it)")
         return
     warn(f"session {to_one_line(request.session_id)} in {to_one_line(one.workspace or '?')}")
-    said = ask_on_terminal(request, number, of, source=source, plain=options.plain)
-    if said.answer is None:
+    approver = TerminalApprover(source, plain=options.plain)
+    reply = approver.ask(request, number, of)
+    if not isinstance(reply.answer, Answer) or not isinstance(reply.subject, PermissionRequest):
         return
     try:
-        answer_request(options, structs.replace(one, request=said.request), said.answer, asked=True)
+        answer_request(options, structs.replace(one, request=reply.subject), reply.answer, report=approver.report)
     except (CommandFailed, HandrailError) as error:
         warn(f"handrail: {error}")
 

@@ -15,7 +15,7 @@ import msgspec
 from handrail.mcp.outcomes import FormAnswer, ParkedCall, UnansweredCall, list_revisions
 from handrail.protocol.calls import Done
 from handrail.protocol.errors import ToolError, UsageError
-from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 from handrail.protocol.results import ToolResult
 
 if TYPE_CHECKING:
@@ -61,18 +61,13 @@ class ClientCalls:
     def answer(self, asks: UnansweredCall, said: FormAnswer) -> ToolResult[Any] | UnansweredCall:
         """Gives the answer to the request, and runs what waited for it; it may ask again. After a yes to a preview that
         is out of date, the command is tried again, and the new preview asks."""
-        try:
-            if asks.questions:
-                return self._own(asks, self.rail.reply(asks.questions[0], said.reply))
-            request, answer = asks.requests[0], said.answer
-            if answer is None:
-                return asks
-            if answer.kind in _KEEPING and self._tried_again(request):
-                return self.poll(asks)
-            outcome = self.rail.answer(request, answer)
-        except UsageError:  # somebody was faster, be it to answer or to have it tried again
+        subject, outcome = (*asks.questions, *asks.requests)[0], None
+        with suppress(UsageError):  # the answer is not one of those that the request takes: it still waits
+            if not self._retry_outdated(subject, said):
+                outcome = self.rail.try_answer(ApproverReply(subject, said.answer))
+        if not isinstance(outcome, Done):
             return self.poll(asks)
-        return self._own(asks, outcome) if isinstance(outcome, Done) else self.poll(asks)
+        return next(result for result in outcome.results if result.tool_call_id == asks.call_id)
 
     def poll(self, asks: UnansweredCall) -> ToolResult[Any] | UnansweredCall:
         """What has become of it: its result where somebody answered elsewhere, what it asks now, or it itself."""
@@ -209,17 +204,16 @@ class ClientCalls:
             call_id=result.tool_call_id, interim=result, requests=requests, questions=questions, digest=digest
         )
 
-    def _own(self, asks: UnansweredCall, done: Done) -> ToolResult[Any]:
-        return next(one for one in done.results if one.tool_call_id == asks.call_id)
-
-    def _tried_again(self, request: PermissionRequest) -> bool:
-        """Tries a command again whose preview can no longer be committed; returns whether that was done."""
-        if request.preview is None or request.preview.tried is None or not self.rail.outdated(request):
+    def _retry_outdated(self, subject: PermissionRequest | Question, said: FormAnswer) -> bool:
+        """Retries a command whose preview can no longer be committed. Returns whether it did."""
+        if isinstance(subject, Question) or not isinstance(said.answer, Answer) or said.answer.kind not in _KEEPING:
+            return False
+        if subject.preview_id is None or not self.rail.outdated(subject):
             return False
         try:
-            self.rail.retry(request.id)
+            self.rail.retry(subject.id)
         except ToolError:
-            return False  # then the answer is what it fails by
+            return False  # the answer then fails with the same error
         return True
 
 

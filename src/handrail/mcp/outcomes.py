@@ -39,19 +39,15 @@ Outcome = ToolResult[Any] | UnansweredCall | ParkedCall
 class FormAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What a person said, as far as it is something: nothing of it leaves the call waiting."""
 
-    answer: Answer | None = None
-    """To a permission request."""
-    reply: Reply | None = None
-    """To a question of the model."""
-    declined: bool = False
-    """Whether the question is put aside."""
+    answer: Answer | Reply | None = None
+    """To a permission request or a question. A question that gets `deny` is put aside."""
     unclear: bool = False
     """Whether it was an answer, but none of those that there are."""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing was said."""
-        return self.answer is None and self.reply is None and not self.declined
+        return self.answer is None
 
 
 def list_revisions(

@@ -94,6 +94,11 @@ class Preview(Wire, frozen=True):
     time: Time | None = None
     """When it was made. Files may have changed since."""
 
+    @property
+    def id(self) -> str | None:
+        """The stored preview of a command. None: the command did not run."""
+        return self.tried.sealed if self.tried is not None else None
+
 
 class FileBinding(Wire, frozen=True, omit_defaults=False):
     """The version of a file that an approval is bound to."""
@@ -170,6 +175,16 @@ class PermissionRequest(Wire, frozen=True):
         """The name of the tool in calls."""
         return self.tool_call_name or self.tool_name
 
+    @property
+    def preview_id(self) -> str | None:
+        """The stored preview of its command. None: there is none."""
+        return self.preview.id if self.preview is not None else None
+
+    @property
+    def base_previews(self) -> tuple[str, ...]:
+        """The earlier previews and calls of its batch that its preview builds on."""
+        return self.preview.tried.on if self.preview is not None and self.preview.tried is not None else ()
+
 
 class OpenedFolder(Wire, frozen=True, omit_defaults=False):
     """A folder outside the workspace that the user opened."""
@@ -225,6 +240,15 @@ class Reply(Wire, frozen=True):
 
     chosen: tuple[str, ...] = ()
     text: str | None = None
+
+
+class ApproverReply(msgspec.Struct, frozen=True):
+    """The reply of a person, or of their program, to what they were asked. It is not part of the wire format."""
+
+    subject: PermissionRequest | Question
+    """The request or question that was shown last: a request may have been retried meanwhile."""
+    answer: Answer | Reply | None = None
+    """None: left for later, or answered elsewhere. A question that gets the answer `deny` is put aside."""
 
 
 # Stored requests, questions and grants, as people list them

@@ -11,26 +11,31 @@ import msgspec
 
 from handrail.protocol.calls import Done, Parked, ToolCall
 from handrail.protocol.changes import ChangeSet
-from handrail.protocol.errors import StoreError, ToolError, UsageError
+from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import ToolCallEnd, ToolCallError
-from handrail.protocol.permissions import Answer
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import convert
-from handrail.runtime import approvals
 from handrail.runtime.execute import (
     DECIDING,
     RUNNING,
-    close_call,
     close_interrupted,
     execute_call,
     fail_unrecorded,
     take_steps,
 )
-from handrail.runtime.pending_call import find_preview_id, load_call
+from handrail.runtime.park import (
+    claim_batch,
+    load_parked,
+    park_after_run,
+    park_for_approval,
+    park_question,
+    redecide,
+    release_batch,
+)
+from handrail.runtime.pending_call import load_call
 from handrail.runtime.recovery import recover
 from handrail.runtime.results import build_error_result, require_result
 from handrail.runtime.session import PendingCall, Session
-from handrail.store.inbox import find_last_request
 from handrail.store.journal import DuplicateCallError
 from handrail.store.open_calls import list_ready_batches
 from handrail.tools.tool import ApprovalNeededError
@@ -43,15 +48,15 @@ _NOT_KEPT = (
 )
 
 
-def rebase_later_calls(session: Session, done: PendingCall, later: list[PendingCall]) -> None:
+def rebase_later_calls(done: PendingCall, later: list[PendingCall]) -> None:
     """To be called when a call has its result: those that were approved with it go by what it left."""
     if not later:
         return
     changes = _changed(done)
     if changes is not None:
         _expect(changes, later)
-    if any(flight.unmet_previews for flight in later):
-        _check_below(session, done, later)
+    if any(pending.approval is not None and pending.approval.unmet_previews for pending in later):
+        _check_below(done, later)
 
 
 def _changed(pending: PendingCall) -> ChangeSet | None:
@@ -64,22 +69,25 @@ def _changed(pending: PendingCall) -> ChangeSet | None:
 def _expect(changes: ChangeSet, later: list[PendingCall]) -> None:
     after = {change.path: change.after for change in changes.changes}
     for pending in later:
-        pending.bound_files = tuple(
-            msgspec.structs.replace(basis, hash=after.get(basis.real or "", basis.hash))
-            for basis in pending.bound_files
-        )
+        if pending.approval is not None:
+            bound_files = tuple(
+                msgspec.structs.replace(file, hash=after.get(file.real or "", file.hash))
+                for file in pending.approval.bound_files
+            )
+            pending.approval = msgspec.structs.replace(pending.approval, bound_files=bound_files)
 
 
-def _check_below(session: Session, done: PendingCall, later: list[PendingCall]) -> None:
-    """A command that was tried on top of another is committed only if that was. What it printed can be had anyway."""
+def _check_below(done: PendingCall, later: list[PendingCall]) -> None:
+    """A preview that builds on an earlier call is committed only if that call was. Its output can be had anyway."""
     if _changed(done) is not None:
-        asked = done.request or find_last_request(session.journal.database, done.call.tool_call_id)
-        sealed = find_preview_id(asked) if asked is not None else None
+        preview_id = done.request.preview_id if done.request is not None else None
+        met = {preview_id or done.call.tool_call_id}
         for pending in later:
-            pending.unmet_previews.discard(sealed or done.call.tool_call_id)
-    following = later[0]
-    if following.unmet_previews and following.answer is not None and following.answer.kind != "output":
-        following.fail(ToolError("CONFLICT", f"{_NOT_KEPT}. Nothing was kept. Call again."))
+            if (approval := pending.approval) is not None:
+                pending.approval = msgspec.structs.replace(approval, unmet_previews=approval.unmet_previews - met)
+    approval = later[0].approval
+    if approval is not None and approval.unmet_previews and approval.answer and approval.answer.kind != "output":
+        later[0].fail(ToolError("CONFLICT", f"{_NOT_KEPT}. Nothing was kept. Call again."))
 
 
 # § [runtime.batch] Batches: the calls of one assistant message. Nothing of a batch runs until everything about it
@@ -110,10 +118,10 @@ def _run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Do
         todo = [flight for flight in batch if flight.call.tool_call_id not in known] if known else batch
         _decide_all(session, todo, fresh)
         asks = len(calls) == 1 and todo and todo[0].tool.asks is not None
-        if asks and (asked := _put_question(session, todo[0])) is not None:
+        if asks and (asked := park_question(session, todo[0])) is not None:
             return asked
-        if approvals.request_approvals(session, todo):
-            return approvals.park_batch(session, todo)
+        if any(pending.needs_approval for pending in todo) and (parked := park_for_approval(session, todo)):
+            return parked
         return _outcome(_run_all(session, batch, known))
     except DuplicateCallError:
         return _run_batch(session, calls, fresh=False)  # somebody parked calls of these ids a moment ago
@@ -138,27 +146,14 @@ def refuse_batch(session: Session, calls: tuple[ToolCall, ...], error: ToolError
     return known if isinstance(known, Parked) else _outcome(_run_all(session, batch, known))
 
 
-def answer_request(session: Session, request_id: str, given: Answer) -> Done | Parked | None:
-    """Answers a permission request; None when it had an answer. With the last answer of its batch, the batch runs."""
-    try:
-        calls = approvals.record_answer(session, request_id, given)
-        return _outcome(_run_taken(session, calls)) if isinstance(calls, list) else calls
-    except Exception:
-        raise
-    except BaseException:  # an interrupt: the answer may count already, and somebody has to be able to run it
-        with suppress(StoreError, UsageError):
-            approvals.release_batch(session, approvals.load_request(session, request_id).request.batch_id)
-        raise
-
-
 def resume_batches(session: Session) -> Done | None:
     """Runs what killed processes left of batches that everything is answered of; None where there is nothing. Of a
     batch that has to wait once more there are no results yet."""
     recover(session)
     results: list[ToolResult[Any]] = []
     for batch_id in list_ready_batches(session.journal.database):
-        found = _run_taken(session, approvals.claim_batch(session, batch_id))
-        results += () if isinstance(found, Parked) else found
+        outcome = run_claimed(session, claim_batch(session, batch_id))
+        results += outcome.results if isinstance(outcome, Done) else ()
     return Done(results=tuple(results)) if results else None
 
 
@@ -166,15 +161,15 @@ def _outcome(results: _Results | Parked) -> Done | Parked:
     return results if isinstance(results, Parked) else Done(results=results)
 
 
-def _run_taken(session: Session, calls: list[str]) -> _Results | Parked:
-    """Runs the calls of a batch that this process has taken over; those that have a result already keep it."""
+def run_claimed(session: Session, calls: list[str]) -> Done | Parked:
+    """Runs the calls of a batch that this process has claimed. Calls that have a result keep it."""
     todo: list[PendingCall] = []
     session.cancel_tokens.begin(calls)
     try:
         batch, known = _taken(session, calls)
         todo += [flight for flight in batch if flight.journal_state != "finished"]
-        approvals.redecide(session, todo)
-        return _run_all(session, batch, known)
+        redecide(session, todo)
+        return _outcome(_run_all(session, batch, known))
     except BaseException as error:
         if not isinstance(error, Exception):
             _cut_short(session, todo)
@@ -193,8 +188,6 @@ def _taken(session: Session, calls: list[str]) -> tuple[list[PendingCall], dict[
         if entry.state == "finished":
             known[entry.id] = _first_result(session, pending)
             pending.change_set = session.journal.change_of(entry)
-        elif (asked := find_last_request(session.journal.database, entry.id)) is not None:
-            pending.preview_id = find_preview_id(asked)  # so that it goes with the result, whatever cuts the call short
     return batch, known
 
 
@@ -203,7 +196,7 @@ def _let_be(session: Session, calls: list[str]) -> None:
     with suppress(StoreError):
         entries = [entry for call_id in calls if (entry := session.journal.entry(call_id)) is not None]
         for batch_id in {entry.batch_id for entry in entries}:
-            approvals.release_batch(session, batch_id)
+            release_batch(session, batch_id)
 
 
 def _decide_all(session: Session, todo: list[PendingCall], fresh: bool) -> None:
@@ -213,13 +206,6 @@ def _decide_all(session: Session, todo: list[PendingCall], fresh: bool) -> None:
         take_steps(session, pending, DECIDING)
     if len(todo) > 1:
         session.workspace.drop_cached()  # the calls before it may change the file
-
-
-def _put_question(session: Session, pending: PendingCall) -> Parked | None:
-    """What the model asks waits for its reply; but only a question that is alone is put."""
-    from handrail.runtime.approvals import park_question  # noqa: PLC0415  few calls ask something
-
-    return park_question(session, pending)
 
 
 def _run_all(session: Session, batch: list[PendingCall], known: dict[str, ToolResult[Any]]) -> _Results | Parked:
@@ -234,12 +220,14 @@ def _run_all(session: Session, batch: list[PendingCall], known: dict[str, ToolRe
         try:
             result = known.get(pending.call.tool_call_id) or _run(session, pending, budget)
         except ApprovalNeededError as asks:
-            parked = _park_late(session, pending, [one for one in batch if one.call.tool_call_id not in known], asks)
+            parked = park_after_run(
+                session, pending, [one for one in batch if one.call.tool_call_id not in known], asks
+            )
             if parked is not None:
                 return parked
             result = require_result(pending)
         if number < len(batch):
-            rebase_later_calls(session, pending, batch[number:])
+            rebase_later_calls(pending, batch[number:])
         left -= len(result.content)
         results.append(result)
     return tuple(results)
@@ -253,20 +241,6 @@ def _run_ahead(session: Session, batch: list[PendingCall], known: dict[str, Tool
 def _has_run(pending: PendingCall, budget: int) -> bool:
 
     return has_run(pending, budget)
-
-
-def _park_late(
-    session: Session, pending: PendingCall, batch: list[PendingCall], asks: ApprovalNeededError
-) -> Parked | None:
-    """None where the question cannot be put, since its folder is gone by now: that is the call's failure."""
-    from handrail.runtime.approvals import park_after_run  # noqa: PLC0415  few commands ask so late
-
-    try:
-        return park_after_run(session, pending, batch, asks)
-    except ToolError as error:
-        pending.fail(error)
-        close_call(session, pending)
-        return None
 
 
 def _cut_short(session: Session, batch: list[PendingCall]) -> None:
@@ -294,7 +268,7 @@ def _known(session: Session, batch: list[PendingCall]) -> dict[str, ToolResult[A
         if entry is None:
             continue
         if entry.state == "parked":
-            parked = approvals.load_parked(session, entry.batch_id)
+            parked = load_parked(session, entry.batch_id)
             if parked.requests or parked.questions:
                 return parked  # otherwise somebody answered just now, and runs it
         known[entry.id] = _first_result(session, pending)
@@ -309,7 +283,8 @@ def _first_result(session: Session, pending: PendingCall) -> ToolResult[Any]:
         entry = session.journal.entry(pending.call.tool_call_id)
         if entry is not None and entry.end_seq is not None:
             return _result_at(session, entry.end_seq)
-        if entry is not None and _run_taken(session, approvals.claim_batch(session, entry.batch_id)):
+        if entry is not None and (calls := claim_batch(session, entry.batch_id)):
+            run_claimed(session, calls)
             continue
         time.sleep(pause)
         pause = min(pause * 2, 0.05)

@@ -19,7 +19,6 @@ from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.tool_spec import SideEffect, ToolSpec, parse_major_version
 from handrail.protocol.wire import escape_surrogates, sanitize_json
 from handrail.runtime.locks import Lock
-from handrail.runtime.pending_call import find_preview_id
 from handrail.runtime.registry import find_nearest_name
 from handrail.runtime.results import build_event_fields, record_state
 from handrail.runtime.session import PendingCall, Session
@@ -287,10 +286,10 @@ def check_bound_files(session: Session, pending: PendingCall) -> None:
         _check_server(session, pending)
     if pending.request is not None:
         _check_surroundings(session, pending, pending.request)
-    if not pending.bound_files:
+    if pending.approval is None or not pending.approval.bound_files:
         return
     leads = {fact.path: fact.real for fact in pending.facts.paths}
-    for basis in pending.bound_files:
+    for basis in pending.approval.bound_files:
         real = (
             leads[basis.path] if basis.path in leads else build_command_fact(session.workspace, basis.path, "read").real
         )
@@ -338,7 +337,7 @@ def _check_surroundings(session: Session, pending: PendingCall, asked: Permissio
     if process is not None and process.id != asked.process:
         message = f"The person was asked about the process session {asked.process}, and this is another one."
         raise ToolError("CONFLICT", f"{message} Nothing was written. Call again.")
-    if command is None or asked.tier is None or find_preview_id(asked) is not None:
+    if command is None or asked.tier is None or asked.preview_id is not None:
         return  # what was tried is not run again
     message = ""
     if command.tier < asked.tier:
@@ -409,7 +408,7 @@ def build_command_context(session: Session, pending: PendingCall) -> CommandCont
         answered=pending.answer is not None,
         report_connection=partial(_tell_attempt, session, pending),
         answer=pending.answer.kind if pending.answer is not None else None,
-        preview_id=find_preview_id(pending.request) if pending.request is not None else None,
+        preview_id=pending.request.preview_id if pending.request is not None else None,
         judge=partial(judge_call_changes, session, pending),
         needs_undo=partial(_needs_undo, pending),
         exclusive=partial(_alone, session, pending),
@@ -461,7 +460,7 @@ def _ending(session: Session, pending: PendingCall) -> Callable[[], bool]:
 
 
 def _was_tried(pending: PendingCall) -> bool:
-    return pending.request is not None and find_preview_id(pending.request) is not None
+    return pending.request is not None and pending.request.preview_id is not None
 
 
 def judge_call_changes(

@@ -239,8 +239,8 @@ def replay(
 
     Answers of people are not compared.
     """
-    from handrail.store.journal import BrokenEvent  # noqa: PLC0415  explaining needs no journal
     from handrail.state import list_past_calls  # noqa: PLC0415  explaining needs no journal
+    from handrail.store.journal import BrokenEvent  # noqa: PLC0415  explaining needs no journal
 
     counter = _ReplayCounter(spec_of, rules, mode)
     for folder in folders:

@@ -52,7 +52,9 @@ class Grants:
 
     def listed(self) -> tuple[StandingGrant, ...]:
         """All grants, each command once for the session and once for the workspace."""
-        every = {(one.scope, one.command): one for store in self._stores.values() for one in reversed(store.list_grants())}
+        every = {
+            (one.scope, one.command): one for store in self._stores.values() for one in reversed(store.list_grants())
+        }
         return tuple(sorted(every.values(), key=lambda one: one.time))
 
     def remember(self, request: PermissionRequest, given: Answer) -> None:

@@ -9,10 +9,9 @@ from msgspec.structs import replace
 from handrail.protocol.calls import ToolCall
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import ToolCallStart
-from handrail.protocol.permissions import PermissionRequest, Preview
 from handrail.runtime.registry import ToolSet
-from handrail.runtime.session import PendingCall, Session
-from handrail.store.inbox import find_last_request
+from handrail.runtime.session import Approval, PendingCall, Session
+from handrail.store.inbox import find_answer, find_last_request
 from handrail.store.journal import CallEntry, SessionJournal
 
 # § [runtime.reloading] Makes a call that the journal knows ready to go on.
@@ -27,10 +26,11 @@ def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget:
         now = datetime.now(UTC)
         call = ToolCall(tool_call_id=entry.id, name="unknown", args=None, trace_id=entry.id, timestamp=now)
         broken = True
-    asked = find_last_request(journal.database, entry.id)
-    if asked is not None and asked.edited and asked.command is not None:
-        call = replace_command(call, asked.command)  # what a person made of it is what runs
+    request = find_last_request(journal.database, entry.id)
+    if request is not None and request.edited and request.command is not None:
+        call = replace_command(call, request.command)
     pending = PendingCall(call, time.perf_counter(), budget)
+    pending.approval = Approval(request) if request is not None else None
     pending.batch_id, pending.journal_state = entry.batch_id, entry.state
     pending.tool = (
         offer.get_registered(call.name) or pending.tool
@@ -76,34 +76,23 @@ def build_refused_calls(session: Session, calls: tuple[ToolCall, ...], error: To
     return batch
 
 
-# § [runtime.waiting_trials] Stored previews of the requests that wait: which those are, and how they are deleted.
-
-
-def find_preview_id(request: PermissionRequest) -> str | None:
-    """The stored preview of a request, if it has one."""
-    return get_preview_id(request.preview)
-
-
-def get_preview_id(preview: Preview | None) -> str | None:
-    """The same of what is shown."""
-    return preview.tried.sealed if preview is not None and preview.tried is not None else None
-
-
-def list_base_previews(request: PermissionRequest) -> tuple[str, ...]:
-    """The previews below the one of a request."""
-    preview = request.preview
-    return preview.tried.on if preview is not None and preview.tried is not None else ()
+def load_answer(session: Session, pending: PendingCall) -> None:
+    """Loads the answer to the last request about a call, if there is one."""
+    found = find_answer(session.journal.database, pending.call.tool_call_id)
+    if found is not None:
+        request, answer = found
+        pending.approval = Approval(request, answer, request.bound_files, frozenset(request.base_previews))
 
 
 def forget_preview(session: Session, pending: PendingCall) -> None:
-    """A step behind the last: the call has its result, so nobody can say yes to its preview any more."""
-    if pending.preview_id is not None:
-        drop_preview(session, pending.preview_id)
-        pending.preview_id = None
+    """The last step: deletes the stored preview, because the call has its result."""
+    if pending.request is not None:
+        drop_preview(session, pending.request.preview_id)
 
 
-def drop_preview(session: Session, sealed: str) -> None:
-    """Deletes a stored preview; what cannot be removed now is left to the sweep."""
-    from handrail.changes.overlay.previews import delete_preview  # noqa: PLC0415  few commands are tried
+def drop_preview(session: Session, preview_id: str | None) -> None:
+    """Deletes a stored preview, if there is one. Can be repeated."""
+    if preview_id is not None:
+        from handrail.changes.overlay.previews import delete_preview  # noqa: PLC0415  few commands have a preview
 
-    delete_preview(session.recorder.history, sealed)
+        delete_preview(session.recorder.history, preview_id)

@@ -11,13 +11,12 @@ from handrail.protocol.events import Notice, ToolCallEnd, ToolCallError
 from handrail.protocol.results import ToolResult
 from handrail.runtime.execute import close_call
 from handrail.runtime.locks import Locks
-from handrail.runtime.pending_call import find_preview_id, load_call
+from handrail.runtime.pending_call import load_call
 from handrail.runtime.registry import ToolSet
 from handrail.runtime.results import build_audit_record, describe_interrupted, flush_audit
 from handrail.runtime.session import Session
 from handrail.state import open_journal
 from handrail.store.audit import AuditChain, forget_runner, list_unaudited
-from handrail.store.inbox import find_last_request
 from handrail.store.journal import CallEntry, SessionJournal
 from handrail.store.open_calls import has_begun_calls, release_claims
 from handrail.store.runner import Runner, is_dead, list_dead_runners, remove_runner
@@ -120,9 +119,6 @@ def restore_lines(session: Session | AuditSession, runner: str) -> int:
 def _seal_interrupted(session: Session, entry: CallEntry) -> None:
     pending = load_call(session.journal, session.offer, entry, session.characters)
     pending.error = None
-    with suppress(StoreError):  # its preview goes with the result
-        asked = find_last_request(session.journal.database, entry.id)
-        pending.preview_id = find_preview_id(asked) if asked is not None else None
     message = f"The runtime ended while this call ran. {describe_interrupted(session, pending)}"
     pending.fail(ToolError("INTERRUPTED", message))
     pending.pending_events.append((Notice, {"code": "INTERRUPTED", "text": f"Call {entry.id} was cut off by a crash."}))

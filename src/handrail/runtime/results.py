@@ -12,7 +12,7 @@ from handrail.protocol.calls import ToolCall
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import MEANING, ErrorInfo, StoreError, ToolError
 from handrail.protocol.events import ChangeEvent, ToolCallEnd, ToolCallError, ToolCallStart
-from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.permissions import PermissionRequest, Question
 from handrail.protocol.records import AuditRecord
 from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.protocol.text import clip_text
@@ -100,13 +100,19 @@ def flush_audit(session: Session) -> None:
         del session.pending_audit[0]
 
 
-def build_pending_result(session: Session, call: ToolCall, request: PermissionRequest) -> ToolResult[Any]:
-    """The answer while a person is asked: never a final result, so neither journal nor audit knows it."""
-    message = f"{request.description} needs permission ({request.reason}). Request {request.id} waits for an answer."
+def build_pending_result(session: Session, call: ToolCall, waiting: PermissionRequest | Question) -> ToolResult[Any]:
+    """The answer to a single call that waits for a person. It is never recorded, since it is not final."""
     pending = PendingCall(call, time.perf_counter(), 0)
     pending.tool = session.offer.get(call.name) or pending.tool
-    details = msgspec.to_builtins(request)
-    return _failure(pending, ErrorInfo(code="PERMISSION_REQUIRED", message=message, details=details, retryable=False))
+    details = msgspec.to_builtins(waiting)
+    if isinstance(waiting, Question):
+        message = "The question waits for a reply. There is no result yet; the call of the same id has it then."
+        error = ErrorInfo(code="UNAVAILABLE", message=message, details=details, retryable=True)
+    else:
+        message = f"{waiting.description} needs permission ({waiting.reason})."
+        message = f"{message} Request {waiting.id} waits for an answer."
+        error = ErrorInfo(code="PERMISSION_REQUIRED", message=message, details=details, retryable=False)
+    return _failure(pending, error)
 
 
 def build_start_event(pending: PendingCall) -> PendingEvent:

@@ -132,16 +132,26 @@ class Session(msgspec.Struct, kw_only=True):
         return self.known_grants
 
 
+class Approval(msgspec.Struct, frozen=True):
+    """The permission request about a call, with its answer."""
+
+    request: PermissionRequest
+    answer: Answer | None = None
+    bound_files: tuple[FileBinding, ...] = ()
+    """The files that the answer is valid for, as the earlier calls of the batch left them."""
+    unmet_previews: frozenset[str] = frozenset()
+    """Previews of earlier calls of the batch that its own builds on and that are not committed yet."""
+
+
 class PendingCall:
     """One call on its way; each step fills in its part."""
 
     __slots__ = (
-        "answer",
+        "approval",
         "args",
         "args_are_json",
         "arguments",
         "batch_id",
-        "bound_files",
         "budget",
         "call",
         "change_set",
@@ -155,15 +165,12 @@ class PendingCall:
         "output",
         "parallel_stop",
         "pending_events",
-        "preview_id",
         "releases",
-        "request",
         "result",
         "roots",
         "rules",
         "simulated",
         "tool",
-        "unmet_previews",
         "warnings",
     )  # fmt: skip
 
@@ -185,17 +192,10 @@ class PendingCall:
         """What policy said of what the call came to, where that was no plain yes."""
         self.rules: PolicyConfig | None = None
         """What the decision was made by."""
-        self.answer: Answer | None = None
-        self.request: PermissionRequest | None = None
-        """The question that the answer is to."""
-        self.preview_id: str | None = None
-        """Its stored preview: nobody needs it once the call has its result."""
-        self.bound_files: tuple[FileBinding, ...] = ()
-        """The files that the answer was given for."""
+        self.approval: Approval | None = None
+        """None: no approval was requested."""
         self.simulated: Any = None
-        """What it would leave for a command after it in its batch, once somebody found that out."""
-        self.unmet_previews: set[str] = set()
-        """Previews of earlier calls of the batch that it was tried on, and that were not committed yet."""
+        """Cached by `preview`: what the call would leave for a command after it in its batch."""
         self.output: Output | None = None
         self.change_set: ChangeSet | None = None
         """What a call had changed that was cut off, or that another process ran."""
@@ -238,6 +238,18 @@ class PendingCall:
         return CallContext(
             self.batch_id, self.facts, self.decision, rules.mode, rules.unattended, self.outcome_decision
         )
+
+    @property
+    def request(self) -> PermissionRequest | None:
+        return self.approval.request if self.approval is not None else None
+
+    @property
+    def answer(self) -> Answer | None:
+        return self.approval.answer if self.approval is not None else None
+
+    @property
+    def needs_approval(self) -> bool:
+        return self.error is None and self.decision.decision == "confirm"
 
     @property
     def final_decision(self) -> Decision:

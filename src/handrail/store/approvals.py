@@ -31,12 +31,14 @@ _INSERT_BATCH = "INSERT INTO batch VALUES (?, 'parked', ?) ON CONFLICT (id) DO U
 _TAKE_BATCH = "UPDATE batch SET state = 'taken' WHERE id = ? AND state = 'parked'"
 
 
-class NewCall(msgspec.Struct, frozen=True):
-    """A call to park, with the events to store."""
+class CallToPark(msgspec.Struct, frozen=True):
+    """A call with the events to store."""
 
     id: str
     decided: CallContext
     pending_events: tuple[PendingEvent, ...]
+    started: bool = False
+    """Whether the journal knows it as started by this runner. Otherwise it is new."""
 
 
 class _AnsweredError(Exception):
@@ -46,47 +48,29 @@ class _AnsweredError(Exception):
 # Parking
 
 
-def save_parked_batch(
-    journal: SessionJournal, batch_id: str, calls: tuple[NewCall, ...], requests: tuple[PermissionRequest, ...]
-) -> None:
-    """Stores the new calls of a batch as parked, with the requests about them."""
-
-    def insert(first: int) -> None:
-        _insert_calls(journal, batch_id, calls, first)
-        _insert_batch(journal, batch_id, tuple(call.id for call in calls), requests)
-        _insert_deferred(journal, calls)
-
-    journal.write(tuple(event for call in calls for event in call.pending_events), insert)
-
-
-def save_parked_call(
+def save_parked(
     journal: SessionJournal,
-    started: NewCall,
-    later: tuple[NewCall, ...],
-    calls: tuple[str, ...],
-    request: PermissionRequest,
+    batch_id: str,
+    calls: tuple[CallToPark, ...],
+    call_ids: tuple[str, ...],
+    requests: tuple[PermissionRequest, ...],
 ) -> None:
-    """Stores a started call as parked, because its outcome needs approval. `later` are calls of its batch that are not
-    stored yet, `calls` all calls of the batch in their order. DuplicateCallError if the call has another runner.
+    """Stores calls of a batch as parked, with the requests about them. `call_ids` are all calls of the batch in their
+    order. Calls of the batch that this runner claimed are parked too. DuplicateCallError if a call has another runner.
     """
-    batch_id = request.batch_id
 
     def update(first: int) -> None:
-        if not park_started_call(journal.database, started.id, batch_id, journal.runner):
-            raise DuplicateCallError
-        journal.set_context(started.id, started.decided)
-        _insert_calls(journal, batch_id, later, first + len(started.pending_events))
-        _insert_batch(journal, batch_id, calls, (request,))
-        _insert_deferred(journal, (started, *later))
+        for call in calls:
+            if not call.started:
+                journal.insert_call(call.id, batch_id, "parked", first, given=True)
+            elif not park_started_call(journal.database, call.id, batch_id, journal.runner):
+                raise DuplicateCallError
+            journal.set_context(call.id, call.decided)
+            first += len(call.pending_events)
+        _insert_batch(journal, batch_id, call_ids, requests)
+        _insert_deferred(journal, calls)
 
-    journal.write(tuple(event for call in (started, *later) for event in call.pending_events), update)
-
-
-def _insert_calls(journal: SessionJournal, batch_id: str, calls: tuple[NewCall, ...], first: int) -> None:
-    for call in calls:
-        journal.insert_call(call.id, batch_id, "parked", first, given=True)
-        journal.set_context(call.id, call.decided)
-        first += len(call.pending_events)
+    journal.write(tuple(event for call in calls for event in call.pending_events), update)
 
 
 def _insert_batch(
@@ -98,7 +82,7 @@ def _insert_batch(
         insert_request(journal.database, request)
 
 
-def _insert_deferred(journal: SessionJournal, calls: tuple[NewCall, ...]) -> None:
+def _insert_deferred(journal: SessionJournal, calls: tuple[CallToPark, ...]) -> None:
     for call in calls:
         if call.id in journal.digests and (digest := journal.digests[call.id]()):
             row = (call.id, digest, journal.runner)
@@ -108,7 +92,7 @@ def _insert_deferred(journal: SessionJournal, calls: tuple[NewCall, ...]) -> Non
 # Answers
 
 
-def replace_request(journal: SessionJournal, stored: StoredRequest, new: PermissionRequest, call: NewCall) -> bool:
+def replace_request(journal: SessionJournal, stored: StoredRequest, new: PermissionRequest, call: CallToPark) -> bool:
     """Replaces a request that is unchanged and has no answer, and the context of its call. Returns whether it did."""
 
     def update(_first: int) -> None:

@@ -1,6 +1,9 @@
 """One question on its way to its answer."""
 
+from collections.abc import Callable
 from contextlib import suppress
+
+import msgspec
 
 from handrail.protocol.errors import HandrailError, ToolError
 from handrail.protocol.permissions import Answer, PermissionRequest
@@ -13,13 +16,33 @@ from handrail.terminal.reason import ask_reason
 from handrail.terminal.request import count_hidden_lines, describe_subject, render_reasons, render_request, render_title
 from handrail.terminal.screen import Screen
 from handrail.terminal.scroll import Scroll
-from handrail.terminal.source import RequestHooks
 from handrail.terminal.told import is_kept, render_answer_line
 from handrail.terminal.tried import describe_outdated, has_preview_run
 
 _HELD_UP = "A question waits: it appears when no key was pressed for a second."
 _TRYING = "Trying it in a copy … your files are untouched; Ctrl-C leaves it for later"
 _LATER = KeyPress("text", "l")
+
+
+def _always(_: PermissionRequest) -> bool:
+    return True
+
+
+def _unchanged(_: PermissionRequest) -> tuple[str, ...]:
+    return ()
+
+
+class RequestHooks(msgspec.Struct, frozen=True):
+    """Whether a request is still pending, which files changed since its preview, and how to retry it."""
+
+    still_open: Callable[[PermissionRequest], bool] = _always
+    outdated: Callable[[PermissionRequest], tuple[str, ...]] = _unchanged
+    retry: Callable[[str, str | None], PermissionRequest] | None = None
+    """Previews the request of this id again, also with another command. Returns the new request."""
+
+
+NO_HOOKS = RequestHooks()
+"""For a request that is answered only here and cannot be retried."""
 
 
 class RequestDialog:

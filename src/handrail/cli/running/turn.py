@@ -6,17 +6,19 @@ import time
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from handrail.agent.approvals import ask_in_turn
 from handrail.agent.loop import Agent
 from handrail.agent.turn import Turn, TurnLimits
 from handrail.async_api import AsyncHandrail
 from handrail.cli.exits import INTERRUPTED
 from handrail.cli.preferences import find_server_sources
-from handrail.cli.running.person import TerminalApprover
+from handrail.cli.running.person import RunApprover
 from handrail.cli.running.tally import Tally
 from handrail.cli.running.view import RunView
 from handrail.models.model import Model
@@ -76,12 +78,12 @@ async def _play(task: RunConfig, options: Namespace, view: RunView, show: Callab
     async with rail:
         tally, stopping = Tally(), RunInterrupt(view)
         once = _DedupedListener(tally.add, show)
-        asker = TerminalApprover(rail, view, plain=options.plain, interrupted=stopping.note)
+        approver = RunApprover(rail, view, plain=options.plain, interrupted=stopping.note)
         agent = Agent(
             rail,
             task.model,
             limits=build_turn_limits(task.loaded),
-            person=asker if task.asks else None,
+            person=partial(ask_in_turn, rail, approver=approver) if task.asks else None,
             on_piece=view.show_model_activity,
         )
         for event in _before(rail, task.after):

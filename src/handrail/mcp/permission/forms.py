@@ -59,7 +59,7 @@ def parse_form_answer(asks: UnansweredCall, reply: object) -> FormAnswer:
     if action == "cancel":
         return FormAnswer()
     if action == "decline":
-        return FormAnswer(declined=True) if asks.questions else FormAnswer(answer=Answer(kind="deny"))
+        return FormAnswer(answer=Answer(kind="deny"))
     if action != "accept" or not isinstance(content, dict):
         return FormAnswer(unclear=True)
     given: dict[str, Any] = content  # pyright: ignore[reportUnknownVariableType]  as above

@@ -41,7 +41,7 @@ def parse_question_answer(question: Question, content: dict[str, Any]) -> FormAn
         return FormAnswer(unclear=True)
     try:
         chosen = tuple(question.options[_number(question, one)] for one in named if one not in {None, ""})
-        return FormAnswer(reply=normalize_reply(question, Reply(chosen=chosen, text=text)))
+        return FormAnswer(answer=normalize_reply(question, Reply(chosen=chosen, text=text)))
     except (UsageError, TypeError):
         return FormAnswer(unclear=True)
 

@@ -1,4 +1,4 @@
-"""A command that was allowed, and whose changes ask: it waits with what it changed, and with it what comes after it."""
+"""An allowed command whose changes need approval: it is parked with them, and the calls after it too."""
 
 import json
 import os

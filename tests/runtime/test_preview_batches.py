@@ -1,4 +1,4 @@
-"""The commands of one batch are tried one on top of the other, and kept in their order, or not at all."""
+"""Previews of one batch build on each other, and are committed in their order, or not at all."""
 
 import subprocess
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A command that waits is tried again, as it is or as a person changed it: the question stays, what it shows is new."""
+"""Retrying a pending command, as it is or edited: the request keeps its id and shows the new preview."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A command that asks is tried first: the question shows what it does, and a yes keeps exactly that."""
+"""The preview of a command: the request shows its effect, and an approval commits exactly that."""
 
 import os
 import subprocess

@@ -1,15 +1,15 @@
-"""A question about a trial: its difference and output on the whole screen, and trying again, also in other words."""
+"""A permission request at the terminal: its diff and output on the whole screen, and how to retry or edit it."""
 
 import termios
 from types import SimpleNamespace
 
 import pytest
-from trials import trial, tried_request
+from previews import trial, tried_request
 
 from handrail.protocol.changes import Change
 from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import Answer, PermissionRequest, Preview
-from handrail.terminal.source import RequestHooks
+from handrail.terminal.question import RequestHooks
 from people import QUICK, Ask, a_request
 
 PAGE, NO_PAGE = "\x1b[?1049h", "\x1b[?1049l"

@@ -1,4 +1,4 @@
-"""A batch that everything is answered of, whose process was killed: the rest is run once, and nobody is asked again."""
+"""An answered batch whose process was killed: the rest runs once, and nobody is asked again."""
 
 import itertools
 import signal

@@ -1,4 +1,4 @@
-"""Requests about commands that were tried in a copy."""
+"""Requests about commands that ran in a preview."""
 
 from typing import Any
 

@@ -1,10 +1,10 @@
-"""What a person reads of a trial: how it went, what it would change, and what a yes then means."""
+"""The preview of a command as text: how it went, its changes, and the effect of an approval."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
-from trials import CHANGED, CREATED, FOUR, trial, tried_request
+from previews import CHANGED, CREATED, FOUR, trial, tried_request
 
 from handrail.protocol.changes import Change
 from handrail.protocol.errors import ErrorInfo

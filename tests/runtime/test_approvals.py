@@ -1,4 +1,4 @@
-"""The permission latch: nothing of a batch runs until everything about it is decided, and it runs exactly once."""
+"""Approvals: no call of a batch runs before every request is answered, and each runs once."""
 
 import subprocess
 import sys
@@ -35,7 +35,7 @@ from handrail.protocol.events import (
     ToolCallRunning,
     ToolCallStart,
 )
-from handrail.protocol.permissions import Preview
+from handrail.protocol.permissions import ApproverReply, Preview
 from handrail.protocol.results import ToolResult
 from handrail.state import StoredState
 from handrail.store.audit import decode_record
@@ -512,6 +512,54 @@ def test_on_permission_for_a_call_of_an_older_batch_gets_that_calls_result(rail:
     with rail(mode="ask", session="s", on_permission=lambda _: "once") as one:
         result = one.call("write", {}, tool_call_id="b")
     assert (result.tool_call_id, result.ok, result.data.path) == ("b", True, "b.txt")
+
+
+class FixedApprover:
+    """An approver that gives one answer to every request."""
+
+    def __init__(self, answer: Answer | None) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, int, int]] = []
+        self.reported: list[Done | Parked | None] = []
+
+    def is_available(self) -> bool:
+        return len(self.asked) < 9
+
+    def ask(self, request: PermissionRequest, number: int, total: int) -> ApproverReply:
+        self.asked.append((request.tool_call_id, number, total))
+        return ApproverReply(request, self.answer)
+
+    def report(self, _reply: ApproverReply, outcome: Done | Parked | None) -> None:
+        self.reported.append(outcome)
+
+
+def test_an_approver_is_asked_in_turn_and_gets_the_outcome_of_the_whole_batch(rail: Make) -> None:
+    one, yes = rail(mode="ask"), FixedApprover(Answer(kind="once"))
+    waiting = one.batch([write("a", "a.txt"), write("b", "b.txt")])
+    assert isinstance(waiting, Parked)
+    results = done(one.ask(waiting, yes))
+    assert yes.asked == [("a", 1, 2), ("b", 2, 2)]
+    assert [result.tool_call_id for result in results] == ["a", "b"]
+    assert [type(outcome) for outcome in yes.reported] == [Parked, Done]
+
+
+def test_an_approver_that_leaves_a_request_is_not_asked_again(rail: Make) -> None:
+    one, later = rail(mode="ask"), FixedApprover(None)
+    waiting = one.batch([write("a", "a.txt"), write("b", "b.txt")])
+    assert isinstance(waiting, Parked)
+    assert parked(one.ask(waiting, later)) == waiting.requests
+    assert later.asked == [("a", 1, 2)]
+    assert later.reported == []
+
+
+def test_an_approver_that_is_too_late_is_told_so(rail: Make) -> None:
+    one, yes = rail(mode="ask", session="s"), FixedApprover(Answer(kind="once"))
+    waiting = one.batch([write("a", "a.txt")])
+    assert isinstance(waiting, Parked)
+    rail(mode="ask", session="s").answer(waiting.requests[0], "deny")
+    assert not one.is_pending(waiting.requests[0])
+    assert done(one.ask(waiting, yes)) == ()
+    assert yes.reported == [None]
 
 
 def test_a_listener_may_answer_at_once(rail: Make, workspace: Path) -> None:
