@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from handrail import Done, Handrail, ToolCall
 from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.results import ToolResult
-from handrail.runtime import batch
+from handrail.runtime import batch, execute
 from handrail.settings import Settings
 from handrail.settings.model import Results
 
@@ -86,13 +86,13 @@ def test_they_really_run_side_by_side_and_no_more_than_so_many(
 ) -> None:
     (workspace / "a.txt").write_text("x\n")
     meeting, seen = threading.Barrier(3, timeout=60), set[int]()
-    steps = batch.RUNNING
+    steps = execute.LOOKING
 
     def meet(_session: object, _flight: object) -> None:
         seen.add(threading.get_ident())
         meeting.wait()
 
-    monkeypatch.setattr(batch, "RUNNING", (meet, *steps))
+    monkeypatch.setattr(execute, "LOOKING", (meet, *steps))
     monkeypatch.setattr(batch, "MAX_PARALLEL_CALLS", 3)
     with rail() as one:
         outcome = one.batch(calls(*[("read", {"path": "a.txt"})] * 6))
@@ -117,7 +117,7 @@ def test_an_interrupt_gives_every_call_its_result(
 ) -> None:
     (workspace / "a.txt").write_text("x\n")
     main = threading.main_thread()
-    steps, others = batch.RUNNING, threading.Event()
+    steps, others = execute.LOOKING, threading.Event()
 
     def interrupted(_session: object, flight: Any) -> None:
         if threading.current_thread() is main:
@@ -126,7 +126,7 @@ def test_an_interrupt_gives_every_call_its_result(
         others.set()
         flight.parallel_stop.wait(60)
 
-    monkeypatch.setattr(batch, "RUNNING", (interrupted, *steps))
+    monkeypatch.setattr(execute, "LOOKING", (interrupted, *steps))
     one = rail()
     with pytest.raises(KeyboardInterrupt):
         one.batch(calls(*[("read", {"path": "a.txt"})] * 12))

@@ -1,7 +1,6 @@
 """Parks calls, takes answers, resumes."""
 
 import os
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -10,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from handrail.protocol.calls import Done, Parked, ToolCall
-from handrail.protocol.errors import ErrorInfo, StoreError, ToolError, UsageError
+from handrail.protocol.calls import Done, Parked
+from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.events import (
     Notice,
     ToolCallPermissionDenied,
@@ -20,12 +19,12 @@ from handrail.protocol.events import (
     ToolCallQuestionRequired,
     ToolCallStart,
 )
-from handrail.protocol.permissions import Answer, PermissionRequest, Question, Reply
-from handrail.protocol.results import ToolResult
+from handrail.protocol.permissions import Answer, PermissionRequest, Reply
 from handrail.protocol.text import render_value
-from handrail.runtime.decide import digest_environment
-from handrail.runtime.execute import DECIDING, close_call, take_steps
+from handrail.runtime.decide import DECIDING
+from handrail.runtime.execute import close_call, digest_environment, take_steps
 from handrail.runtime.pending_call import (
+    PendingCall,
     drop_preview,
     find_preview_id,
     forget_preview,
@@ -44,14 +43,13 @@ from handrail.runtime.permission_request import (
 from handrail.runtime.permission_request import request_approval as put_question
 from handrail.runtime.recovery import recover
 from handrail.runtime.results import (
-    build_error_result,
     build_event_fields,
     build_result,
     build_start_event,
     require_result,
     restore_audit_record,
 )
-from handrail.runtime.session import PendingCall, Session
+from handrail.runtime.session import Session
 from handrail.store.approvals import (
     NewCall,
     StoredRequest,
@@ -82,18 +80,13 @@ from handrail.tools.tool import ApprovalNeededError
 # § exactly once.
 
 
-def needs_answer(pending: PendingCall) -> bool:
-    """Whether a person has to be asked about the call."""
-    return pending.error is None and pending.decision.decision == "confirm"
-
-
 def request_approvals(session: Session, batch: list[PendingCall]) -> bool:
     """Puts the questions about a batch, in its order; whether there is one. Nothing of the batch has run yet."""
     asked = False
     for number, pending in enumerate(batch):
-        if needs_answer(pending):
+        if pending.needs_approval:
             take_steps(session, pending, (partial(put_question, earlier=batch[:number]),))
-            asked |= needs_answer(pending)
+            asked |= pending.needs_approval
             if pending.error is not None:
                 forget_preview(session, pending)
     return asked
@@ -364,17 +357,6 @@ def _finished(session: Session, pending: PendingCall) -> Done | None:
 
 def _was_asked(session: Session, entry: CallEntry) -> bool:
     return isinstance(session.journal.event(entry.start_seq + 1), ToolCallQuestionRequired)
-
-
-def build_unanswered_result(session: Session, call: ToolCall, question: Question) -> ToolResult[Any]:
-    """The answer to who made a single call that asks: never a final result, so neither journal nor audit knows it."""
-    pending = PendingCall(call, time.perf_counter(), 0)
-    pending.tool = session.offer.get(call.name) or pending.tool
-    message = "The question waits for a reply. There is no result yet; the call of the same id has it then."
-    details = msgspec.to_builtins(question)
-    pending.error = ErrorInfo(code="UNAVAILABLE", message=message, details=details, retryable=True)
-    build_error_result(session, pending)
-    return require_result(pending)
 
 
 # § [runtime.retrying] Tries a command again that waits for an answer: as it is, or as a person changed it. The

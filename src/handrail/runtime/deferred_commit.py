@@ -5,7 +5,6 @@ Whichever runtime is there does it, once. One that is killed meanwhile leaves it
 import contextlib
 import fcntl
 import os
-import time
 from collections.abc import Generator
 from datetime import UTC, datetime
 
@@ -24,11 +23,12 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.events import ChangeEvent, ToolCallPermissionRequired
 from handrail.protocol.records import ProcessRecord
 from handrail.runtime.approvals import park_batch
-from handrail.runtime.decide import build_command_context, check_arguments, judge_call_changes, resolve_turn
-from handrail.runtime.pending_call import load_call
+from handrail.runtime.decide import check_arguments, judge_call_changes
+from handrail.runtime.execute import build_command_context, resolve_turn
+from handrail.runtime.pending_call import PendingCall, load_call
 from handrail.runtime.permission_request import build_request
 from handrail.runtime.results import build_event_fields
-from handrail.runtime.session import PendingCall, Session
+from handrail.runtime.session import Session
 from handrail.sandbox.overlay.overlay import Overlay, reclaim
 from handrail.store.inbox import find_answer
 from handrail.tools.exec.detached import read_captured_output
@@ -150,7 +150,7 @@ def _ask(session: Session, pending: PendingCall, preview: CommandPreview, sealed
         args=arguments,
         timestamp=datetime.now(UTC),
     )
-    asking = PendingCall(call, time.perf_counter(), session.characters)
+    asking = PendingCall(call, session.characters)
     command = pending.facts.command
     asking.tool, asking.rules, asking.decision, asking.preview_id = pending.tool, pending.rules, decision, sealed
     asking.facts = replace(pending.facts, command=replace(command, yields=False) if command is not None else None)

@@ -13,11 +13,11 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.events import ToolCallPermissionRequired
 from handrail.protocol.permissions import AnswerKind, FileBinding, PermissionRequest, Preview, classify_permissions
 from handrail.protocol.wire import encode
-from handrail.runtime.decide import digest_environment
+from handrail.runtime.execute import digest_environment
 from handrail.runtime.grants import collect_requested_folders, to_folder_request
-from handrail.runtime.pending_call import find_preview_id, list_base_previews
+from handrail.runtime.pending_call import PendingCall, find_preview_id, list_base_previews
 from handrail.runtime.results import build_event_fields
-from handrail.runtime.session import PendingCall, Session
+from handrail.runtime.session import Session
 from handrail.store.approvals import list_batch_calls
 from handrail.store.inbox import list_batch_requests
 from handrail.store.state_dir import make_id

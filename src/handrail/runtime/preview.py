@@ -18,8 +18,10 @@ from handrail.protocol.decisions import CommandFact, Decision, DecisionPart, Mod
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.permissions import Preview
 from handrail.protocol.tool_spec import ASIDE
-from handrail.runtime.decide import build_context, judge_call_changes
-from handrail.runtime.session import PendingCall, Session
+from handrail.runtime.decide import judge_call_changes
+from handrail.runtime.execute import build_context
+from handrail.runtime.pending_call import PendingCall
+from handrail.runtime.session import Session
 from handrail.sandbox.overlay.overlay import Overlay
 from handrail.store.journal import SessionJournal
 from handrail.tools.apply_patch import build_apply_patch_tool

@@ -64,6 +64,11 @@ def open_journal(folder: str, durability: Durability | None = None) -> Generator
         database.close()
 
 
+def build_export_path(session_id: str, event: Event, kind: str = "events") -> str:
+    """The file that an event is exported to: one per session and day."""
+    return f"{session_id}/{kind}-{event.time:%Y%m%d}.jsonl"
+
+
 @contextmanager
 def open_messages(folder: str) -> Generator[Messages]:
     with open_journal(folder) as journal:
