@@ -158,6 +158,11 @@ class Handrail(TypedTools):
         requested_permissions: tuple[Permission, ...] | None = None,
     ) -> ToolResult[Any]:
         """Runs one call. If it waits for a person, the result is PERMISSION_REQUIRED with the request."""
+        fresh = tool_call_id is None or (
+            type(tool_call_id) is str and self._session.cancel_tokens.is_reserved(tool_call_id)
+        )
+        if not fresh:
+            _refuse_bad_id(tool_call_id)
         call_id = tool_call_id or self._session.journal.new_call_id()
         call = ToolCall(
             tool_call_id=call_id,
@@ -170,17 +175,7 @@ class Handrail(TypedTools):
             message_id=message_id,
             requested_permissions=requested_permissions,
         )
-        call = clean_call(call)
-        fresh = tool_call_id is None or (
-            type(tool_call_id) is str and self._session.cancel_tokens.is_reserved(tool_call_id)
-        )
-        if not fresh:
-            _refuse_bad_id(tool_call_id)
-        outcome = self._enter(self._approvals.run, (call,), fresh)
-        if isinstance(outcome, Done):
-            return outcome.results[0]
-        own = [request for request in outcome.requests if request.tool_call_id == call_id]
-        return build_pending_result(self._session, call, (*own, *outcome.requests, *outcome.questions)[0])
+        return self._run_single(clean_call(call), fresh)
 
     def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
         """Runs the calls of one message: all of them, or none while a person has to answer."""
@@ -566,6 +561,18 @@ class Handrail(TypedTools):
         """
         if self._drain():
             self._session.close()
+
+    def _call_tool(self, name: str, args: Any) -> ToolResult[Any]:
+        call_id = self._session.journal.new_call_id()
+        call = ToolCall(tool_call_id=call_id, name=name, args=args, trace_id=call_id, timestamp=datetime.now(UTC))
+        return self._run_single(call, fresh=True)
+
+    def _run_single(self, call: ToolCall, fresh: bool) -> ToolResult[Any]:
+        outcome = self._enter(self._approvals.run, (call,), fresh)
+        if isinstance(outcome, Done):
+            return outcome.results[0]
+        own = [request for request in outcome.requests if request.tool_call_id == call.tool_call_id]
+        return build_pending_result(self._session, call, (*own, *outcome.requests, *outcome.questions)[0])
 
     # Calls inside, for which `close` waits
 

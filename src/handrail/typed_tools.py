@@ -24,44 +24,43 @@ if TYPE_CHECKING:
 class TypedTools:
     """Methods that each call one tool."""
 
-    def call(self, name: str, args: Any) -> ToolResult[Any]:
-        """Runs a call of a tool."""
+    def _call_tool(self, name: str, args: Any) -> ToolResult[Any]:
         raise NotImplementedError
 
     def read(self, path: str, *, offset: int = 1, limit: int = 2_000) -> "ToolResult[ReadData]":
         """Reads a page of a file."""
-        return self.call("read", {"path": path, "offset": offset, "limit": limit})
+        return self._call_tool("read", {"path": path, "offset": offset, "limit": limit})
 
     def write(self, path: str, content: str) -> "ToolResult[WriteData]":
         """Writes a whole file."""
-        return self.call("write", {"path": path, "content": content})
+        return self._call_tool("write", {"path": path, "content": content})
 
     def edit(self, path: str, old_text: str, new_text: str, *, replace_all: bool = False) -> "ToolResult[EditData]":
         """Replaces one text of a file by another."""
         args = {"path": path, "oldText": old_text, "newText": new_text, "replaceAll": replace_all}
-        return self.call("edit", args)
+        return self._call_tool("edit", args)
 
     def multi_edit(self, path: str, edits: "Iterable[OneEdit | dict[str, str]]") -> "ToolResult[MultiEditData]":
         """Applies several edits to one file, in order, all or none. The settings must enable this tool.
 
         An edit is a OneEdit, or a dict: `{"oldText": …, "newText": …, "occurrence": "first"}`.
         """
-        return self.call("multi_edit", {"path": path, "edits": [to_builtins(edit) for edit in edits]})
+        return self._call_tool("multi_edit", {"path": path, "edits": [to_builtins(edit) for edit in edits]})
 
     def apply_patch(self, patch: str) -> "ToolResult[ApplyPatchData]":
         """Changes several files, all or none. The settings must enable this tool."""
-        return self.call("apply_patch", {"patch": patch})
+        return self._call_tool("apply_patch", {"patch": patch})
 
     def delete(self, path: str) -> "ToolResult[DeleteData]":
         """Deletes a file or a link. The settings must enable this tool."""
-        return self.call("delete", {"path": path})
+        return self._call_tool("delete", {"path": path})
 
     def find(
         self, pattern: str, path: str = ".", *, max_results: int = 1_000, exclude: Sequence[str] = ()
     ) -> "ToolResult[FindData]":
         """Finds files by name."""
         args = {"pattern": pattern, "path": path, "maxResults": max_results, "exclude": list(exclude)}
-        return self.call("find", args)
+        return self._call_tool("find", args)
 
     def grep(
         self,
@@ -81,11 +80,11 @@ class TypedTools:
             "contextLines": context_lines,
             "maxResults": max_results,
         }
-        return self.call("grep", args if file_pattern is None else args | {"filePattern": file_pattern})
+        return self._call_tool("grep", args if file_pattern is None else args | {"filePattern": file_pattern})
 
     def ls(self, path: str = ".", *, depth: int = 1) -> "ToolResult[LsData]":
         """Lists a folder."""
-        return self.call("ls", {"path": path, "depth": depth})
+        return self._call_tool("ls", {"path": path, "depth": depth})
 
     def exec(
         self,
@@ -98,7 +97,7 @@ class TypedTools:
     ) -> "ToolResult[ExecData]":
         """Runs a shell command in the sandbox. With `background` or `yield_ms` it may outlive the call."""
         given = {"timeoutMs": timeout_ms, "background": background or None, "yieldMs": yield_ms}
-        return self.call("exec", {"command": command, "cwd": cwd, **_drop_none(given)})
+        return self._call_tool("exec", {"command": command, "cwd": cwd, **_drop_none(given)})
 
     def process(
         self,
@@ -112,7 +111,7 @@ class TypedTools:
     ) -> "ToolResult[ProcessData]":
         """Polls, writes to or ends a background process."""
         given = {"sessionId": session_id, "offset": offset, "limit": limit, "data": data, "eof": eof}
-        return self.call("process", {"action": action, **_drop_none(given)})
+        return self._call_tool("process", {"action": action, **_drop_none(given)})
 
 
 def _drop_none(given: dict[str, Any]) -> dict[str, Any]:

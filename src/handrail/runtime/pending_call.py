@@ -2,10 +2,10 @@
 
 import threading
 import time
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from handrail.policy.config import PolicyConfig
@@ -42,8 +42,7 @@ _NO_FACTS = Facts()
 _UNDECIDED = Decision(decision="deny", rule="call.refused", reason="the call was refused before policy looked at it")
 
 
-@dataclass(slots=True, eq=False)
-class PendingCall:
+class PendingCall(Struct, eq=False):
     """One call on its way. Each stage fills its own group of fields."""
 
     call: ToolCall
@@ -78,13 +77,13 @@ class PendingCall:
     """The files that the answer was given for."""
     simulated: Any = None
     """What the call would leave for later commands of its batch, once that was simulated."""
-    unmet_previews: set[str] = field(default_factory=set[str])
+    unmet_previews: set[str] = set()
     """Previews of earlier calls that this preview builds on, and that are not committed yet."""
 
     # execute
     roots: tuple[Root, ...] = ()
     """Folders that a person opened for this call only."""
-    releases: list[Release] = field(default_factory=list[Release])
+    releases: list[Release] = []
     """Free what the call holds. Each may be called again, so that an interrupt leaves nothing locked."""
     parallel_stop: threading.Event | None = None
     """Stops the calls that run in parallel with this one."""
@@ -103,7 +102,7 @@ class PendingCall:
     # journal
     journal_state: str | None = None
     """parked, started or finished. None: the journal does not know the call."""
-    pending_events: list[PendingEvent] = field(default_factory=list[PendingEvent])
+    pending_events: list[PendingEvent] = []
     """Events that are stored with the next state of the call."""
 
     def __post_init__(self) -> None:

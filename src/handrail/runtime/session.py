@@ -4,7 +4,6 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -127,8 +126,7 @@ class CancelTokens:
             return is_known
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class Session:
+class Session(msgspec.Struct, kw_only=True, eq=False):
     """An open session with all that its calls use."""
 
     id: str
@@ -161,14 +159,14 @@ class Session:
     """How long a call waits for a call of the same session in another process."""
     since_checkpoint: int = 0
     """Calls finished since the journal last stored the position in the audit."""
-    pending_audit: list[AuditRecord] = field(default_factory=list[AuditRecord])
+    pending_audit: list[AuditRecord] = []
     """Audit records that could not be written yet."""
-    queue: SessionQueue = field(default_factory=SessionQueue)
-    closing: threading.Lock = field(default_factory=threading.Lock)
+    queue: SessionQueue = msgspec.field(default_factory=SessionQueue)
+    closing: threading.Lock = msgspec.field(default_factory=threading.Lock)
     """Orders the records of finished calls."""
-    cancelled: threading.Event = field(default_factory=threading.Event)
+    cancelled: threading.Event = msgspec.field(default_factory=threading.Event)
     """Set while all calls are cancelled."""
-    cancel_tokens: CancelTokens = field(default_factory=CancelTokens)
+    cancel_tokens: CancelTokens = msgspec.field(default_factory=CancelTokens)
     foreign: "ForeignCatalog | None" = None
     """The tools of other servers, if the session has servers."""
     turn: str = ""
