@@ -8,7 +8,7 @@ import msgspec
 from handrail.policy.config import STRICTEST_FIRST, PolicyConfig, RestrictedProfile, Rule
 from handrail.policy.names import find_protection, is_git_lock, is_in_folder
 from handrail.protocol.decisions import Access, Decision, DecisionPart, Mode, PathFact, Verdict
-from handrail.protocol.errors import ErrorCode
+from handrail.protocol.errors import REFUSAL_ADVICE, ErrorCode, ToolError
 
 PartKind = Literal[
     "proven", "unproven", "write", "delete", "bulk", "protected", "outside", "network", "process", "foreign"
@@ -284,3 +284,13 @@ def _is_safe_continuation(words: tuple[str, ...], prefix: tuple[str, ...]) -> bo
     if words[0] == "git":
         return all(_SAFE_GIT_ARGUMENT.fullmatch(word) for word in arguments)
     return words[0] != "ls" or not any(_WIDE_LS_OPTION.fullmatch(word) for word in arguments)
+
+
+def build_change_refusal(decision: Decision, outcome: str, changes: str = "what it changed") -> ToolError:
+    """The error of a command whose changes were denied. `outcome`: what happened to the changes."""
+    details = {"rule": decision.rule, "reason": decision.reason}
+    if decision.decision == "confirm" or decision.code == "PERMISSION_DENIED":
+        needed = f"{changes.capitalize()} needs a person's yes: {decision.reason}."
+        return ToolError("PERMISSION_DENIED", f"{needed} {outcome} Do not repeat this call.", details=details)
+    forbidden = f"Rule {decision.rule} forbids {changes}: {decision.reason}."
+    return ToolError(decision.code or "POLICY_DENIED", f"{forbidden} {outcome} {REFUSAL_ADVICE}", details=details)

@@ -11,7 +11,7 @@ from handrail.policy.verdict import SKILL, may_open_outside
 from handrail.protocol.arguments import build_argument_error, validate
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Access, Decision, Facts, MemoryFact, PathFact
-from handrail.protocol.errors import ErrorCode, Problem, ToolError
+from handrail.protocol.errors import REFUSAL_ADVICE, ErrorCode, Problem, ToolError
 from handrail.protocol.tool_spec import ToolSpec, parse_major_version
 from handrail.protocol.wire import escape_surrogates
 from handrail.runtime.pending_call import PendingCall, find_preview_id
@@ -243,7 +243,7 @@ def render_refusal(pending: PendingCall, decision: Decision, code: ErrorCode) ->
     forbidden = f"Rule {decision.rule} forbids {action} {subject}: {decision.reason}."
     if decision.rule.startswith(SKILL):
         return f"{forbidden} Nothing ran. Do it with what is named, or deactivate the skill when its task is done."
-    return f"{forbidden} Do not try another way; say what you need it for."
+    return f"{forbidden} {REFUSAL_ADVICE}"
 
 
 _GERUNDS: dict[str, str] = {"read": "reading", "write": "writing", "delete": "deleting"}

@@ -13,6 +13,7 @@ from handrail.changes.history import History
 from handrail.changes.model import PLAIN_OVERLAY_PLACEMENT, OverlayChanges
 from handrail.changes.overlay.previews import load_preview
 from handrail.changes.recorder import Recorder
+from handrail.policy.verdict import build_change_refusal
 from handrail.protocol.changes import State
 from handrail.protocol.decisions import CommandFact, Decision, DecisionPart, Mode
 from handrail.protocol.errors import StoreError, ToolError
@@ -152,10 +153,7 @@ def judge_preview(session: Session, pending: PendingCall) -> tuple[DecisionPart,
     if decision.decision == "allow":
         return ()
     if decision.decision == "deny":
-        message = f"Rule {decision.rule} forbids what it would change: {decision.reason}. It was dropped."
-        details = {"rule": decision.rule, "reason": decision.reason}
-        advice = "Do not try another way; say what you need it for."
-        raise ToolError(decision.code or "POLICY_DENIED", f"{message} {advice}", details=details)
+        raise build_change_refusal(decision, "It was dropped.", "what it would change")
     pending.outcome_decision = None  # the person is asked about the command, and sees this beside it
     found = decision.parts or (
         DecisionPart(subject=decision.subject, decision="confirm", rule=decision.rule, reason=decision.reason),
