@@ -34,6 +34,8 @@ from handrail.protocol.wire import encode
 from handrail.runtime import approvals
 from handrail.runtime.batch import answer_request, resume_batches
 from handrail.runtime.execute import digest_environment
+from handrail.runtime.grants import set_client_roots
+from handrail.runtime.permission_request import list_outdated_files
 from handrail.runtime.recovery import recover, recover_workspace
 from handrail.runtime.results import build_pending_result
 from handrail.runtime.session import Resolver, Session, SessionOptions, fork_session, load_project_tools, open_session
@@ -43,6 +45,7 @@ from handrail.store.approvals import DeferredCalls
 from handrail.store.journal import BrokenEvent
 from handrail.store.sessions import build_export_path, sweep
 from handrail.store.state_dir import StateFolder, make_id
+from handrail.store.transcript import read_last_todo
 from handrail.tools.tool import Tool
 from handrail.typed_tools import TypedTools
 
@@ -268,8 +271,6 @@ class Handrail(TypedTools):
 
     def outdated(self, request: PermissionRequest) -> tuple[str, ...]:
         """The files that others changed since the request, as results name them. Empty if it can still be approved."""
-        from handrail.runtime.permission_request import list_outdated_files  # noqa: PLC0415  only to ask a person
-
         return self._enter(list_outdated_files, self._session, request)
 
     def waiting(self) -> tuple[PermissionRequest, ...]:
@@ -332,9 +333,7 @@ class Handrail(TypedTools):
 
     def changes(self, limit: int = 20) -> "list[ChangeRecord]":
         """The last change sets of this workspace, from all sessions, the latest first."""
-        from handrail.runtime import undo  # noqa: PLC0415  most sessions undo nothing
-
-        return self._enter(undo.list_last_changes, self._session, limit)
+        return self._enter(_load_undo().list_last_changes, self._session, limit)
 
     def diff(self, number: int | None = None) -> str:
         """The diff of a change set. Without a number, of the last one in effect."""
@@ -342,15 +341,11 @@ class Handrail(TypedTools):
 
     def numbered_diff(self, number: int | None = None) -> tuple[int, str]:
         """The number of a change set and its diff. Without a number, of the last one in effect."""
-        from handrail.runtime import undo  # noqa: PLC0415  most sessions undo nothing
-
-        return self._enter(undo.read_diff, self._session, number)
+        return self._enter(_load_undo().read_diff, self._session, number)
 
     def turn_diff(self) -> tuple[tuple[int, ...], str]:
         """The numbers of the change sets of the last turn, and their diffs in order."""
-        from handrail.runtime import undo  # noqa: PLC0415  most sessions undo nothing
-
-        return self._enter(undo.read_turn_diff, self._session)
+        return self._enter(_load_undo().read_turn_diff, self._session)
 
     def undo(
         self,
@@ -365,8 +360,7 @@ class Handrail(TypedTools):
         A file that was changed since is never overwritten: CONFLICT names the change. `resolve="later"` also undoes the
         later changes. `resolve="lines"` undoes only lines that were not changed since.
         """
-        from handrail.runtime import undo  # noqa: PLC0415  most sessions undo nothing
-
+        undo = _load_undo()
         return self._enter(undo.undo, self._session, undo.select_change_sets(number, turn, session), resolve)
 
     def preview_undo(
@@ -378,14 +372,12 @@ class Handrail(TypedTools):
         resolve: "Resolve | None" = None,
     ) -> str:
         """The diff that an undo would make. ToolError if it would be refused."""
-        from handrail.runtime import undo  # noqa: PLC0415  most sessions undo nothing
-
+        undo = _load_undo()
         return self._enter(undo.preview, self._session, undo.select_change_sets(number, turn, session), resolve)
 
     def redo(self, *, resolve: "Resolve | None" = None) -> "ToolResult[UndoData]":
         """Undoes the last undo."""
-        from handrail.runtime import undo  # noqa: PLC0415  most sessions undo nothing
-
+        undo = _load_undo()
         return self._enter(undo.undo, self._session, undo.select_last_undo, resolve)
 
     def line_origin(self, path: str, line: int) -> "tuple[str, str, LineOrigin]":
@@ -393,9 +385,7 @@ class Handrail(TypedTools):
 
         ToolError if there is no such line.
         """
-        from handrail.runtime.undo import find_line_origin  # noqa: PLC0415  most sessions undo nothing
-
-        return self._enter(find_line_origin, self._session, path, line)
+        return self._enter(_load_undo().find_line_origin, self._session, path, line)
 
     # Tools
 
@@ -514,8 +504,6 @@ class Handrail(TypedTools):
 
     def todo(self) -> "tuple[TodoItem, ...]":
         """The last todo list of the model."""
-        from handrail.store.transcript import read_last_todo  # noqa: PLC0415  few programs ask
-
         return self._enter(read_last_todo, self._session.journal.database)
 
     def memories(self) -> "tuple[Memory, ...]":
@@ -529,8 +517,6 @@ class Handrail(TypedTools):
 
         The setting `paths.client_roots` limits that. Returns a text for each refused folder.
         """
-        from handrail.runtime.grants import set_client_roots  # noqa: PLC0415  few clients have roots
-
         restricted = self._session.rules.restriction is not None
         arguments = (self._session.workspace, folders, self._paths.client_roots, self._state.path)
         return self._enter(partial(set_client_roots, restricted=restricted), *arguments)
@@ -638,6 +624,12 @@ class Handrail(TypedTools):
         from handrail.runtime.deferred_commit import commit_deferred  # noqa: PLC0415  few commands outlive their calls
 
         commit_deferred(self._session, process)
+
+
+def _load_undo():  # the type is that of the module
+    from handrail.runtime import undo  # noqa: PLC0415  most sessions undo nothing
+
+    return undo
 
 
 def _load_settings(

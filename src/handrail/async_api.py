@@ -3,9 +3,9 @@
 import os
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Self
 
-from handrail.api import CLOSED, Handrail
+from handrail.api import CLOSED, Handrail, Parameters, Returned
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
 
@@ -14,10 +14,6 @@ if TYPE_CHECKING:
 
     from handrail.runtime.conversation import Conversation
     from handrail.store.approvals import DeferredCalls
-
-
-Parameters = ParamSpec("Parameters")
-Returned = TypeVar("Returned")
 
 
 def _make_async(

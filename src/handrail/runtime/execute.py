@@ -22,6 +22,7 @@ from handrail.runtime.locks import Lock
 from handrail.runtime.pending_call import PendingCall, drop_preview, find_preview_id, forget_preview
 from handrail.runtime.results import build_event_fields, describe_interrupted, record_state
 from handrail.runtime.session import Session
+from handrail.store.grants import hash_variables
 from handrail.store.journal import DuplicateCallError
 from handrail.store.state_dir import make_id, open_private
 from handrail.tools.tool import ApprovalNeededError, CallLimits, CommandContext, Context
@@ -103,7 +104,7 @@ def _wait_in_queue(session: Session, pending: PendingCall) -> None:
         raise ToolError("CONFLICT", conflict)
     pending.releases.append(session.queue.leave)
     if not session.queue.enter(_build_cancel_check(session, pending)):
-        raise _build_cancelled_error(session, "Nothing was run.")
+        raise _build_cancelled_error(session)
     _lock(session, pending, session.locks.of(f"session:{session.folder}"), session.queue_seconds, conflict)
 
 
@@ -150,7 +151,7 @@ def _record_start(session: Session, pending: PendingCall) -> None:
 def _run_tool(session: Session, pending: PendingCall) -> None:
     tool = pending.tool
     if session.is_cancelled(pending.call.tool_call_id):
-        raise _build_cancelled_error(session, "Nothing was run.")
+        raise _build_cancelled_error(session)
     if tool.spec.side_effects:
         session.recorder.turn = session.turn or resolve_turn(session, pending)
     pending.output = tool.run(build_context(session, pending), pending.arguments)
@@ -198,13 +199,13 @@ def _lock_path(session: Session, pending: PendingCall, lock: Lock, path: str) ->
     _lock(session, pending, lock, session.lock_seconds, conflict)
 
 
-def _lock(session: Session, pending: PendingCall, lock: Lock, seconds: float, conflict: str) -> None:
+def _lock(
+    session: Session, pending: PendingCall, lock: Lock, seconds: float, conflict: str, outcome: str = "Nothing was run."
+) -> None:
     pending.releases.append(lock.release)
     is_cancelled = _build_cancel_check(session, pending)
     if not lock.take(seconds, is_cancelled):
-        if is_cancelled():
-            raise _build_cancelled_error(session, "Nothing was run.")
-        raise ToolError("CONFLICT", conflict)
+        raise _build_cancelled_error(session, outcome) if is_cancelled() else ToolError("CONFLICT", conflict)
 
 
 def _mark_started(session: Session, pending: PendingCall) -> None:
@@ -237,8 +238,6 @@ def _check_surroundings(session: Session, pending: PendingCall, request: Permiss
 
 def digest_environment(session: Session) -> str:
     """A digest of the variables that a command would get now."""
-    from handrail.store.grants import hash_variables  # noqa: PLC0415  only for commands that need approval
-
     return hash_variables(session.commands.variables(session.workspace.roots))
 
 
@@ -328,16 +327,14 @@ def _to_text(value: object) -> str | None:
 @contextlib.contextmanager
 def _lock_roots(session: Session, pending: PendingCall) -> Generator[None]:
     """Keeps other sessions from changing files of the workspace."""
-    is_cancelled = _build_cancel_check(session, pending)
-    locks = [session.locks.of_root(root.path, alone=True) for root in session.workspace.roots if root.writable]
+    conflict = "Another session is changing files of the workspace, and does not come to an end."
+    conflict = f"{conflict} Nothing was changed. Call again."
     with contextlib.ExitStack() as held:
-        for lock in locks:
-            held.callback(lock.release)
-            if not lock.take(session.lock_seconds, is_cancelled):
-                if is_cancelled():
-                    raise _build_cancelled_error(session, "Nothing was changed.")
-                message = "Another session is changing files of the workspace, and does not come to an end."
-                raise ToolError("CONFLICT", f"{message} Nothing was changed. Call again.")
+        for root in session.workspace.roots:
+            if root.writable:
+                lock = session.locks.of_root(root.path, alone=True)
+                held.callback(lock.release)
+                _lock(session, pending, lock, session.lock_seconds, conflict, "Nothing was changed.")
         yield
 
 
@@ -402,7 +399,7 @@ def _build_cancel_check(session: Session, pending: PendingCall) -> Callable[[], 
     return lambda: session.is_cancelled(call_id) or stop.is_set()
 
 
-def _build_cancelled_error(session: Session, outcome: str) -> ToolError:
+def _build_cancelled_error(session: Session, outcome: str = "Nothing was run.") -> ToolError:
     cancelled = "session" if session.cancelled.is_set() else "call"
     return ToolError("CANCELLED", f"The {cancelled} was cancelled. {outcome}")
 

@@ -12,6 +12,7 @@ from handrail.changes.history import History
 from handrail.changes.recorder import Recorder
 from handrail.policy.config import PolicyConfig
 from handrail.protocol.errors import StoreError, UsageError
+from handrail.protocol.events import Warning as WarningEvent
 from handrail.protocol.permissions import Scope
 from handrail.runtime.background import BackgroundWork
 from handrail.runtime.grants import Grants, OpenedRoots, build_boundary
@@ -33,7 +34,7 @@ from handrail.store.approvals import has_begun_calls
 from handrail.store.audit import AuditChain, AuditRecord, forget_runner
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
-from handrail.store.grants import GrantedFolders, GrantFiles
+from handrail.store.grants import GrantedFolders, GrantFiles, KnownTools
 from handrail.store.journal import SessionJournal
 from handrail.store.runner import Runner
 from handrail.store.state_dir import GRANTED, OPENED, StateFolder, check_session_id, make_private, save_workspace_path
@@ -392,10 +393,8 @@ def _build_boundary(state: StateFolder) -> Boundary:
 
 
 def _build_catalog(options: SessionOptions, folder: str, journal: SessionJournal) -> "ForeignCatalog":
-    from handrail.protocol.events import Warning as WarningEvent  # noqa: PLC0415  few sessions have servers
-    from handrail.runtime.foreign.catalog import ForeignCatalog  # noqa: PLC0415
+    from handrail.runtime.foreign.catalog import ForeignCatalog  # noqa: PLC0415  few sessions have servers
     from handrail.runtime.foreign.pins import PinStore  # noqa: PLC0415
-    from handrail.store.grants import KnownTools  # noqa: PLC0415
 
     def warn(code: str, text: str) -> None:
         journal.append((WarningEvent, {"code": code, "text": text}))
