@@ -127,7 +127,10 @@ class Handrail(TypedTools):
             )
             self._session = open_session(options)
         except BaseException:
-            _close_sources(owned_sources)
+            if owned_sources:
+                from handrail.runtime.foreign.catalog import close_sources  # noqa: PLC0415  few sessions have servers
+
+                close_sources(owned_sources)
             raise
         # A session without a name cannot be opened again.
         self._session.ends_background = not session
@@ -644,13 +647,6 @@ def _append_event(session: Session, folder: str, event: Event) -> None:
     """Appends an event to a file in the workspace: a copy of the journal, for other programs."""
     path = f"{folder}/{build_export_path(session.id, event)}"
     session.workspace.append(path, encode(event) + b"\n")
-
-
-def _close_sources(sources: "tuple[ToolSource, ...]") -> None:
-    if sources:
-        from handrail.runtime.foreign.catalog import close_sources  # noqa: PLC0415  few sessions have servers
-
-        close_sources(sources)
 
 
 def _refuse_unusable(mode: object, deny: Sequence[object], on_permission: object) -> None:

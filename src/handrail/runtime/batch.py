@@ -64,8 +64,7 @@ def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Don
             fail_unrecorded(session, pending, error)
         return Done(results=tuple(known.get(one.call.tool_call_id) or require_result(one) for one in batch))
     except BaseException as error:
-        if not isinstance(error, Exception):
-            _close_interrupted(session, todo)
+        _close_if_interrupted(session, todo, error)
         raise
     finally:
         session.cancel_tokens.end(call_ids)
@@ -176,10 +175,11 @@ def _park_after_run(
         return None
 
 
-def _close_interrupted(session: Session, batch: list[PendingCall]) -> None:
-    for pending in batch:
-        close_interrupted(session, pending)
-    session.journal.deliver()
+def _close_if_interrupted(session: Session, batch: list[PendingCall], error: BaseException) -> None:
+    if not isinstance(error, Exception):
+        for pending in batch:
+            close_interrupted(session, pending)
+        session.journal.deliver()
 
 
 # Batches that this process claimed
@@ -195,8 +195,7 @@ def _run_claimed(session: Session, call_ids: list[str]) -> Done | Parked:
         approvals.redecide(session, todo)
         return _run_all(session, batch, known)
     except BaseException as error:
-        if not isinstance(error, Exception):
-            _close_interrupted(session, todo)
+        _close_if_interrupted(session, todo, error)
         _release_calls(session, call_ids)
         raise
     finally:

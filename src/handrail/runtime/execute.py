@@ -110,7 +110,9 @@ def _wait_in_queue(session: Session, pending: PendingCall) -> None:
 
 def _take_locks(session: Session, pending: PendingCall) -> None:
     """Locks the files that the call will change, always in the same order. Other sessions wait."""
-    if not pending.tool.spec.side_effects or _locks_at_commit(pending):
+    command = pending.facts.command
+    locks_at_commit = command is not None and not command.outlives  # or it locks whole roots by itself
+    if not pending.tool.spec.side_effects or locks_at_commit:
         return
     changed = sorted({fact.real for fact in pending.facts.paths if fact.access != "read" and fact.real is not None})
     are_many = len(changed) > _MAX_LOCKED_FILES
@@ -138,7 +140,10 @@ def _check_approval(session: Session, pending: PendingCall) -> None:
         path = bound.path
         real = known[path] if path in known else build_command_fact(session.workspace, path, "read").real
         if real != bound.real or session.workspace.hash_of(path) != bound.hash:
-            raise ToolError("CONFLICT", _describe_outdated(pending, clip_path(path)))
+            message = f"The preview was out of date: {clip_path(path)} changed. Nothing was kept."
+            if pending.facts.command is not None:  # it had no preview
+                message = f"{clip_path(path)} is another now than when the person was asked. Nothing was run."
+            raise ToolError("CONFLICT", f"{message} Call again.")
 
 
 def _record_start(session: Session, pending: PendingCall) -> None:
@@ -188,12 +193,6 @@ def select_steps(session: Session, pending: PendingCall) -> tuple[Step, ...]:
     return LOOKING
 
 
-def _locks_at_commit(pending: PendingCall) -> bool:
-    """Whether the call is a command that runs in an overlay, or else locks whole roots by itself."""
-    command = pending.facts.command
-    return command is not None and not command.outlives
-
-
 def _lock_path(session: Session, pending: PendingCall, lock: Lock, path: str) -> None:
     conflict = f"{path} is being changed by another session. Nothing was run. Try again."
     _lock(session, pending, lock, session.lock_seconds, conflict)
@@ -239,12 +238,6 @@ def _check_surroundings(session: Session, pending: PendingCall, request: Permiss
 def digest_environment(session: Session) -> str:
     """A digest of the variables that a command would get now."""
     return hash_variables(session.commands.variables(session.workspace.roots))
-
-
-def _describe_outdated(pending: PendingCall, path: str) -> str:
-    if pending.facts.command is not None:  # it had no preview
-        return f"{path} is another now than when the person was asked. Nothing was run. Call again."
-    return f"The preview was out of date: {path} changed. Nothing was kept. Call again."
 
 
 # The context of a tool

@@ -2,13 +2,11 @@
 
 import os
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import Notice, ToolCallEnd, ToolCallError
-from handrail.protocol.results import ToolResult
 from handrail.runtime.execute import close_call
 from handrail.runtime.locks import Locks
 from handrail.runtime.pending_call import find_preview_id, load_call
@@ -110,9 +108,9 @@ def _restore_records(session: Session | _ClosedSession, runner: str) -> int:
         entry = session.journal.entry(call_id)
         if call_id not in audited and entry is not None:
             pending = load_call(session.journal, session.offer, entry, session.characters)
-            result = _find_result(session.journal, entry)
-            if result is not None:
-                session.chain.append(build_audit_record(session.id, pending, result))
+            event = session.journal.event(entry.end_seq or 0)
+            if isinstance(event, ToolCallEnd | ToolCallError):
+                session.chain.append(build_audit_record(session.id, pending, event.result))
                 restored += 1
     return restored
 
@@ -127,11 +125,6 @@ def _close_crashed(session: Session, entry: CallEntry) -> None:
     pending.fail(ToolError("INTERRUPTED", message))
     pending.pending_events.append((Notice, {"code": "INTERRUPTED", "text": f"Call {entry.id} was cut off by a crash."}))
     close_call(session, pending)
-
-
-def _find_result(journal: SessionJournal, entry: CallEntry) -> ToolResult[Any] | None:
-    event = journal.event(entry.end_seq or 0)
-    return event.result if isinstance(event, ToolCallEnd | ToolCallError) else None
 
 
 def _restore_session(folder: str, chain: AuditChain, locks: Locks, offer: ToolSet) -> int:
