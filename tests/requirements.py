@@ -483,15 +483,15 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "T-15": (
         clause(
             "mutating calls of one session run one at a time, in order",
-            "runtime/test_runtime_locks.py::test_writes_of_one_session_run_one_at_a_time",
+            "runtime/test_locks.py::test_writes_of_one_session_run_one_at_a_time",
         ),
         clause(
             "between sessions and processes a lock per file; waiting is bounded and ends in CONFLICT",
-            "runtime/test_runtime_locks.py::test_a_file_that_another_session_holds_is_a_conflict_after_a_bounded_wait",
-            "runtime/test_runtime_locks.py::test_a_killed_holder_frees_its_lock",
+            "runtime/test_locks.py::test_a_file_that_another_session_holds_is_a_conflict_after_a_bounded_wait",
+            "runtime/test_locks.py::test_a_killed_holder_frees_its_lock",
             "must_hold/test_hold_crowd.py::test_no_update_is_lost_no_file_torn_and_the_chain_is_one",
         ),
-        clause("reads never wait", "runtime/test_runtime_locks.py::test_reads_never_wait"),
+        clause("reads never wait", "runtime/test_locks.py::test_reads_never_wait"),
     ),
     # Companions and the gain layer
     "X-1": (
@@ -767,26 +767,26 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "R-3": (
         clause(
             "content over the budget becomes a preview plus a reference that read can page, complete",
-            "runtime/test_runtime_outputs.py::test_content_over_the_budget_is_a_preview_of_both_ends_with_a_reference",
+            "runtime/test_stored_output.py::test_content_over_the_budget_is_a_preview_of_both_ends_with_a_reference",
             "tools/test_read_output.py::test_the_text_is_complete_and_its_hash_is_of_all_of_it",
         ),
         clause(
             "pages of @output joined give the text back; this session only",
-            "runtime/test_runtime_outputs.py::test_pages_joined_give_the_text_back",
+            "runtime/test_stored_output.py::test_pages_joined_give_the_text_back",
             "tools/test_read_output.py::test_pages_of_any_size_joined_are_exactly_the_text",
             "tools/test_read_output.py::test_the_output_of_another_session_is_not_found",
         ),
         clause(
             "read never offloads: whole lines up to the budget and nextOffset",
-            "runtime/test_runtime_outputs.py::test_read_itself_is_never_offloaded",
+            "runtime/test_stored_output.py::test_read_itself_is_never_offloaded",
             "tools/test_read.py::test_the_budget_holds_whole_lines_and_says_where_to_go_on",
         ),
         clause(
             "nothing is offloaded in a session that cannot read it back",
-            "runtime/test_runtime_outputs.py::test_nothing_is_offloaded_in_a_session_that_cannot_read_it_back",
+            "runtime/test_stored_output.py::test_nothing_is_offloaded_in_a_session_that_cannot_read_it_back",
         ),
         clause(
-            "a batch has a budget of its own", "runtime/test_runtime_outputs.py::test_a_batch_has_a_budget_of_its_own"
+            "a batch has a budget of its own", "runtime/test_stored_output.py::test_a_batch_has_a_budget_of_its_own"
         ),
         clause("grep accepts the reference", "tools/test_grep.py::test_a_kept_output_is_searched_like_a_file"),
     ),
@@ -795,12 +795,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "one call shape; requested_permissions may only narrow",
             "runtime/test_tool_set.py::test_requested_permissions_only_narrow",
             "must_hold/test_hold_denied_permissions.py::test_nothing_that_a_call_leaves_out_of_its_permissions_has_an_effect_or_asks",
-            "runtime/test_runtime_repeats.py::test_the_providers_id_and_the_other_fields_are_kept_beside_it",
+            "runtime/test_repeated_calls.py::test_the_providers_id_and_the_other_fields_are_kept_beside_it",
         ),
         clause(
             "the same tool_call_id again returns the first result and runs nothing",
-            "runtime/test_runtime_repeats.py::test_the_first_result_comes_back_and_nothing_runs",
-            "runtime/test_runtime_repeats.py::test_at_the_same_time_from_many_threads_it_runs_once",
+            "runtime/test_repeated_calls.py::test_the_first_result_comes_back_and_nothing_runs",
+            "runtime/test_repeated_calls.py::test_at_the_same_time_from_many_threads_it_runs_once",
         ),
     ),
     "R-5": (clause("the result in each source's shape", *planned),),
@@ -1545,7 +1545,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "log export and live JSONL",
             "cli/test_cli_log.py::test_export_writes_every_event_to_the_file_of_its_day",
-            "runtime/test_runtime_events.py::test_the_live_copy_has_every_event_and_its_failure_breaks_no_call",
+            "runtime/test_event_stream.py::test_the_live_copy_has_every_event_and_its_failure_breaks_no_call",
         ),
         clause(
             "broken lines are reported, not fatal",
@@ -1637,9 +1637,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "read-only calls of a batch run side by side, writes in order",
-            "runtime/test_side_by_side.py::test_the_results_are_those_of_one_by_one",
-            "runtime/test_side_by_side.py::test_they_really_run_side_by_side_and_no_more_than_so_many",
-            "runtime/test_side_by_side.py::test_a_read_behind_a_write_sees_what_was_written",
+            "runtime/test_parallel_calls.py::test_the_results_are_those_of_one_by_one",
+            "runtime/test_parallel_calls.py::test_they_really_run_side_by_side_and_no_more_than_so_many",
+            "runtime/test_parallel_calls.py::test_a_read_behind_a_write_sees_what_was_written",
         ),
         clause(
             "permissions and questions: the turn waits, and goes on with the answer",
@@ -1734,7 +1734,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "per-batch output budget",
-            "runtime/test_side_by_side.py::test_the_results_are_those_of_one_by_one",
+            "runtime/test_parallel_calls.py::test_the_results_are_those_of_one_by_one",
         ),
     ),
     "L-4": (
@@ -1816,7 +1816,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "library: a few names at the root, async and sync, typed",
             "test_public_names.py::test_the_root_exports_exactly_these_names",
-            "runtime/test_async_rail.py::test_the_async_face_has_the_same_tool_and_wire_methods",
+            "runtime/test_async_api.py::test_the_async_face_has_the_same_tool_and_wire_methods",
         ),
     ),
     "F-2": (

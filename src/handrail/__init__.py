@@ -2,25 +2,37 @@
 
 from handrail.protocol.version import VERSION
 
-TYPE_CHECKING = False  # what reads types knows the name; to load typing takes longer than all the rest of this
+TYPE_CHECKING = False  # type checkers know the name, and importing typing takes longer than the rest of this module
 if TYPE_CHECKING:
     from typing import Any
 
-    from handrail.agent.loop import Agent
-    from handrail.agent.turn import Turn, TurnLimits
-    from handrail.api import Handrail
-    from handrail.async_api import AsyncHandrail
-    from handrail.protocol.calls import Done, Parked, ToolCall
-    from handrail.protocol.errors import HandrailError, StoreError, ToolError, UsageError
-    from handrail.protocol.permissions import Answer, PermissionRequest, Question, Reply
-    from handrail.protocol.results import ToolResult
-    from handrail.settings import SettingsError
-    from handrail.tools.custom import tool, tool_from_definition
-    from handrail.tools.tool import Context, Output, Tool
+    from handrail.agent.loop import Agent as Agent
+    from handrail.agent.turn import Turn as Turn
+    from handrail.agent.turn import TurnLimits as TurnLimits
+    from handrail.api import Handrail as Handrail
+    from handrail.async_api import AsyncHandrail as AsyncHandrail
+    from handrail.protocol.calls import Done as Done
+    from handrail.protocol.calls import Parked as Parked
+    from handrail.protocol.calls import ToolCall as ToolCall
+    from handrail.protocol.errors import HandrailError as HandrailError
+    from handrail.protocol.errors import StoreError as StoreError
+    from handrail.protocol.errors import ToolError as ToolError
+    from handrail.protocol.errors import UsageError as UsageError
+    from handrail.protocol.permissions import Answer as Answer
+    from handrail.protocol.permissions import PermissionRequest as PermissionRequest
+    from handrail.protocol.permissions import Question as Question
+    from handrail.protocol.permissions import Reply as Reply
+    from handrail.protocol.results import ToolResult as ToolResult
+    from handrail.settings import SettingsError as SettingsError
+    from handrail.tools.custom import tool as tool
+    from handrail.tools.custom import tool_from_definition as tool_from_definition
+    from handrail.tools.tool import Context as Context
+    from handrail.tools.tool import Output as Output
+    from handrail.tools.tool import Tool as Tool
 
 __version__ = VERSION
 
-_HOMES = {
+_MODULES = {
     "Agent": "agent.loop",
     "Answer": "protocol.permissions",
     "AsyncHandrail": "async_api",
@@ -45,42 +57,18 @@ _HOMES = {
     "tool": "tools.custom",
     "tool_from_definition": "tools.custom",
 }
-
-__all__ = [
-    "Agent",
-    "Answer",
-    "AsyncHandrail",
-    "Context",
-    "Done",
-    "Handrail",
-    "HandrailError",
-    "Output",
-    "Parked",
-    "PermissionRequest",
-    "Question",
-    "Reply",
-    "SettingsError",
-    "StoreError",
-    "Tool",
-    "ToolCall",
-    "ToolError",
-    "ToolResult",
-    "Turn",
-    "TurnLimits",
-    "UsageError",
-    "__version__",
-    "tool",
-    "tool_from_definition",
-]
+"""The public names, each with the module that defines it."""
 
 
 def __getattr__(name: str) -> "Any":
-    """Loads a name when it is first asked for, so that `import handrail` costs next to nothing."""
-    home = _HOMES.get(name)
-    if home is None:
+    """Loads a public name on first use, so that `import handrail` stays cheap."""
+    if name == "__all__":
+        return [*_MODULES, "__version__"]
+    module = _MODULES.get(name)
+    if module is None:
         raise AttributeError(f"module 'handrail' has no attribute {name!r}")
-    from importlib import import_module  # noqa: PLC0415
+    from importlib import import_module  # noqa: PLC0415  only when a name is used
 
-    value = getattr(import_module(f"handrail.{home}"), name)
+    value = getattr(import_module(f"handrail.{module}"), name)
     globals()[name] = value
     return value

@@ -1,11 +1,11 @@
-"""AsyncHandrail: the library for asyncio."""
+"""The public API for asyncio: `AsyncHandrail`."""
 
 import os
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Self
 
-from handrail.api import CLOSED, Handrail
+from handrail.api import CLOSED, Handrail, Parameters, Returned
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
 
@@ -16,44 +16,40 @@ if TYPE_CHECKING:
     from handrail.store.approvals import DeferredCalls
 
 
-Parameters = ParamSpec("Parameters")
-Returned = TypeVar("Returned")
-
-
-def _hopped(
+def _make_async(
     method: Callable[Concatenate[Handrail, Parameters], Returned],
 ) -> Callable[Concatenate["AsyncHandrail", Parameters], Awaitable[Returned]]:
-    """The same method, run in the pool."""
+    """The method, run in the pool."""
 
-    async def hop(self: "AsyncHandrail", *args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+    async def run(self: "AsyncHandrail", *args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         return await self.in_pool(lambda: method(self.rail, *args, **kwargs))
 
-    hop.__doc__ = method.__doc__
-    hop.__name__ = method.__name__
-    return hop
+    run.__doc__ = method.__doc__
+    run.__name__ = method.__name__
+    return run
 
 
-def _passed_on(
+def _forward(
     method: Callable[Concatenate[Handrail, Parameters], Returned],
 ) -> Callable[Concatenate["AsyncHandrail", Parameters], Returned]:
-    """The same method as it is: it waits for nothing, once `look_at_servers` has waited for other servers."""
+    """The method without the pool. It waits for nothing once `look_at_servers` has run."""
 
-    def pass_on(self: "AsyncHandrail", *args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
+    def run(self: "AsyncHandrail", *args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
         return method(self.rail, *args, **kwargs)
 
-    pass_on.__doc__ = method.__doc__
-    pass_on.__name__ = method.__name__
-    return pass_on
+    run.__doc__ = method.__doc__
+    run.__name__ = method.__name__
+    return run
 
 
 class AsyncHandrail:
-    """Handrail for asyncio: the same methods, each run in a bounded pool of threads.
+    """Handrail for asyncio: the same methods, each run in a pool of threads.
 
-    So nobody is asked at the terminal: without `on_permission`, a call that needs a yes waits. Many of them may share
-    a `pool`, which is then theirs to end.
+    handrail never asks at the terminal: without `on_permission`, a call that needs approval waits. Several may share a
+    `pool`, which the caller shuts down.
 
-    In the place of a workspace there may be a Handrail: this is the same session then, its work goes to the event
-    loop's own pool, and whoever opened the Handrail closes it.
+    Instead of a workspace you can pass a Handrail. Then both have the same session, the work runs in the event loop's
+    own pool, and you close the Handrail.
     """
 
     def __init__(
@@ -64,22 +60,21 @@ class AsyncHandrail:
         pool: "Executor | None" = None,
         **options: Any,
     ) -> None:
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  who uses Handrail does not pay for it
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  Handrail alone does not need it
 
-        self._lent = isinstance(workspace, Handrail)
-        if self._lent and options:
+        self._borrowed = isinstance(workspace, Handrail)
+        if self._borrowed and options:
             given = ", ".join(sorted(options))
             raise UsageError(f"{given} cannot be given with a Handrail, which is open already; give it to Handrail")
         self.rail = workspace if isinstance(workspace, Handrail) else Handrail(workspace, **options)
-        self._own = None if pool or self._lent else ThreadPoolExecutor(threads, thread_name_prefix="handrail")
-        self._pool: Executor | None = pool or self._own
+        self._own_pool = None if pool or self._borrowed else ThreadPoolExecutor(threads, thread_name_prefix="handrail")
+        self._pool: Executor | None = pool or self._own_pool
         self._closed = False
 
     @classmethod
     async def open(cls, workspace: str | os.PathLike[str], **options: Any) -> Self:
-        """Opens a session in a thread. The constructor holds up the event loop while it opens one, which counts where
-        there are many. `options` are those of the constructor."""
-        import asyncio  # noqa: PLC0415  who is here has it; who uses Handrail does not pay for it
+        """Opens a session in a thread. The constructor would block the event loop meanwhile. Takes its options."""
+        import asyncio  # noqa: PLC0415  Handrail alone does not need it
 
         opening = asyncio.create_task(asyncio.to_thread(cls, workspace, **options))
         try:
@@ -95,8 +90,8 @@ class AsyncHandrail:
         await self.close()
 
     async def in_pool(self, work: Callable[[], Returned]) -> Returned:
-        """Runs work in the pool. A cancelled wait does not undo it: the call goes on to its result in the journal."""
-        import asyncio  # noqa: PLC0415  who is here has it; who uses Handrail does not pay for it
+        """Runs work in the pool. Cancelling the wait does not stop it: a call still records its result."""
+        import asyncio  # noqa: PLC0415  Handrail alone does not need it
 
         if self._closed:
             raise UsageError(CLOSED)
@@ -104,7 +99,7 @@ class AsyncHandrail:
 
     @contextmanager
     def working_in(self, pool: "Executor") -> Generator[None]:
-        """While it lasts, calls run in another pool."""
+        """Runs calls in another pool inside the `with` block."""
         before, self._pool = self._pool, pool
         try:
             yield
@@ -112,30 +107,29 @@ class AsyncHandrail:
             self._pool = before
 
     async def look_at_servers(self) -> None:
-        """Asks other servers what they list, where that may have changed. Without it `specs` would do so, and hold up
-        the event loop meanwhile."""
+        """Asks servers for their tools, if these may have changed. Otherwise `specs` does so and blocks the loop."""
         if self.rail.has_servers:
             await self.in_pool(self.rail.look_at_servers)
         else:
-            self.rail.look_at_servers()  # only says whether it is closed
+            self.rail.look_at_servers()  # checks that it is open
 
     async def end_session(self) -> None:
-        """Ends what the session left running, forgets it, and closes."""
-        import asyncio  # noqa: PLC0415  as above
+        """Closes the session and ends its background processes."""
+        import asyncio  # noqa: PLC0415  Handrail alone does not need it
 
-        await asyncio.to_thread(self._end, self.rail.end_session)
+        await asyncio.to_thread(self._shut_down, self.rail.end_session)
 
     async def close(self) -> None:
-        """Waits for what is running and ends the session's work here. The loop goes on meanwhile."""
-        import asyncio  # noqa: PLC0415  as above
+        """Waits for running calls and closes the session. The event loop goes on meanwhile."""
+        import asyncio  # noqa: PLC0415  Handrail alone does not need it
 
-        await asyncio.to_thread(self._end, self.rail.close)
+        await asyncio.to_thread(self._shut_down, self.rail.close)
 
-    def _end(self, close: Callable[[], None]) -> None:
-        self._closed = not self._lent
-        if self._own is not None:
-            self._own.shutdown()
-        if not self._lent:
+    def _shut_down(self, close: Callable[[], None]) -> None:
+        self._closed = not self._borrowed
+        if self._own_pool is not None:
+            self._own_pool.shutdown()
+        if not self._borrowed:
             close()
 
     @property
@@ -150,12 +144,12 @@ class AsyncHandrail:
 
     @property
     def has_servers(self) -> bool:
-        """Whether there are other servers."""
+        """Whether this session has servers."""
         return self.rail.has_servers
 
     @property
     def mode(self) -> Mode:
-        """The mode that is in force."""
+        """The current mode."""
         return self.rail.mode
 
     @property
@@ -165,67 +159,67 @@ class AsyncHandrail:
 
     @property
     def left_calls(self) -> "DeferredCalls":
-        """The calls of this session that were left waiting, for faces whose callers know no ids of ours."""
+        """The calls of this session that wait, for clients that do not know handrail's ids."""
         return self.rail.left_calls
 
-    read = _hopped(Handrail.read)
-    write = _hopped(Handrail.write)
-    edit = _hopped(Handrail.edit)
-    multi_edit = _hopped(Handrail.multi_edit)
-    apply_patch = _hopped(Handrail.apply_patch)
-    delete = _hopped(Handrail.delete)
-    find = _hopped(Handrail.find)
-    grep = _hopped(Handrail.grep)
-    ls = _hopped(Handrail.ls)
-    exec = _hopped(Handrail.exec)
-    process = _hopped(Handrail.process)
-    processes = _hopped(Handrail.processes)
-    raw_output = _hopped(Handrail.raw_output)
-    changes = _hopped(Handrail.changes)
-    diff = _hopped(Handrail.diff)
-    numbered_diff = _hopped(Handrail.numbered_diff)
-    turn_diff = _hopped(Handrail.turn_diff)
-    undo = _hopped(Handrail.undo)
-    preview_undo = _hopped(Handrail.preview_undo)
-    redo = _hopped(Handrail.redo)
-    line_origin = _hopped(Handrail.line_origin)
-    call = _hopped(Handrail.call)
-    batch = _hopped(Handrail.batch)
-    answer = _hopped(Handrail.answer)
-    fork_session = _hopped(Handrail.fork_session)
-    retry = _hopped(Handrail.retry)
-    refresh = _hopped(Handrail.refresh)
-    outdated = _hopped(Handrail.outdated)
-    is_pending = _hopped(Handrail.is_pending)
-    try_answer = _hopped(Handrail.try_answer)
-    waiting = _hopped(Handrail.waiting)
-    reply = _hopped(Handrail.reply)
-    waiting_questions = _hopped(Handrail.waiting_questions)
-    todo = _hopped(Handrail.todo)
-    memories = _hopped(Handrail.memories)
-    would_differ = _hopped(Handrail.would_differ)
-    resume = _hopped(Handrail.resume)
-    grants = _hopped(Handrail.grants)
-    revoke = _hopped(Handrail.revoke)
-    opened_folders = _hopped(Handrail.opened_folders)
-    set_client_roots = _hopped(Handrail.set_client_roots)
-    begin_conversations = _hopped(Handrail.begin_conversations)
-    close_folder = _hopped(Handrail.close_folder)
-    set_mode = _hopped(Handrail.set_mode)
-    skills = _hopped(Handrail.skills)
-    active_skills = _passed_on(Handrail.active_skills)
-    tool_names = _hopped(Handrail.tool_names)
-    specs = _passed_on(Handrail.specs)
-    spec = _passed_on(Handrail.spec)
-    why_off = _passed_on(Handrail.why_off)
-    openai_tools = _passed_on(Handrail.openai_tools)
-    anthropic_tools = _passed_on(Handrail.anthropic_tools)
-    mcp_tools = _passed_on(Handrail.mcp_tools)
-    events = _passed_on(Handrail.events)
-    subscribe = _passed_on(Handrail.subscribe)
-    is_free = _passed_on(Handrail.is_free)
-    new_call_id = _passed_on(Handrail.new_call_id)
-    drop_call_id = _passed_on(Handrail.drop_call_id)
-    cancel_call = _passed_on(Handrail.cancel_call)
-    cancel = _passed_on(Handrail.cancel)
-    uncancel = _passed_on(Handrail.uncancel)
+    read = _make_async(Handrail.read)
+    write = _make_async(Handrail.write)
+    edit = _make_async(Handrail.edit)
+    multi_edit = _make_async(Handrail.multi_edit)
+    apply_patch = _make_async(Handrail.apply_patch)
+    delete = _make_async(Handrail.delete)
+    find = _make_async(Handrail.find)
+    grep = _make_async(Handrail.grep)
+    ls = _make_async(Handrail.ls)
+    exec = _make_async(Handrail.exec)
+    process = _make_async(Handrail.process)
+    processes = _make_async(Handrail.processes)
+    raw_output = _make_async(Handrail.raw_output)
+    changes = _make_async(Handrail.changes)
+    diff = _make_async(Handrail.diff)
+    numbered_diff = _make_async(Handrail.numbered_diff)
+    turn_diff = _make_async(Handrail.turn_diff)
+    undo = _make_async(Handrail.undo)
+    preview_undo = _make_async(Handrail.preview_undo)
+    redo = _make_async(Handrail.redo)
+    line_origin = _make_async(Handrail.line_origin)
+    call = _make_async(Handrail.call)
+    batch = _make_async(Handrail.batch)
+    answer = _make_async(Handrail.answer)
+    fork_session = _make_async(Handrail.fork_session)
+    retry = _make_async(Handrail.retry)
+    refresh = _make_async(Handrail.refresh)
+    outdated = _make_async(Handrail.outdated)
+    is_pending = _make_async(Handrail.is_pending)
+    try_answer = _make_async(Handrail.try_answer)
+    waiting = _make_async(Handrail.waiting)
+    reply = _make_async(Handrail.reply)
+    waiting_questions = _make_async(Handrail.waiting_questions)
+    todo = _make_async(Handrail.todo)
+    memories = _make_async(Handrail.memories)
+    would_differ = _make_async(Handrail.would_differ)
+    resume = _make_async(Handrail.resume)
+    grants = _make_async(Handrail.grants)
+    revoke = _make_async(Handrail.revoke)
+    opened_folders = _make_async(Handrail.opened_folders)
+    set_client_roots = _make_async(Handrail.set_client_roots)
+    begin_conversations = _make_async(Handrail.begin_conversations)
+    close_folder = _make_async(Handrail.close_folder)
+    set_mode = _make_async(Handrail.set_mode)
+    skills = _make_async(Handrail.skills)
+    active_skills = _forward(Handrail.active_skills)
+    tool_names = _make_async(Handrail.tool_names)
+    specs = _forward(Handrail.specs)
+    spec = _forward(Handrail.spec)
+    why_off = _forward(Handrail.why_off)
+    openai_tools = _forward(Handrail.openai_tools)
+    anthropic_tools = _forward(Handrail.anthropic_tools)
+    mcp_tools = _forward(Handrail.mcp_tools)
+    events = _forward(Handrail.events)
+    subscribe = _forward(Handrail.subscribe)
+    is_free = _forward(Handrail.is_free)
+    new_call_id = _forward(Handrail.new_call_id)
+    drop_call_id = _forward(Handrail.drop_call_id)
+    cancel_call = _forward(Handrail.cancel_call)
+    cancel = _forward(Handrail.cancel)
+    uncancel = _forward(Handrail.uncancel)

@@ -114,6 +114,11 @@ def add_notice(folder: str, text: str) -> None:
         journal.append((Notice, {"text": text}))
 
 
+def build_export_path(session_id: str, event: Event, kind: str = "events") -> str:
+    """The file that an event is exported to: one per session and day."""
+    return f"{session_id}/{kind}-{event.time:%Y%m%d}.jsonl"
+
+
 class StoredState(StateFolder):
     __slots__ = ()
 

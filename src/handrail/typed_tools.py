@@ -1,4 +1,4 @@
-"""The tools as methods: each makes the arguments of its call, so that an editor can complete and check them."""
+"""The built-in tools as methods with typed parameters."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,45 +21,46 @@ if TYPE_CHECKING:
     from handrail.tools.write import WriteData
 
 
-class NamedTools:
-    """Whatever can run a call by the name of its tool."""
+class TypedTools:
+    """Methods that each call one tool."""
 
-    def call(self, name: str, args: Any) -> ToolResult[Any]:
-        """Runs one call."""
+    def _call_tool(self, name: str, args: Any) -> ToolResult[Any]:
         raise NotImplementedError
 
     def read(self, path: str, *, offset: int = 1, limit: int = 2_000) -> "ToolResult[ReadData]":
-        """A page of a file."""
-        return self.call("read", {"path": path, "offset": offset, "limit": limit})
+        """Reads a page of a file."""
+        return self._call_tool("read", {"path": path, "offset": offset, "limit": limit})
 
     def write(self, path: str, content: str) -> "ToolResult[WriteData]":
-        """A whole file, new or replaced."""
-        return self.call("write", {"path": path, "content": content})
+        """Writes a whole file."""
+        return self._call_tool("write", {"path": path, "content": content})
 
     def edit(self, path: str, old_text: str, new_text: str, *, replace_all: bool = False) -> "ToolResult[EditData]":
-        """One text of a file in the place of another."""
+        """Replaces one text of a file by another."""
         args = {"path": path, "oldText": old_text, "newText": new_text, "replaceAll": replace_all}
-        return self.call("edit", args)
+        return self._call_tool("edit", args)
 
     def multi_edit(self, path: str, edits: "Iterable[OneEdit | dict[str, str]]") -> "ToolResult[MultiEditData]":
-        """Several edits of one file, in order, all of them or none; offered where the settings enable it. An edit is a
-        OneEdit or what it is on the wire: `{"oldText": …, "newText": …, "occurrence": "first"}`."""
-        return self.call("multi_edit", {"path": path, "edits": [to_builtins(edit) for edit in edits]})
+        """Applies several edits to one file, in order, all or none. The settings must enable this tool.
+
+        An edit is a OneEdit, or a dict: `{"oldText": …, "newText": …, "occurrence": "first"}`.
+        """
+        return self._call_tool("multi_edit", {"path": path, "edits": [to_builtins(edit) for edit in edits]})
 
     def apply_patch(self, patch: str) -> "ToolResult[ApplyPatchData]":
-        """Changes of several files, all of them or none; offered where the settings enable it."""
-        return self.call("apply_patch", {"patch": patch})
+        """Changes several files, all or none. The settings must enable this tool."""
+        return self._call_tool("apply_patch", {"patch": patch})
 
     def delete(self, path: str) -> "ToolResult[DeleteData]":
-        """A file or a link goes; offered where the settings enable it."""
-        return self.call("delete", {"path": path})
+        """Deletes a file or a link. The settings must enable this tool."""
+        return self._call_tool("delete", {"path": path})
 
     def find(
         self, pattern: str, path: str = ".", *, max_results: int = 1_000, exclude: Sequence[str] = ()
     ) -> "ToolResult[FindData]":
-        """Files by their names."""
+        """Finds files by name."""
         args = {"pattern": pattern, "path": path, "maxResults": max_results, "exclude": list(exclude)}
-        return self.call("find", args)
+        return self._call_tool("find", args)
 
     def grep(
         self,
@@ -71,7 +72,7 @@ class NamedTools:
         context_lines: int = 0,
         max_results: int = 100,
     ) -> "ToolResult[GrepData]":
-        """Lines by what is in them."""
+        """Searches lines of files."""
         args = {
             "pattern": pattern,
             "path": path,
@@ -79,11 +80,11 @@ class NamedTools:
             "contextLines": context_lines,
             "maxResults": max_results,
         }
-        return self.call("grep", args if file_pattern is None else args | {"filePattern": file_pattern})
+        return self._call_tool("grep", args if file_pattern is None else args | {"filePattern": file_pattern})
 
     def ls(self, path: str = ".", *, depth: int = 1) -> "ToolResult[LsData]":
-        """What is in a folder."""
-        return self.call("ls", {"path": path, "depth": depth})
+        """Lists a folder."""
+        return self._call_tool("ls", {"path": path, "depth": depth})
 
     def exec(
         self,
@@ -94,9 +95,9 @@ class NamedTools:
         background: bool = False,
         yield_ms: int | None = None,
     ) -> "ToolResult[ExecData]":
-        """One shell command, in the sandbox; with `background` or `yield_ms` it may go on as a process session."""
+        """Runs a shell command in the sandbox. With `background` or `yield_ms` it may outlive the call."""
         given = {"timeoutMs": timeout_ms, "background": background or None, "yieldMs": yield_ms}
-        return self.call("exec", {"command": command, "cwd": cwd, **_without_none(given)})
+        return self._call_tool("exec", {"command": command, "cwd": cwd, **_drop_none(given)})
 
     def process(
         self,
@@ -108,10 +109,10 @@ class NamedTools:
         data: str | None = None,
         eof: bool | None = None,
     ) -> "ToolResult[ProcessData]":
-        """What a command does that goes on after its call, and what it is told."""
+        """Polls, writes to or ends a background process."""
         given = {"sessionId": session_id, "offset": offset, "limit": limit, "data": data, "eof": eof}
-        return self.call("process", {"action": action, **_without_none(given)})
+        return self._call_tool("process", {"action": action, **_drop_none(given)})
 
 
-def _without_none(given: dict[str, Any]) -> dict[str, Any]:
+def _drop_none(given: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in given.items() if value is not None}

@@ -57,6 +57,13 @@ def test_two_that_look_at_a_dead_runner_at_the_same_moment_both_find_it_dead(
     assert (is_dead(str(tmp_path), runner.id), seen) == (True, [True])
 
 
+def test_closing_a_released_runner_leaves_its_file_for_recovery(tmp_path: Path) -> None:
+    runner = Runner(str(tmp_path))
+    runner.release()
+    runner.close()
+    assert list_dead_runners(str(tmp_path)) == [runner.id]
+
+
 def test_a_disk_that_is_full_neither_keeps_anybody_from_it_nor_holds_it(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))

@@ -12,8 +12,7 @@ from handrail.cli.sessions import resolve_session_folder
 from handrail.protocol.events import BrokenEvent, Event
 from handrail.protocol.text import render_value
 from handrail.protocol.wire import encode
-from handrail.runtime.event_lines import build_line_path
-from handrail.state import open_journal
+from handrail.state import build_export_path, open_journal
 
 
 def _spelling(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:
@@ -44,7 +43,7 @@ def run(options: Namespace) -> int:
             yield from spelled(event) if isinstance(event, Event) else ()
 
     def file_of(event: Event | BrokenEvent) -> str | None:
-        return build_line_path(session, event, options.dialect or "events") if isinstance(event, Event) else None
+        return build_export_path(session, event, options.dialect or "events") if isinstance(event, Event) else None
 
     with open_journal(kept) as journal:
         for name, events in groupby(journal.events(), file_of):

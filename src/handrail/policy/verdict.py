@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from handrail.policy.config import GRANTED, STRICTEST_FIRST, PolicyConfig, RestrictedProfile, Rule
 from handrail.policy.names import GIT_LOCK, find_protection, is_git_lock, is_in_folder
 from handrail.protocol.decisions import Decision, DecisionPart, Mode, PathFact, Verdict
-from handrail.protocol.errors import ErrorCode
+from handrail.protocol.errors import REFUSAL_ADVICE, ErrorCode, ToolError
 
 PartKind = Literal[
     "proven", "unproven", "write", "delete", "bulk", "protected", "outside", "network", "process", "foreign"
@@ -234,3 +234,13 @@ def restrict_path(
 
 def _is_in_profile(path: str, restriction: RestrictedProfile) -> bool:
     return any(is_in_folder(path, folder.strip("/")) for folder in restriction.folders)
+
+
+def build_change_refusal(decision: Decision, outcome: str, changes: str = "what it changed") -> ToolError:
+    """The error of a command whose changes were denied. `outcome`: what happened to the changes."""
+    details = {"rule": decision.rule, "reason": decision.reason}
+    if decision.decision == "confirm" or decision.code == "PERMISSION_DENIED":
+        needed = f"{changes.capitalize()} needs a person's yes: {decision.reason}."
+        return ToolError("PERMISSION_DENIED", f"{needed} {outcome} Do not repeat this call.", details=details)
+    forbidden = f"Rule {decision.rule} forbids {changes}: {decision.reason}."
+    return ToolError(decision.code or "POLICY_DENIED", f"{forbidden} {outcome} {REFUSAL_ADVICE}", details=details)

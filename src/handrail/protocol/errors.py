@@ -46,6 +46,9 @@ ErrorCode = Literal[
     "INTERNAL",
 ]
 
+REFUSAL_ADVICE = "Do not try another way; say what you need it for."
+"""The end of a refusal, for the model. It is not shown to people."""
+
 MEANING: dict[ErrorCode, str] = {
     "INVALID_ARGUMENT": "An argument is missing, unknown, mistyped or out of range; details lists every problem.",
     "UNKNOWN_TOOL": "No tool of that name is offered in this session; details lists the names that are.",

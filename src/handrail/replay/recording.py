@@ -23,6 +23,7 @@ from handrail.protocol.events import (
 from handrail.protocol.permissions import Answer
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import Wire, encode
+from handrail.runtime.pending_call import build_call
 from handrail.state import list_past_calls, open_journal
 from handrail.store.journal import PastCall
 
@@ -126,18 +127,7 @@ def read_recording(folder: str) -> Recording:
 def _build_recorded_call(
     past: PastCall, results: dict[str, ToolResult[Any]], answers: dict[str, Answer]
 ) -> RecordedCall:
-    start = past.start
-    call = ToolCall(
-        tool_call_id=start.tool_call_id,
-        name=start.tool_call_name,
-        args=start.args,
-        trace_id=start.trace_id,
-        timestamp=start.time,
-        version=start.version,
-        provider_call_id=start.provider_call_id,
-        message_id=start.message_id,
-        requested_permissions=start.requested_permissions,
-    )
+    call = build_call(past.start)
     call_id = call.tool_call_id
     decided, answer = past.decided, answers.get(call_id)
     return RecordedCall(call, decided.batch_id, decided.mode, answer, results.get(call_id), decided.facts)

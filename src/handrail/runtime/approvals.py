@@ -19,10 +19,10 @@ from handrail.protocol.text import render_value
 from handrail.runtime.batch import run_batch, run_claimed
 from handrail.runtime.execute import close_call, take_steps
 from handrail.runtime.park import claim_batch, is_pending, load_parked, release_batch
-from handrail.runtime.pending_call import drop_preview, load_call
+from handrail.runtime.pending_call import PendingCall, drop_preview, load_call
 from handrail.runtime.permission_request import load_request
 from handrail.runtime.results import build_result, require_result, restore_audit_record
-from handrail.runtime.session import PendingCall, Session
+from handrail.runtime.session import Session
 from handrail.store.approvals import save_answer
 from handrail.store.inbox import StoredRequest, find_answer, find_pending_question
 from handrail.store.journal import DuplicateCallError

@@ -1,4 +1,4 @@
-"""Runs a batch."""
+"""A batch: the calls of one assistant message. No call runs before all calls are decided."""
 
 import time
 from collections.abc import Container, Iterator
@@ -15,12 +15,12 @@ from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import ToolCallEnd, ToolCallError
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import convert
+from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import (
-    DECIDING,
-    RUNNING,
     close_interrupted,
     execute_call,
     fail_unrecorded,
+    select_steps,
     take_steps,
 )
 from handrail.runtime.park import (
@@ -32,237 +32,179 @@ from handrail.runtime.park import (
     redecide,
     release_batch,
 )
-from handrail.runtime.pending_call import load_call
+from handrail.runtime.pending_call import PendingCall, load_call
 from handrail.runtime.recovery import recover
 from handrail.runtime.results import build_error_result, require_result
-from handrail.runtime.session import PendingCall, Session
+from handrail.runtime.session import Session
 from handrail.store.journal import DuplicateCallError
 from handrail.store.open_calls import list_ready_batches
 from handrail.tools.tool import ApprovalNeededError
 
-# § [runtime.stacking] Calls of one batch were approved together: what one of them changed is no surprise to those
-# § that come after it.
-
-_NOT_KEPT = (
-    "This was tried on top of what an earlier call of its batch would change, and that was not kept, or is another"
-)
-
-
-def rebase_later_calls(done: PendingCall, later: list[PendingCall]) -> None:
-    """To be called when a call has its result: those that were approved with it go by what it left."""
-    if not later:
-        return
-    changes = _changed(done)
-    if changes is not None:
-        _expect(changes, later)
-    if any(pending.approval is not None and pending.approval.unmet_previews for pending in later):
-        _check_below(done, later)
-
-
-def _changed(pending: PendingCall) -> ChangeSet | None:
-    if pending.output is None:
-        return pending.change_set
-    changes: object = getattr(pending.output, "changes", None)  # a custom tool may have returned anything
-    return changes if isinstance(changes, ChangeSet) else None
-
-
-def _expect(changes: ChangeSet, later: list[PendingCall]) -> None:
-    after = {change.path: change.after for change in changes.changes}
-    for pending in later:
-        if pending.approval is not None:
-            bound_files = tuple(
-                msgspec.structs.replace(file, hash=after.get(file.real or "", file.hash))
-                for file in pending.approval.bound_files
-            )
-            pending.approval = msgspec.structs.replace(pending.approval, bound_files=bound_files)
-
-
-def _check_below(done: PendingCall, later: list[PendingCall]) -> None:
-    """A preview that builds on an earlier call is committed only if that call was. Its output can be had anyway."""
-    if _changed(done) is not None:
-        preview_id = done.request.preview_id if done.request is not None else None
-        met = {preview_id or done.call.tool_call_id}
-        for pending in later:
-            if (approval := pending.approval) is not None:
-                pending.approval = msgspec.structs.replace(approval, unmet_previews=approval.unmet_previews - met)
-    approval = later[0].approval
-    if approval is not None and approval.unmet_previews and approval.answer and approval.answer.kind != "output":
-        later[0].fail(ToolError("CONFLICT", f"{_NOT_KEPT}. Nothing was kept. Call again."))
-
-
-# § [runtime.batch] Batches: the calls of one assistant message. Nothing of a batch runs until everything about it
-# § is decided.
-
+MAX_PARALLEL_CALLS = 8
+"""Threads of one batch, with the caller's own."""
 _MIN_BUDGET_CHARS = 2_000
-_Results = tuple[ToolResult[Any], ...]
+_KnownResults = dict[str, ToolResult[Any]]
+"""Results that calls had before, by call id."""
 
 
 def run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
-    """Decides all calls, then runs all of them or parks all of them. `fresh`: no id can be known already."""
-    here = [call.tool_call_id for call in calls]
-    session.cancel_tokens.begin(here)
+    """Decides all calls, then runs all or parks all. `fresh`: the journal cannot know any of the ids."""
+    batch = todo = [PendingCall(call, session.characters) for call in calls]
+    call_ids = [call.tool_call_id for call in calls]
+    known: _KnownResults = {}
+    session.cancel_tokens.begin(call_ids)
     try:
-        return _run_batch(session, calls, fresh)
-    finally:
-        session.cancel_tokens.end(here)
-
-
-def _run_batch(session: Session, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
-    batch = [PendingCall(call, time.perf_counter(), session.characters) for call in calls]
-    known: dict[str, ToolResult[Any]] | Parked = {}
-    todo = batch
-    try:
-        known = {} if fresh else _known(session, batch)
-        if isinstance(known, Parked):
-            return known
-        todo = [flight for flight in batch if flight.call.tool_call_id not in known] if known else batch
+        if not fresh:
+            repeated = _find_known_results(session, batch)
+            if isinstance(repeated, Parked):
+                return repeated
+            known = repeated
+            todo = [pending for pending in batch if pending.call.tool_call_id not in known]
         _decide_all(session, todo, fresh)
-        asks = len(calls) == 1 and todo and todo[0].tool.asks is not None
-        if asks and (asked := park_question(session, todo[0])) is not None:
-            return asked
-        if any(pending.needs_approval for pending in todo) and (parked := park_for_approval(session, todo)):
-            return parked
-        return _outcome(_run_all(session, batch, known))
+        return _park_waiting(session, batch, todo) or _run_all(session, batch, known)
     except DuplicateCallError:
-        return _run_batch(session, calls, fresh=False)  # somebody parked calls of these ids a moment ago
-    except StoreError as error:  # every call has a result, also where it cannot be written down
+        return run_batch(session, calls, fresh=False)  # another process parked calls of these ids just now
+    except StoreError as error:  # each call gets a result, even if it cannot be recorded
         for pending in todo:
             fail_unrecorded(session, pending, error)
-        found = known if isinstance(known, dict) else {}
-        return Done(results=tuple(found.get(one.call.tool_call_id) or require_result(one) for one in batch))
+        return Done(results=tuple(known.get(one.call.tool_call_id) or require_result(one) for one in batch))
     except BaseException as error:
-        if not isinstance(error, Exception):
-            _cut_short(session, todo)
+        _close_if_interrupted(session, todo, error)
         raise
+    finally:
+        session.cancel_tokens.end(call_ids)
 
 
 def refuse_batch(session: Session, calls: tuple[ToolCall, ...], error: ToolError) -> Done | Parked:
-    """Ends the calls of a batch that nobody began: this error is their result. Those that were begun keep their own;
-    Parked where one waits for a person."""
-    from handrail.runtime.pending_call import build_refused_calls  # noqa: PLC0415  hardly ever needed
-
-    batch = build_refused_calls(session, calls, error)
-    known = _known(session, batch)
-    return known if isinstance(known, Parked) else _outcome(_run_all(session, batch, known))
+    """Gives calls that did not begin this error as their result. Calls that began keep their own result."""
+    batch = [PendingCall(call, session.characters, calls[0].tool_call_id) for call in calls]
+    for pending in batch:
+        pending.tool = session.offer.get(pending.call.name) or pending.tool
+        pending.fail(error)
+    known = _find_known_results(session, batch)
+    return known if isinstance(known, Parked) else _run_all(session, batch, known)
 
 
 def resume_batches(session: Session) -> Done | None:
-    """Runs what killed processes left of batches that everything is answered of; None where there is nothing. Of a
-    batch that has to wait once more there are no results yet."""
+    """Runs the answered batches that killed processes left. None if there are none.
+
+    A batch that has to wait again has no results yet.
+    """
     recover(session)
     results: list[ToolResult[Any]] = []
     for batch_id in list_ready_batches(session.journal.database):
         outcome = run_claimed(session, claim_batch(session, batch_id))
-        results += outcome.results if isinstance(outcome, Done) else ()
+        if isinstance(outcome, Done):
+            results += outcome.results
     return Done(results=tuple(results)) if results else None
 
 
-def _outcome(results: _Results | Parked) -> Done | Parked:
-    return results if isinstance(results, Parked) else Done(results=results)
-
-
-def run_claimed(session: Session, calls: list[str]) -> Done | Parked:
-    """Runs the calls of a batch that this process has claimed. Calls that have a result keep it."""
-    todo: list[PendingCall] = []
-    session.cancel_tokens.begin(calls)
-    try:
-        batch, known = _taken(session, calls)
-        todo += [flight for flight in batch if flight.journal_state != "finished"]
-        redecide(session, todo)
-        return _outcome(_run_all(session, batch, known))
-    except BaseException as error:
-        if not isinstance(error, Exception):
-            _cut_short(session, todo)
-        _let_be(session, calls)
-        raise
-    finally:
-        session.cancel_tokens.end(calls)
-
-
-def _taken(session: Session, calls: list[str]) -> tuple[list[PendingCall], dict[str, ToolResult[Any]]]:
-    """The calls as they were decided, and the results of those that have one."""
-    entries = [entry for call_id in calls if (entry := session.journal.entry(call_id)) is not None]
-    batch = [load_call(session.journal, session.offer, entry, session.characters) for entry in entries]
-    known: dict[str, ToolResult[Any]] = {}
-    for entry, pending in zip(entries, batch, strict=True):
-        if entry.state == "finished":
-            known[entry.id] = _first_result(session, pending)
-            pending.change_set = session.journal.change_of(entry)
-    return batch, known
-
-
-def _let_be(session: Session, calls: list[str]) -> None:
-    """What has no result and was not begun can be had by whoever comes next."""
-    with suppress(StoreError):
-        entries = [entry for call_id in calls if (entry := session.journal.entry(call_id)) is not None]
-        for batch_id in {entry.batch_id for entry in entries}:
-            release_batch(session, batch_id)
-
-
-def _decide_all(session: Session, todo: list[PendingCall], fresh: bool) -> None:
-    """Decides every call."""
-    for pending in todo:
-        pending.id_is_ours, pending.batch_id = fresh, todo[0].call.tool_call_id
+def _decide_all(session: Session, batch: list[PendingCall], fresh: bool) -> None:
+    for pending in batch:
+        pending.id_is_ours, pending.batch_id = fresh, batch[0].call.tool_call_id
         take_steps(session, pending, DECIDING)
-    if len(todo) > 1:
-        session.workspace.drop_cached()  # the calls before it may change the file
+    if len(batch) > 1:
+        session.workspace.drop_cached()  # an earlier call may change a cached file
 
 
-def _run_all(session: Session, batch: list[PendingCall], known: dict[str, ToolResult[Any]]) -> _Results | Parked:
-    """Runs decided calls in order, each with what is left of the batch's budget; those that only look, side by side.
-    Where what one of them came to asks, it waits, and with it those after it."""
+def _park_waiting(session: Session, batch: list[PendingCall], todo: list[PendingCall]) -> Parked | None:
+    """Parks the batch if it waits for an approval or a reply. A question is asked only if it is alone."""
+    if len(batch) == len(todo) == 1 and todo[0].tool.asks is not None:
+        parked = park_question(session, todo[0])
+        if parked is not None:
+            return parked
+    return park_for_approval(session, todo) if any(pending.needs_approval for pending in todo) else None
+
+
+def _run_all(session: Session, batch: list[PendingCall], known: _KnownResults) -> Done | Parked:
+    """Runs decided calls in order, each with the rest of the batch's budget. Read-only calls run in parallel.
+
+    If the result of a call needs approval, this call and all later ones are parked.
+    """
     left = session.batch_characters
     results: list[ToolResult[Any]] = []
     for number, pending in enumerate(batch, start=1):
         budget = min(session.characters, max(left, _MIN_BUDGET_CHARS))
-        if number < len(batch) and pending.parallel_stop is None:
+        if number < len(batch) and not pending.ran_ahead:
             _run_ahead(session, batch[number - 1 :], known, budget)
         try:
-            result = known.get(pending.call.tool_call_id) or _run(session, pending, budget)
-        except ApprovalNeededError as asks:
-            parked = park_after_run(
-                session, pending, [one for one in batch if one.call.tool_call_id not in known], asks
-            )
+            result = known.get(pending.call.tool_call_id) or _run_call(session, pending, budget)
+        except ApprovalNeededError as needed:
+            later = [one for one in batch if one.call.tool_call_id not in known]
+            parked = park_after_run(session, pending, later, needed)
             if parked is not None:
                 return parked
             result = require_result(pending)
         if number < len(batch):
-            rebase_later_calls(pending, batch[number:])
+            _rebase_later_calls(pending, batch[number:])
         left -= len(result.content)
         results.append(result)
-    return tuple(results)
+    return Done(results=tuple(results))
 
 
-def _run_ahead(session: Session, batch: list[PendingCall], known: dict[str, ToolResult[Any]], budget: int) -> None:
-
-    run_ahead(session, batch, known, budget)
-
-
-def _has_run(pending: PendingCall, budget: int) -> bool:
-
-    return has_run(pending, budget)
-
-
-def _cut_short(session: Session, batch: list[PendingCall]) -> None:
-    """An interrupt ends the whole batch: every call that has no result yet was cancelled."""
-    for pending in batch:
-        close_interrupted(session, pending)
-    session.journal.deliver()
-
-
-def _run(session: Session, pending: PendingCall, budget: int) -> ToolResult[Any]:
-    running = RUNNING if pending.parallel_stop is None or not _has_run(pending, budget) else ()
+def _run_call(session: Session, pending: PendingCall, budget: int) -> ToolResult[Any]:
+    if pending.ran_ahead:
+        _discard_long_result(pending, budget)
     pending.budget = budget
     try:
-        execute_call(session, pending, running)
+        execute_call(session, pending)
     except DuplicateCallError:
-        return _first_result(session, pending)
+        return _wait_for_result(session, pending)
     return require_result(pending)
 
 
-def _known(session: Session, batch: list[PendingCall]) -> dict[str, ToolResult[Any]] | Parked:
-    """Calls whose id was used before: they get the first result, and run nothing."""
-    known: dict[str, ToolResult[Any]] = {}
+def _close_if_interrupted(session: Session, batch: list[PendingCall], error: BaseException) -> None:
+    if not isinstance(error, Exception):
+        for pending in batch:
+            close_interrupted(session, pending)
+        session.journal.deliver()
+
+
+# Batches that this process claimed
+
+
+def run_claimed(session: Session, call_ids: list[str]) -> Done | Parked:
+    """Runs the calls of a claimed batch. Calls with a result keep it."""
+    todo: list[PendingCall] = []
+    session.cancel_tokens.begin(call_ids)
+    try:
+        batch, known = _load_batch(session, call_ids)
+        todo += [pending for pending in batch if pending.journal_state != "finished"]
+        redecide(session, todo)
+        return _run_all(session, batch, known)
+    except BaseException as error:
+        _close_if_interrupted(session, todo, error)
+        _release_calls(session, call_ids)
+        raise
+    finally:
+        session.cancel_tokens.end(call_ids)
+
+
+def _load_batch(session: Session, call_ids: list[str]) -> tuple[list[PendingCall], _KnownResults]:
+    entries = [entry for call_id in call_ids if (entry := session.journal.entry(call_id)) is not None]
+    batch = [load_call(session.journal, session.offer, entry, session.characters) for entry in entries]
+    known: _KnownResults = {}
+    for entry, pending in zip(entries, batch, strict=True):
+        if entry.state == "finished":
+            known[entry.id] = _wait_for_result(session, pending)
+            pending.change_set = session.journal.change_of(entry)
+    return batch, known
+
+
+def _release_calls(session: Session, call_ids: list[str]) -> None:
+    """Lets other processes claim the calls that did not begin."""
+    with suppress(StoreError):
+        entries = [entry for call_id in call_ids if (entry := session.journal.entry(call_id)) is not None]
+        for batch_id in {entry.batch_id for entry in entries}:
+            release_batch(session, batch_id)
+
+
+# Repeated calls
+
+
+def _find_known_results(session: Session, batch: list[PendingCall]) -> _KnownResults | Parked:
+    """The results of calls whose id was used before. They do not run again."""
+    known: _KnownResults = {}
     for pending in batch:
         entry = session.journal.entry(pending.call.tool_call_id)
         if entry is None:
@@ -270,21 +212,20 @@ def _known(session: Session, batch: list[PendingCall]) -> dict[str, ToolResult[A
         if entry.state == "parked":
             parked = load_parked(session, entry.batch_id)
             if parked.requests or parked.questions:
-                return parked  # otherwise somebody answered just now, and runs it
-        known[entry.id] = _first_result(session, pending)
+                return parked  # otherwise another process got the answer just now, and runs the call
+        known[entry.id] = _wait_for_result(session, pending)
     return known
 
 
-def _first_result(session: Session, pending: PendingCall) -> ToolResult[Any]:
-    """The result of the call that had the id first; waits a little where it is still running. What a process did not
-    begin because it was killed, also while we wait for it, is run here."""
+def _wait_for_result(session: Session, pending: PendingCall) -> ToolResult[Any]:
+    """The result of the call that had the id first. If its process is killed before it began, the call runs here."""
     until, pause = time.monotonic() + session.lock_seconds, 0.001
     while time.monotonic() < until:
         entry = session.journal.entry(pending.call.tool_call_id)
         if entry is not None and entry.end_seq is not None:
-            return _result_at(session, entry.end_seq)
-        if entry is not None and (calls := claim_batch(session, entry.batch_id)):
-            run_claimed(session, calls)
+            return _load_result(session, entry.end_seq)
+        if entry is not None and (call_ids := claim_batch(session, entry.batch_id)):
+            run_claimed(session, call_ids)
             continue
         time.sleep(pause)
         pause = min(pause * 2, 0.05)
@@ -294,7 +235,7 @@ def _first_result(session: Session, pending: PendingCall) -> ToolResult[Any]:
     return require_result(pending)
 
 
-def _result_at(session: Session, seq: int) -> ToolResult[Any]:
+def _load_result(session: Session, seq: int) -> ToolResult[Any]:
     event = session.journal.event(seq)
     if not isinstance(event, ToolCallEnd | ToolCallError):
         raise StoreError(f"event {seq} of session {session.id} should hold a result and cannot be read")
@@ -308,55 +249,90 @@ def _result_at(session: Session, seq: int) -> ToolResult[Any]:
         return result  # an older version of the tool wrote it
 
 
-# § [runtime.side_by_side] Calls of one batch that only look: side by side, in threads. What they come to is the
-# § same as one after the other, and it is written down in the order of the calls.
-
-MAX_PARALLEL_CALLS = 8
-"""Threads of one batch, the caller's own among them."""
+# Calls that were approved together: later ones expect what earlier ones changed
 
 
-def run_ahead(session: Session, batch: list[PendingCall], known: Container[str], budget: int) -> None:
-    """Runs the calls at the beginning that only look, where there are several, up to their results: nothing is written
-    down yet. `known`: those that have a result."""
-    looking = [*takewhile(lambda pending: _only_looks(pending) and pending.call.tool_call_id not in known, batch)]
-    if len(looking) > 1:
-        _run_beside(session, looking, budget)
+def _rebase_later_calls(done: PendingCall, later: list[PendingCall]) -> None:
+    """Rebases later calls on what a call changed, so that their approvals stay valid."""
+    changes = _get_changes(done)
+    if changes is not None:
+        _rebase_bound_files(changes, later)
+    if any(pending.approval is not None and pending.approval.unmet_previews for pending in later):
+        _check_base_previews(done, later)
 
 
-def has_run(pending: PendingCall, budget: int) -> bool:
-    """Whether a call has run ahead, and came to what it would have come to in its turn, with this budget. If not, it
-    has only looked, and is to be run."""
-    if pending.parallel_stop is None:
-        return False
-    result = pending.result
-    whole = result is None or not (result.meta.truncated or len(result.content) > budget)
-    if budget < pending.budget and not whole:
-        pending.output = pending.result = pending.error = pending.parallel_stop = None
-    return pending.parallel_stop is not None
+def _get_changes(pending: PendingCall) -> ChangeSet | None:
+    if pending.output is None:
+        return pending.change_set
+    changes: object = getattr(pending.output, "changes", None)  # a custom tool may have returned anything
+    return changes if isinstance(changes, ChangeSet) else None
 
 
-def _only_looks(pending: PendingCall) -> bool:
-    """A custom tool may rely on being called by one thread at a time."""
+def _rebase_bound_files(changes: ChangeSet, later: list[PendingCall]) -> None:
+    after = {change.path: change.after for change in changes.changes}
+    for pending in later:
+        if pending.approval is not None:
+            bound_files = tuple(
+                msgspec.structs.replace(file, hash=after.get(file.real or "", file.hash))
+                for file in pending.approval.bound_files
+            )
+            pending.approval = msgspec.structs.replace(pending.approval, bound_files=bound_files)
+
+
+def _check_base_previews(done: PendingCall, later: list[PendingCall]) -> None:
+    """A preview that builds on another one is committed only after that one. Its output is available anyway."""
+    if _get_changes(done) is not None:
+        preview_id = done.request.preview_id if done.request is not None else None
+        met = {preview_id or done.call.tool_call_id}
+        for pending in later:
+            if (approval := pending.approval) is not None:
+                pending.approval = msgspec.structs.replace(approval, unmet_previews=approval.unmet_previews - met)
+    approval = later[0].approval
+    if approval is not None and approval.unmet_previews and approval.answer and approval.answer.kind != "output":
+        reason = "that was not kept, or is another. Nothing was kept. Call again."
+        message = f"This was tried on top of what an earlier call of its batch would change, and {reason}"
+        later[0].fail(ToolError("CONFLICT", message))
+
+
+# Read-only calls in parallel threads. Their results are recorded in the order of the calls.
+
+
+def _run_ahead(session: Session, batch: list[PendingCall], known: Container[str], budget: int) -> None:
+    """Runs the leading read-only calls in parallel, if there are several. Nothing is recorded yet."""
+    read_only = [*takewhile(lambda pending: _is_parallel(pending) and pending.call.tool_call_id not in known, batch)]
+    if len(read_only) > 1:
+        _run_in_threads(session, read_only, budget)
+
+
+def _is_parallel(pending: PendingCall) -> bool:
+    """Whether a call may run in parallel. A custom tool may expect to be called by one thread at a time."""
     spec = pending.tool.spec
-    return (
-        pending.error is None and pending.parallel_stop is None and not spec.side_effects and spec.category == "builtin"
-    )
+    return pending.error is None and not pending.ran_ahead and not spec.side_effects and spec.category == "builtin"
 
 
-def _run_beside(session: Session, batch: list[PendingCall], budget: int) -> None:
-    """An interrupt waits until all of them have stopped, and they are told to."""
+def _discard_long_result(pending: PendingCall, budget: int) -> None:
+    """Discards a result that would have been shorter in its turn, so that the call runs again."""
+    result = pending.result
+    if budget < pending.budget and result is not None and (result.meta.truncated or len(result.content) > budget):
+        pending.output = pending.result = pending.error = pending.parallel_stop = None
+        pending.ran_ahead = False
+
+
+def _run_in_threads(session: Session, batch: list[PendingCall], budget: int) -> None:
+    """Runs calls in threads. An interrupt stops them and waits for them."""
     stop, failures = Event(), list[Exception]()
     for pending in batch:
         pending.budget, pending.parallel_stop = budget, stop
-    todo = iter(batch)
+    todo = iter(batch)  # the iterator of a list gives each call to one thread only
+    arguments = (session, todo, stop, failures)
     threads = [
-        Thread(target=_work, args=(session, todo, failures)) for _ in range(min(len(batch), MAX_PARALLEL_CALLS) - 1)
+        Thread(target=_run_until_stopped, args=arguments) for _ in range(min(len(batch), MAX_PARALLEL_CALLS) - 1)
     ]
     try:
-        with suppress(RuntimeError):  # there can be no more threads: those that there are do it
+        with suppress(RuntimeError):  # no more threads can be started: fewer do the work
             for thread in threads:
                 thread.start()
-        _work(session, todo, failures)
+        _run_until_stopped(*arguments)
         _join(threads)
     except BaseException:
         stop.set()
@@ -366,14 +342,14 @@ def _run_beside(session: Session, batch: list[PendingCall], budget: int) -> None
         raise failures[0]
 
 
-def _work(session: Session, todo: Iterator[PendingCall], failures: list[Exception]) -> None:
-    """Takes call after call; the iterator of a list gives each to one thread only."""
+def _run_until_stopped(session: Session, todo: Iterator[PendingCall], stop: Event, failures: list[Exception]) -> None:
     for pending in todo:
-        if pending.parallel_stop is None or pending.parallel_stop.is_set():
+        if stop.is_set():
             return
         try:
-            take_steps(session, pending, RUNNING)
-        except Exception as error:  # of the store: whoever waits has to hear of it
+            take_steps(session, pending, select_steps(session, pending))
+            pending.ran_ahead = True
+        except Exception as error:  # of the store: the waiting thread raises it
             failures.append(error)
         finally:
             session.workspace.drop_cached()

@@ -6,7 +6,6 @@ runtime of the session takes over.
 
 import fcntl
 import os
-import time
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -24,12 +23,13 @@ from handrail.protocol.changes import ChangeSet
 from handrail.protocol.decisions import Decision
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import ChangeEvent
-from handrail.runtime.decide import build_command_context, check_arguments, judge_call_changes, resolve_turn
+from handrail.runtime.decide import check_arguments, judge_call_changes
+from handrail.runtime.execute import build_command_context, resolve_turn
 from handrail.runtime.park import park
-from handrail.runtime.pending_call import load_answer, load_call
+from handrail.runtime.pending_call import Approval, PendingCall, load_answer, load_call
 from handrail.runtime.permission_request import build_request
 from handrail.runtime.results import build_event_fields
-from handrail.runtime.session import Approval, PendingCall, Session
+from handrail.runtime.session import Session
 from handrail.sandbox.overlay.overlay import Overlay, reclaim
 from handrail.tools.exec.detached import read_captured_output
 from handrail.tools.exec.overlay import check_room, commit_preview, examine_overlay, to_permission_preview
@@ -170,7 +170,7 @@ def _park(session: Session, pending: PendingCall, preview: CommandPreview, previ
         args={name: value for name, value in pending.args.items() if name != "yieldMs"},
         timestamp=datetime.now(UTC),
     )
-    asking, command = PendingCall(call, time.perf_counter(), session.characters), pending.facts.command
+    asking, command = PendingCall(call, session.characters), pending.facts.command
     asking.tool, asking.rules, asking.decision = pending.tool, pending.rules, decision
     asking.facts = replace(pending.facts, command=replace(command, yields=False) if command is not None else None)
     check_arguments(session, asking)

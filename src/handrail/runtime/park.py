@@ -11,8 +11,9 @@ from handrail.protocol.calls import Parked
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallQuestionRequired
 from handrail.protocol.permissions import PermissionRequest, Question
-from handrail.runtime.execute import DECIDING, close_call, take_steps
-from handrail.runtime.pending_call import forget_preview, load_answer
+from handrail.runtime.decide import DECIDING
+from handrail.runtime.execute import close_call, take_steps
+from handrail.runtime.pending_call import Approval, PendingCall, forget_preview, load_answer
 from handrail.runtime.permission_request import (
     bind_files,
     build_request,
@@ -22,7 +23,7 @@ from handrail.runtime.permission_request import (
 )
 from handrail.runtime.recovery import recover
 from handrail.runtime.results import build_event_fields, build_start_event
-from handrail.runtime.session import Approval, PendingCall, Session
+from handrail.runtime.session import Session
 from handrail.store.approvals import CallToPark, claim_ready, save_parked
 from handrail.store.inbox import list_pending_questions, list_pending_requests
 from handrail.store.open_calls import release_claims
@@ -122,11 +123,10 @@ def _save_surroundings(session: Session, requests: tuple[PermissionRequest, ...]
 
 def load_parked(session: Session, batch_id: str | None = None) -> Parked:
     """What is pending, in one batch or in the session."""
-    database = session.journal.database
     return Parked(
         batch_id=batch_id or "",
-        requests=list_pending_requests(database, batch_id),
-        questions=list_pending_questions(database, batch_id),
+        requests=list_pending_requests(session.journal.database, batch_id),
+        questions=list_pending_questions(session.journal, batch_id),
     )
 
 

@@ -1,53 +1,195 @@
-"""Loads and refuses calls."""
+"""A tool call on its way to its result."""
 
+import threading
 import time
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
+from handrail.policy.config import PolicyConfig
 from handrail.protocol.calls import ToolCall
-from handrail.protocol.errors import ToolError
+from handrail.protocol.changes import ChangeSet
+from handrail.protocol.decisions import Decision, Facts
+from handrail.protocol.errors import CODES, RETRYABLE, ErrorInfo, ToolError
 from handrail.protocol.events import ToolCallStart
+from handrail.protocol.events import Warning as WarningEvent
+from handrail.protocol.permissions import Answer, FileBinding, PermissionRequest
+from handrail.protocol.results import ToolResult
+from handrail.protocol.tool_spec import Arguments, ToolSpec
+from handrail.protocol.wire import escape_surrogates, sanitize_json
+from handrail.runtime.locks import Release
 from handrail.runtime.registry import ToolSet
-from handrail.runtime.session import Approval, PendingCall, Session
+from handrail.runtime.session import Session
 from handrail.store.inbox import find_answer, find_last_request
-from handrail.store.journal import CallEntry, SessionJournal
+from handrail.store.journal import CallContext, CallEntry, PendingEvent, SessionJournal
+from handrail.tools.tool import Context, Output, Tool
+from handrail.workspace.roots import Root
 
-# § [runtime.reloading] Makes a call that the journal knows ready to go on.
+_MAX_MESSAGE_CHARS = 10_000
+
+
+def _refuse_run(_context: Context, _arguments: Any) -> Output:
+    raise ToolError("UNKNOWN_TOOL", "The call has no tool.")
+
+
+NO_TOOL = Tool(
+    ToolSpec(name="", title="", description="", version="", arguments=Arguments, data=Arguments), _refuse_run
+)
+"""The tool of a call until its own is found."""
+_NO_FACTS = Facts()
+_UNDECIDED = Decision(decision="deny", rule="call.refused", reason="the call was refused before policy looked at it")
+
+
+class Approval(Struct, frozen=True):
+    """The permission request about a call, with its answer."""
+
+    request: PermissionRequest
+    answer: Answer | None = None
+    bound_files: tuple[FileBinding, ...] = ()
+    """The files that the answer is valid for, as the earlier calls of the batch left them."""
+    unmet_previews: frozenset[str] = frozenset()
+    """Previews of earlier calls of the batch that its own builds on and that are not committed yet."""
+
+
+class PendingCall(Struct, eq=False):
+    """One call on its way. Each stage fills its own group of fields."""
+
+    call: ToolCall
+    budget: int
+    """Characters that the content of the result may have."""
+    batch_id: str = ""
+    """The id of the first call of the batch."""
+    id_is_ours: bool = False
+    """Whether handrail made the id, so that no other call can have it in the journal."""
+    started: float = field(default_factory=time.perf_counter)
+    args: Any = None
+    """The arguments as the journal can store them."""
+    args_are_json: bool = True
+
+    # decide
+    tool: Tool = NO_TOOL
+    arguments: Any = None
+    """The parsed arguments."""
+    facts: Facts = _NO_FACTS
+    rules: PolicyConfig | None = None
+    """The rules of the decision."""
+    decision: Decision = _UNDECIDED
+    outcome_decision: Decision | None = None
+    """The decision about what the call changed, unless that was simply allowed."""
+
+    # approve
+    approval: Approval | None = None
+    """None: no approval was requested."""
+    simulated: Any = None
+    """What the call would leave for later commands of its batch, once that was simulated."""
+
+    # execute
+    roots: tuple[Root, ...] = ()
+    """Folders that a person opened for this call only."""
+    releases: list[Release] = []
+    """Free what the call holds. Each may be called again, so that an interrupt leaves nothing locked."""
+    parallel_stop: threading.Event | None = None
+    """Stops the calls that run in parallel with this one."""
+    ran_ahead: bool = False
+    """Whether the call ran in parallel before its turn in the batch."""
+    output: Output | None = None
+    change_set: ChangeSet | None = None
+    """What the call had changed when it was interrupted, or what it changed in another process."""
+
+    # result
+    error: ErrorInfo | None = None
+    warnings: tuple[str, ...] = ()
+    """Warnings beside the error."""
+    result: ToolResult[Any] | None = None
+
+    # journal
+    journal_state: str | None = None
+    """parked, started or finished. None: the journal does not know the call."""
+    pending_events: list[PendingEvent] = []
+    """Events that are stored with the next state of the call."""
+
+    def __post_init__(self) -> None:
+        self.batch_id = self.batch_id or self.call.tool_call_id
+        self.args, self.args_are_json = sanitize_json(self.call.args)
+
+    def replace_call(self, call: ToolCall) -> None:
+        """Replaces the call by one with other arguments."""
+        self.call = call
+        self.args, self.args_are_json = sanitize_json(call.args)
+
+    def fail(self, error: ToolError) -> None:
+        """Ends the call with an error. The first error counts. A custom tool may have put anything into it."""
+        if self.error is None:
+            code = error.code if error.code in CODES else "INTERNAL"
+            message = escape_surrogates(str(error.message)[:_MAX_MESSAGE_CHARS])
+            details = sanitize_json(error.details)[0]
+            self.error = ErrorInfo(code=code, message=message, details=details, retryable=code in RETRYABLE)
+            self.warnings = tuple(escape_surrogates(str(one)[:_MAX_MESSAGE_CHARS]) for one in error.warnings)
+
+    def warn(self, code: str, text: str) -> None:
+        """Adds a warning event."""
+        fields = {"code": code, "text": text, "tool_call_id": self.call.tool_call_id}
+        self.pending_events.append((WarningEvent, fields))
+
+    @property
+    def request(self) -> PermissionRequest | None:
+        return self.approval.request if self.approval is not None else None
+
+    @property
+    def answer(self) -> Answer | None:
+        return self.approval.answer if self.approval is not None else None
+
+    @property
+    def needs_approval(self) -> bool:
+        return self.decision.decision == "confirm" and self.error is None
+
+    @property
+    def call_context(self) -> CallContext:
+        """The part of the decision that the journal stores."""
+        rules = self.rules
+        if rules is None:
+            return CallContext(self.batch_id, self.facts, self.decision, judged=self.outcome_decision)
+        return CallContext(
+            self.batch_id, self.facts, self.decision, rules.mode, rules.unattended, self.outcome_decision
+        )
+
+    @property
+    def final_decision(self) -> Decision:
+        return self.outcome_decision or self.decision
+
+    @property
+    def name(self) -> str:
+        """The tool's own name if it is known, else the called name, shortened."""
+        return self.tool.spec.name or self.call.name[:80]
+
+    @property
+    def version(self) -> str:
+        return self.tool.spec.version or self.call.version or "0"
 
 
 def load_call(journal: SessionJournal, offer: ToolSet, entry: CallEntry, budget: int) -> PendingCall:
-    """The call as it was when it was written down. One that cannot be read has failed with that."""
+    """Loads a call from the journal as it was decided. One that cannot be read has failed."""
     event = journal.event(entry.start_seq)
-    if isinstance(event, ToolCallStart):
-        call, broken = _call_of(event), False
-    else:
-        now = datetime.now(UTC)
-        call = ToolCall(tool_call_id=entry.id, name="unknown", args=None, trace_id=entry.id, timestamp=now)
-        broken = True
+    is_readable = isinstance(event, ToolCallStart)
+    call = build_call(event) if isinstance(event, ToolCallStart) else _build_unknown_call(entry.id)
     request = find_last_request(journal.database, entry.id)
     if request is not None and request.edited and request.command is not None:
-        call = replace_command(call, request.command)
-    pending = PendingCall(call, time.perf_counter(), budget)
+        call = replace_command(call, request.command)  # a person edited the command
+    pending = PendingCall(call, budget, entry.batch_id)
     pending.approval = Approval(request) if request is not None else None
-    pending.batch_id, pending.journal_state = entry.batch_id, entry.state
-    pending.tool = (
-        offer.get_registered(call.name) or pending.tool
-    )  # whether it is still offered is asked before it runs
+    pending.journal_state = entry.state
+    # Whether the tool is still offered is checked before the call runs.
+    pending.tool = offer.get_registered(call.name) or NO_TOOL
     pending.facts, pending.decision, pending.outcome_decision = entry.facts, entry.decision, entry.judged
-    if broken:
+    if not is_readable:
         pending.fail(ToolError("INTERNAL", "The journal's record of this call cannot be read. Nothing more was run."))
     return pending
 
 
-def replace_command(call: ToolCall, command: str) -> ToolCall:
-    """The call with another command."""
-    args: Any = call.args
-    return replace(call, args={**args, "command": command} if isinstance(args, dict) else args)
-
-
-def _call_of(event: ToolCallStart) -> ToolCall:
+def build_call(event: ToolCallStart) -> ToolCall:
+    """The call that an event recorded."""
     return ToolCall(
         tool_call_id=event.tool_call_id,
         name=event.tool_call_name,
@@ -61,19 +203,15 @@ def _call_of(event: ToolCallStart) -> ToolCall:
     )
 
 
-# § [runtime.refusing] Gives calls their result without running them: whoever makes them has come to an end.
+def _build_unknown_call(call_id: str) -> ToolCall:
+    now = datetime.now(UTC)
+    return ToolCall(tool_call_id=call_id, name="unknown", args=None, trace_id=call_id, timestamp=now)
 
 
-def build_refused_calls(session: Session, calls: tuple[ToolCall, ...], error: ToolError) -> list[PendingCall]:
-    """Flights that fail with this error, each written down and audited like any other call."""
-    batch: list[PendingCall] = []
-    for call in calls:
-        pending = PendingCall(call, time.perf_counter(), session.characters)
-        pending.batch_id = calls[0].tool_call_id
-        pending.tool = session.offer.get(call.name) or pending.tool
-        pending.fail(error)
-        batch.append(pending)
-    return batch
+def replace_command(call: ToolCall, command: str) -> ToolCall:
+    """The call with another command."""
+    args: Any = call.args
+    return replace(call, args={**args, "command": command} if isinstance(args, dict) else args)
 
 
 def load_answer(session: Session, pending: PendingCall) -> None:
@@ -84,15 +222,18 @@ def load_answer(session: Session, pending: PendingCall) -> None:
         pending.approval = Approval(request, answer, request.bound_files, frozenset(request.base_previews))
 
 
+# Stored previews
+
+
 def forget_preview(session: Session, pending: PendingCall) -> None:
-    """The last step: deletes the stored preview, because the call has its result."""
+    """Deletes the stored preview of a call, if it has one: the call has its result."""
     if pending.request is not None:
         drop_preview(session, pending.request.preview_id)
 
 
 def drop_preview(session: Session, preview_id: str | None) -> None:
-    """Deletes a stored preview, if there is one. Can be repeated."""
+    """Deletes a stored preview, if there is one. Can be repeated. If it fails, the daily sweep does it."""
     if preview_id is not None:
-        from handrail.changes.overlay.previews import delete_preview  # noqa: PLC0415  few commands have a preview
+        from handrail.changes.overlay.previews import delete_preview  # noqa: PLC0415  few calls have a preview
 
         delete_preview(session.recorder.history, preview_id)

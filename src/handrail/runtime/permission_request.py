@@ -16,12 +16,12 @@ from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallStart
 from handrail.protocol.permissions import AnswerKind, FileBinding, PermissionRequest, Preview, classify_permissions
 from handrail.protocol.wire import encode
-from handrail.runtime.decide import digest_environment
-from handrail.runtime.execute import DECIDING, take_steps
+from handrail.runtime.decide import DECIDING
+from handrail.runtime.execute import digest_environment, take_steps
 from handrail.runtime.grants import collect_requested_folders, to_folder_request
-from handrail.runtime.pending_call import drop_preview, load_answer, load_call, replace_command
+from handrail.runtime.pending_call import Approval, PendingCall, drop_preview, load_answer, load_call, replace_command
 from handrail.runtime.results import build_event_fields
-from handrail.runtime.session import Approval, PendingCall, Session
+from handrail.runtime.session import Session
 from handrail.store.approvals import CallToPark, list_batch_calls, replace_request
 from handrail.store.inbox import StoredRequest, find_last_request, find_stored_request, list_batch_requests
 from handrail.store.state_dir import make_id

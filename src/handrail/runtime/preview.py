@@ -14,15 +14,17 @@ from handrail.changes.model import PLAIN_OVERLAY_PLACEMENT, OverlayChanges
 from handrail.changes.overlay.changes import read_preview_configs
 from handrail.changes.overlay.previews import load_preview
 from handrail.changes.recorder import Recorder
+from handrail.policy.verdict import build_change_refusal
 from handrail.protocol.changes import State
 from handrail.protocol.decisions import CommandFact, Decision, DecisionPart, Mode
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.permissions import Preview
 from handrail.protocol.text import truncate
 from handrail.protocol.tool_spec import ASIDE
-from handrail.runtime.decide import build_context, judge_call_changes
-from handrail.runtime.pending_call import drop_preview
-from handrail.runtime.session import PendingCall, Session
+from handrail.runtime.decide import judge_call_changes
+from handrail.runtime.execute import build_context
+from handrail.runtime.pending_call import PendingCall, drop_preview
+from handrail.runtime.session import Session
 from handrail.sandbox.overlay.overlay import Overlay
 from handrail.store.journal import SessionJournal
 from handrail.tools.apply_patch import build_apply_patch_tool
@@ -138,10 +140,7 @@ def judge_preview(session: Session, pending: PendingCall, preview: Preview | Non
     if decision.decision == "allow":
         return ()
     if decision.decision == "deny":
-        message = f"Rule {decision.rule} forbids what it would change: {decision.reason}. It was dropped."
-        details = {"rule": decision.rule, "reason": decision.reason}
-        advice = "Do not try another way; say what you need it for."
-        raise ToolError(decision.code or "POLICY_DENIED", f"{message} {advice}", details=details)
+        raise build_change_refusal(decision, "It was dropped.", "what it would change")
     pending.outcome_decision = None  # the request is about the command, and shows these parts beside it
     own = DecisionPart(subject=decision.subject, decision="confirm", rule=decision.rule, reason=decision.reason)
     return tuple(part for part in decision.parts or (own,) if part.decision == "confirm")

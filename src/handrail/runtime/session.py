@@ -1,291 +1,58 @@
-"""A session."""
+"""A session: one conversation with one workspace."""
 
 import os
 import threading
-from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, closing, contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from handrail.changes.history import History
 from handrail.changes.recorder import Recorder
 from handrail.policy.config import PolicyConfig
-from handrail.protocol.calls import ToolCall
-from handrail.protocol.changes import ChangeSet
-from handrail.protocol.decisions import Decision, Facts
-from handrail.protocol.errors import CODES, RETRYABLE, ErrorInfo, ToolError, UsageError
-from handrail.protocol.permissions import Answer, FileBinding, PermissionRequest, Scope
-from handrail.protocol.records import AuditRecord, check_session_id
-from handrail.protocol.results import ToolResult
-from handrail.protocol.tool_spec import Arguments, ToolSpec
-from handrail.protocol.wire import escape_surrogates, sanitize_json
+from handrail.protocol.errors import StoreError, UsageError
+from handrail.protocol.events import Warning as WarningEvent
+from handrail.protocol.permissions import Scope
 from handrail.runtime.background import BackgroundWork
-from handrail.runtime.grants import OpenedRoots, build_boundary
-from handrail.runtime.locks import CancelTokens, Locks, Release, SessionQueue
-from handrail.runtime.registry import ToolRegistry, ToolServices, ToolSet
+from handrail.runtime.grants import Grants, OpenedRoots, build_boundary
+from handrail.runtime.locks import Locks, SessionQueue
+from handrail.runtime.registry import (
+    ToolRegistry,
+    ToolServices,
+    ToolSet,
+    load_configured_tools,
+    load_folder_tools,
+)
 from handrail.runtime.skills import SessionSkills
 from handrail.runtime.stored_output import StoredOutputs
 from handrail.settings import Settings
 from handrail.settings.units import parse_size
-from handrail.store.audit import AuditChain
+from handrail.store.audit import AuditChain, AuditRecord, forget_runner
 from handrail.store.blobs import Blobs
 from handrail.store.database import Database
-from handrail.store.grants import GrantedFolders
-from handrail.store.journal import CallContext, PendingEvent, SessionJournal
+from handrail.store.grants import GrantedFolders, GrantFiles, KnownTools
+from handrail.store.journal import SessionJournal
+from handrail.store.open_calls import has_begun_calls
 from handrail.store.runner import Runner
-from handrail.store.state_dir import GRANTED, OPENED, StateFolder, make_private, save_workspace_path
+from handrail.store.state_dir import GRANTED, OPENED, StateFolder, check_session_id, make_private, save_workspace_path
 from handrail.store.transcript import ActiveSkills, fork_journal
 from handrail.tools.exec.environment import CommandEnvironment
-from handrail.tools.tool import Context, Output, Tool
+from handrail.tools.tool import Tool
 from handrail.workspace.roots import Boundary, Root, open_extra_roots
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from handrail.runtime.foreign.catalog import ForeignCatalog
     from handrail.runtime.foreign.source import ToolSource
-    from handrail.runtime.grants import Grants
     from handrail.skills.skill import SkillFolder
-    from handrail.store.memories import Memories
-
-
-# § [runtime.session] A session: everything the steps of the pipeline work with; furnishing.py builds it.
-
-_MAX_MESSAGE_CHARS = 10_000
-
-
-class Session(msgspec.Struct, kw_only=True):
-    """One conversation with one workspace."""
-
-    id: str
-    folder: str
-    workspace: Workspace
-    skills: SessionSkills
-    rules: PolicyConfig
-    journal: SessionJournal
-    chain: AuditChain
-    locks: Locks
-    outputs: StoredOutputs
-    recorder: Recorder
-    commands: CommandEnvironment
-    background: BackgroundWork
-    opened_roots: OpenedRoots
-    notes: str
-    """Where the notes about the workspace are."""
-    granted: dict[Scope, str]
-    """Where it is noted what people granted."""
-    crashes: Callable[[], str]
-    characters: int = 30_000
-    batch_characters: int = 100_000
-    repair: str | None = None
-    preview_enabled: bool = True
-    """Whether commands that ask are tried first."""
-    lock_seconds: float = 5.0
-    """How long a call waits for a file that another session holds."""
-    queue_seconds: float = 660.0
-    """How long it waits for a call of its own session in another process."""
-    since_checkpoint: int = 0
-    """Calls finished since the journal last noted how far the audit is."""
-    pending_audit: list[AuditRecord] = []
-    """Audit lines that could not be written: they come first the next time."""
-    queue: SessionQueue = msgspec.field(default_factory=SessionQueue)
-    closing: Any = msgspec.field(default_factory=threading.Lock)
-    cancelled: Any = msgspec.field(default_factory=threading.Event)
-    """Set while everything is to end."""
-    cancel_tokens: CancelTokens = msgspec.field(default_factory=CancelTokens)
-    """Single calls that are to end."""
-    known_grants: Any = None
-    foreign: "ForeignCatalog | None" = None
-    """Other servers, where there are any."""
-    turn: str = ""
-    """What changes belong to, so that a whole turn can be undone; empty: each batch is a turn of its own."""
-
-    @property
-    def offer(self) -> ToolSet:
-        """The tools that are offered now: fewer, where active skills say so."""
-        return self.skills.offer
-
-    def look_at_servers(self) -> None:
-        """Makes what is offered of other servers what they list now. Costs a number each where that is as it was."""
-        if (others := self.foreign) is not None:
-            others.refresh(lambda: self.skills.renew(lambda offer: offer.with_foreign(others.extend_registry)))
-
-    def is_cancelled(self, call_id: str) -> bool:
-        """Whether a call is to end: alone, or with all the others."""
-        return self.cancelled.is_set() or self.cancel_tokens.is_requested(call_id)
-
-    @property
-    def memories(self) -> "Memories":
-        """The notes about the workspace. Few ask for them."""
-        from handrail.store.memories import Memories  # noqa: PLC0415  as said
-
-        return Memories(self.notes)
-
-    @property
-    def grants(self) -> "Grants":
-        """What people granted, for commands. Few calls need it, so it is loaded when the first does."""
-        if self.known_grants is None:
-            from handrail.runtime.grants import Grants  # noqa: PLC0415  as said
-            from handrail.store.grants import GrantFiles  # noqa: PLC0415
-
-            self.known_grants = Grants({scope: GrantFiles(folder) for scope, folder in self.granted.items()})
-        return self.known_grants
-
-
-class Approval(msgspec.Struct, frozen=True):
-    """The permission request about a call, with its answer."""
-
-    request: PermissionRequest
-    answer: Answer | None = None
-    bound_files: tuple[FileBinding, ...] = ()
-    """The files that the answer is valid for, as the earlier calls of the batch left them."""
-    unmet_previews: frozenset[str] = frozenset()
-    """Previews of earlier calls of the batch that its own builds on and that are not committed yet."""
-
-
-class PendingCall:
-    """One call on its way; each step fills in its part."""
-
-    __slots__ = (
-        "approval",
-        "args",
-        "args_are_json",
-        "arguments",
-        "batch_id",
-        "budget",
-        "call",
-        "change_set",
-        "clock",
-        "decision",
-        "error",
-        "facts",
-        "id_is_ours",
-        "journal_state",
-        "outcome_decision",
-        "output",
-        "parallel_stop",
-        "pending_events",
-        "releases",
-        "result",
-        "roots",
-        "rules",
-        "simulated",
-        "tool",
-        "warnings",
-    )  # fmt: skip
-
-    def __init__(self, call: ToolCall, clock: float, budget: int) -> None:
-        self.call = call
-        self.args, self.args_are_json = sanitize_json(call.args)
-        """The arguments as the journal and the audit can hold them."""
-        self.id_is_ours = False
-        """The id was made for this call: whatever the journal has under it is this call's."""
-        self.batch_id = call.tool_call_id
-        """The id of the first call of the batch."""
-        self.clock = clock
-        self.budget = budget
-        self.tool = NO_TOOL
-        self.arguments: msgspec.Struct | None = None
-        self.facts = _NO_FACTS
-        self.decision = _UNDECIDED
-        self.outcome_decision: Decision | None = None
-        """What policy said of what the call came to, where that was no plain yes."""
-        self.rules: PolicyConfig | None = None
-        """What the decision was made by."""
-        self.approval: Approval | None = None
-        """None: no approval was requested."""
-        self.simulated: Any = None
-        """Cached by `preview`: what the call would leave for a command after it in its batch."""
-        self.output: Output | None = None
-        self.change_set: ChangeSet | None = None
-        """What a call had changed that was cut off, or that another process ran."""
-        self.error: ErrorInfo | None = None
-        self.warnings: tuple[str, ...] = ()
-        """What there is to say beside the error."""
-        self.result: ToolResult[Any] | None = None
-        self.journal_state: str | None = None
-        """The state in which the journal knows the call."""
-        self.releases: list[Release] = []
-        self.roots: tuple[Root, ...] = ()
-        """Folders that a person opened for this call only."""
-        self.parallel_stop: threading.Event | None = None
-        """Set where it runs, or has run, beside others of its batch: whether they are to stop."""
-        self.pending_events: list[PendingEvent] = []
-        """Events that go with the call's next record."""
-
-    def replace_call(self, call: ToolCall) -> None:
-        """Puts the call in the place of the one that there is: a person changed its arguments."""
-        self.call = call
-        self.args, self.args_are_json = sanitize_json(call.args)
-
-    def fail(self, error: ToolError) -> None:
-        """Ends the flight with an error; the first one counts. A custom tool may have put anything in it."""
-        if self.error is None:
-            code = error.code if error.code in CODES else "INTERNAL"
-            message, details = (
-                escape_surrogates(str(error.message)[:_MAX_MESSAGE_CHARS]),
-                sanitize_json(error.details)[0],
-            )
-            self.error = ErrorInfo(code=code, message=message, details=details, retryable=code in RETRYABLE)
-            self.warnings = tuple(escape_surrogates(str(one)[:_MAX_MESSAGE_CHARS]) for one in error.warnings)
-
-    @property
-    def call_context(self) -> CallContext:
-        """What the journal keeps of how the call was judged."""
-        rules = self.rules
-        if rules is None:
-            return CallContext(self.batch_id, self.facts, self.decision, judged=self.outcome_decision)
-        return CallContext(
-            self.batch_id, self.facts, self.decision, rules.mode, rules.unattended, self.outcome_decision
-        )
-
-    @property
-    def request(self) -> PermissionRequest | None:
-        return self.approval.request if self.approval is not None else None
-
-    @property
-    def answer(self) -> Answer | None:
-        return self.approval.answer if self.approval is not None else None
-
-    @property
-    def needs_approval(self) -> bool:
-        return self.error is None and self.decision.decision == "confirm"
-
-    @property
-    def final_decision(self) -> Decision:
-        """What it was decided on in the end: what it was to do, or what it did."""
-        return self.outcome_decision or self.decision
-
-    @property
-    def name(self) -> str:
-        """The tool's own name where it is known, else what was asked for, made short."""
-        return self.tool.spec.name or self.call.name[:80]
-
-    @property
-    def version(self) -> str:
-        """The version that runs."""
-        return self.tool.spec.version or self.call.version or "0"
-
-
-def _no_run(_context: Context, _arguments: Any) -> Output:
-    raise ToolError("UNKNOWN_TOOL", "The call has no tool.")
-
-
-NO_TOOL = Tool(ToolSpec(name="", title="", description="", version="", arguments=Arguments, data=Arguments), _no_run)
-"""What a flight has while, or because, no tool was found for it."""
-_NO_FACTS = Facts()
-_UNDECIDED = Decision(decision="deny", rule="call.refused", reason="the call was refused before policy looked at it")
-
-
-# § [runtime.furnishing] Furnishes a session: from what was agreed on and opened for it, everything that the steps
-# § and the tools work with.
 
 Resolver = Literal["kernel", "walk"]
-"""Who resolves paths: openat2 or our own walk. By default what this machine can do."""
+"""How paths are resolved: by openat2, or by a walk in Python. The default is the best that the machine can do."""
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a session is opened on."""
+    """The options that a session is opened with."""
 
     workspace: str
     session_id: str
@@ -300,68 +67,290 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SessionResources(msgspec.Struct, frozen=True, kw_only=True):
-    """What was opened for it, and is closed with it."""
+    """The files that a session holds open."""
 
     root: str
-    """The workspace's real path."""
+    """The real path of the workspace."""
     folder: str
-    """The session's own."""
+    """The session's own folder."""
     workspace: Workspace
     database: Database
-    runner: Runner
     chain: AuditChain
+    runner: Runner
+    exit_stack: ExitStack
+    """Closes everything that the session opened, the last first."""
 
 
-def build_session(terms: SessionOptions, ground: SessionResources, custom: tuple[Tool, ...]) -> Session:
-    """The session, with its tools."""
-    session, tools = _session(terms, ground), terms.settings.tools
-    registry = ToolRegistry(_parts(session, terms.settings), custom)
-    session.skills.attach(ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=terms.rules.denied))
+class CancelTokens:
+    """The calls that run in this process, by id, and which of them were cancelled."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[str, int] = {}
+        """How many threads run each call. Two may use one id: the second waits for the result of the first."""
+        self.requested: set[str] = set()
+        """Cancelled calls. A call stays cancelled until its last thread has ended it."""
+
+    def reserve(self, call_id: str) -> None:
+        """Makes a future call cancellable. `end` forgets it, also if it never began."""
+        self._running.setdefault(call_id, 0)
+
+    def is_reserved(self, call_id: str) -> bool:
+        """Whether the id was reserved for a call that has not begun."""
+        return self._running.get(call_id) == 0
+
+    def begin(self, call_ids: Iterable[str]) -> None:
+        """Adds running calls."""
+        with self._lock:
+            for call_id in call_ids:
+                self._running[call_id] = self._running.get(call_id, 0) + 1
+
+    def end(self, call_ids: Iterable[str]) -> None:
+        """Removes calls that have ended or wait for an answer."""
+        with self._lock:
+            for call_id in call_ids:
+                left = self._running.get(call_id, 0) - 1
+                if left > 0:
+                    self._running[call_id] = left
+                else:
+                    self._running.pop(call_id, None)
+                    self.requested.discard(call_id)
+
+    def cancel(self, call_id: str) -> bool:
+        """Cancels a call. False if it does not run in this process."""
+        with self._lock:
+            is_known = call_id in self._running
+            if is_known:
+                self.requested.add(call_id)
+            return is_known
+
+
+class Session(msgspec.Struct, kw_only=True, eq=False):
+    """An open session with all that its calls use."""
+
+    id: str
+    folder: str
+    workspace: Workspace
+    skills: SessionSkills
+    rules: PolicyConfig
+    journal: SessionJournal
+    chain: AuditChain
+    locks: Locks
+    outputs: StoredOutputs
+    recorder: Recorder
+    commands: CommandEnvironment
+    background: BackgroundWork
+    opened_roots: OpenedRoots
+    grants: Grants
+    resources: SessionResources
+    notes: str
+    """The folder of the notes about the workspace."""
+    crashes: Callable[[], str]
+    """The folder of crash reports."""
+    characters: int = 30_000
+    batch_characters: int = 100_000
+    repair: str | None = None
+    preview_enabled: bool = True
+    """Whether commands that need approval are previewed."""
+    lock_seconds: float = 5.0
+    """How long a call waits for a file that another session has locked."""
+    queue_seconds: float = 660.0
+    """How long a call waits for a call of the same session in another process."""
+    since_checkpoint: int = 0
+    """Calls finished since the journal last stored the position in the audit."""
+    pending_audit: list[AuditRecord] = []
+    """Audit records that could not be written yet."""
+    queue: SessionQueue = msgspec.field(default_factory=SessionQueue)
+    closing: threading.Lock = msgspec.field(default_factory=threading.Lock)
+    """Orders the records of finished calls."""
+    cancelled: threading.Event = msgspec.field(default_factory=threading.Event)
+    """Set while all calls are cancelled."""
+    cancel_tokens: CancelTokens = msgspec.field(default_factory=CancelTokens)
+    foreign: "ForeignCatalog | None" = None
+    """The tools of other servers, if the session has servers."""
+    turn: str = ""
+    """The turn that changes belong to. If empty, each batch is a turn."""
+    ends_background: bool = False
+    """Whether closing the session also ends its background processes."""
+
+    @property
+    def offer(self) -> ToolSet:
+        """The tools that are offered now. Active skills may restrict them."""
+        return self.skills.offer
+
+    def refresh_servers(self) -> None:
+        """Offers the tools that other servers list now."""
+        if (foreign := self.foreign) is not None:
+            foreign.refresh(lambda: self.skills.renew(lambda offer: offer.with_foreign(foreign.extend_registry)))
+
+    def is_cancelled(self, call_id: str) -> bool:
+        """Whether this call or the whole session was cancelled."""
+        return self.cancelled.is_set() or call_id in self.cancel_tokens.requested
+
+    def flush_audit(self) -> None:
+        """Appends the pending audit records. The caller holds `closing`."""
+        while self.pending_audit:
+            self.chain.append(self.pending_audit[0])
+            del self.pending_audit[0]
+
+    def close(self) -> None:
+        """Closes all resources. One that cannot be closed does not keep the others open."""
+        self.resources.exit_stack.close()
+
+
+def open_session(options: SessionOptions) -> Session:
+    """Opens a session. If that fails, nothing stays open."""
+    if options.sources:
+        from handrail.runtime.foreign.catalog import check_sources  # noqa: PLC0415  few sessions have servers
+
+        check_sources(options.sources)
+    root = os.path.realpath(options.workspace)
+    _refuse_overlaps(root, options)
+    custom = (*options.custom, *load_configured_tools(options.settings))
+    exit_stack = ExitStack()
+    try:
+        resources = _open_resources(root, options, exit_stack)
+        session = _build_session(options, resources)
+        _register_closing(session)
+        registry = ToolRegistry(_build_services(session, options.settings), custom)
+        tools = options.settings.tools
+        offer = ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=options.rules.denied)
+        session.skills.attach(offer)
+    except BaseException:
+        exit_stack.close()
+        raise
     return session
 
 
+def fork_session(session: Session, session_id: str) -> str:
+    """Creates another session of the workspace with a copy of the transcript. Returns its id."""
+    folder = os.path.join(os.path.dirname(session.folder), check_session_id(session_id))
+    make_private(folder)
+    fork_journal(session.journal, os.path.join(folder, "journal.db"), session_id)
+    return session_id
+
+
+def load_project_tools(workspace: str) -> list[Tool]:
+    """Loads the custom tools of a trusted workspace."""
+    folder = os.path.join(workspace, ".handrail", "tools")
+    return load_folder_tools(folder) if os.path.isdir(folder) else []
+
+
 def build_opened_roots(
-    house: Workspace, stores: "dict[Scope, GrantedFolders]", session_id: str, state: StateFolder, rules: PolicyConfig
+    workspace: Workspace, stores: dict[Scope, GrantedFolders], session_id: str, state: StateFolder, rules: PolicyConfig
 ) -> OpenedRoots:
-    """What people opened before is open again, and where somebody can be asked, more may be opened."""
+    """Opens the folders that people approved before. If the rules allow it, more can be requested."""
     asks = rules.outside == "ask" and rules.restriction is None
-    boundary = _boundary(state) if asks else Boundary(homes=(), own=())
-    house.boundary = boundary if asks and not rules.unattended else None
-    outside = OpenedRoots(house, stores, boundary, session_id, in_force=asks)
-    outside.refresh()
-    return outside
+    boundary = _build_boundary(state) if asks else Boundary(homes=(), own=())
+    workspace.boundary = boundary if asks and not rules.unattended else None
+    opened_roots = OpenedRoots(workspace, stores, boundary, session_id, in_force=asks)
+    opened_roots.refresh()
+    return opened_roots
 
 
-def _session(terms: SessionOptions, ground: SessionResources) -> Session:
-    """All but what it offers."""
-    state, settings, root, folder = terms.state, terms.settings, ground.root, ground.folder
-    journal = SessionJournal(ground.database, terms.session_id, ground.runner.id)
-    return Session(
-        id=terms.session_id,
+def _refuse_overlaps(root: str, options: SessionOptions) -> None:
+    """The agent must not reach its own journal, audit or approvals."""
+    own, paths = os.path.realpath(options.state.path), options.settings.paths
+    for folder in (root, *map(os.path.realpath, (*paths.read_only, *paths.writable))):
+        if os.path.commonpath((own, folder)) in {own, folder}:
+            text = f"the folder {folder} and the state folder {own} lie in one another. Set HANDRAIL_STATE_DIR."
+            raise UsageError(text)
+
+
+def _open_resources(root: str, options: SessionOptions, exit_stack: ExitStack) -> SessionResources:
+    options.state.make()
+    folder = options.state.session(root, options.session_id)
+    save_workspace_path(options.state.home(root), root)
+    path, durability = os.path.join(folder, "journal.db"), options.settings.journal.durability
+    return SessionResources(
+        root=root,
         folder=folder,
-        workspace=ground.workspace,
-        skills=_skills(terms, ground.workspace, journal),
-        rules=terms.rules,
-        journal=journal,
-        chain=ground.chain,
-        locks=Locks(state.locks()),
-        outputs=StoredOutputs(Blobs(state.blobs()), ground.database),
-        recorder=_recorder(terms, ground),
-        commands=CommandEnvironment(settings, state.path, os.environ, terms.variables),
-        background=BackgroundWork(folder, journal, settings.limits, root),
-        opened_roots=_outside(terms, ground),
-        notes=state.memories(root),
-        granted={"session": os.path.join(folder, GRANTED), "workspace": state.grants(root)},
-        crashes=state.crashes,
-        characters=settings.results.characters,
-        batch_characters=settings.results.batch_characters,
-        repair=terms.repair,
-        preview_enabled=settings.preview != "never",
-        foreign=_other_servers(terms, state.servers(root), journal) if terms.sources else None,
+        workspace=exit_stack.enter_context(_open_workspace(options, folder)),
+        database=exit_stack.enter_context(closing(Database(path, durability))),
+        chain=exit_stack.enter_context(closing(AuditChain(options.state.audit))),
+        runner=exit_stack.enter_context(closing(Runner(folder))),
+        exit_stack=exit_stack,
     )
 
 
-def _parts(session: Session, settings: Settings) -> ToolServices:
+def _open_workspace(options: SessionOptions, folder: str) -> Workspace:
+    files = os.path.join(folder, "files")
+    make_private(files)
+    extra = open_extra_roots(options.settings.paths.read_only, options.settings.paths.writable)
+    kernel = None if options.resolver is None else options.resolver == "kernel"
+    return Workspace(options.workspace, *extra, Root(files), kernel=kernel)
+
+
+def _register_closing(session: Session) -> None:
+    exit_stack = session.resources.exit_stack
+    exit_stack.callback(session.recorder.history.close)
+    exit_stack.callback(session.commands.close)
+    exit_stack.callback(_end_runner, session)
+    if session.foreign is not None:
+        exit_stack.callback(session.foreign.close)
+    exit_stack.callback(_end_background, session)
+    exit_stack.callback(session.background.close)
+
+
+def _end_background(session: Session) -> None:
+    if session.ends_background:
+        session.background.end_all()
+
+
+def _end_runner(session: Session) -> None:
+    """Removes the runner's file if its work is complete. Otherwise the next process that opens the session recovers."""
+    runner = session.resources.runner
+    end = runner.release
+    try:
+        with session.closing:
+            session.flush_audit()
+        if not has_begun_calls(session.journal.database, session.journal.runner):
+            forget_runner(session.journal, runner.id)
+            end = runner.close
+    except StoreError:
+        pass
+    finally:
+        end()
+
+
+def _build_session(options: SessionOptions, resources: SessionResources) -> Session:
+    state, settings, root, folder = options.state, options.settings, resources.root, resources.folder
+    journal = SessionJournal(resources.database, options.session_id, resources.runner.id)
+    granted: dict[Scope, GrantFiles] = {
+        "session": GrantFiles(os.path.join(folder, GRANTED)),
+        "workspace": GrantFiles(state.grants(root)),
+    }
+    opened: dict[Scope, GrantedFolders] = {
+        "session": GrantedFolders(os.path.join(folder, OPENED)),
+        "workspace": GrantedFolders(state.opened_folders(root)),
+    }
+    return Session(
+        id=options.session_id,
+        folder=folder,
+        workspace=resources.workspace,
+        skills=_build_skills(options, resources.workspace, journal),
+        rules=options.rules,
+        journal=journal,
+        chain=resources.chain,
+        locks=Locks(state.locks()),
+        outputs=StoredOutputs(Blobs(state.blobs()), resources.database),
+        recorder=_build_recorder(options, resources),
+        commands=CommandEnvironment(settings, state.path, os.environ, options.variables),
+        background=BackgroundWork(folder, journal, settings.limits, root),
+        opened_roots=build_opened_roots(resources.workspace, opened, options.session_id, state, options.rules),
+        grants=Grants(granted),
+        resources=resources,
+        notes=state.memories(root),
+        crashes=state.crashes,
+        characters=settings.results.characters,
+        batch_characters=settings.results.batch_characters,
+        repair=options.repair,
+        preview_enabled=settings.preview != "never",
+        foreign=_build_catalog(options, state.servers(root), journal) if options.sources else None,
+    )
+
+
+def _build_services(session: Session, settings: Settings) -> ToolServices:
     return ToolServices(
         seen=session.journal,
         outputs=session.outputs,
@@ -376,143 +365,37 @@ def _parts(session: Session, settings: Settings) -> ToolServices:
     )
 
 
-def _recorder(terms: SessionOptions, ground: SessionResources) -> Recorder:
-    settings = terms.settings
-    folder, previews = (
-        terms.state.changes(ground.root),
-        (parse_size(settings.limits.preview), parse_size(settings.limits.waiting)),
+def _build_recorder(options: SessionOptions, resources: SessionResources) -> Recorder:
+    settings = options.settings
+    previews = (parse_size(settings.limits.preview), parse_size(settings.limits.waiting))
+    folder, durability = options.state.changes(resources.root), settings.journal.durability
+    history = History(folder, durability, days=settings.undo.days, previews=previews)
+    return Recorder(resources.workspace, history, options.session_id, resources.runner.id)
+
+
+def _build_skills(options: SessionOptions, workspace: Workspace, journal: SessionJournal) -> SessionSkills:
+    def list_folders() -> "tuple[SkillFolder, ...]":
+        from handrail.skills.finding import list_skill_folders  # noqa: PLC0415  only for sessions that use skills
+
+        return list_skill_folders(options.settings, os.environ)
+
+    disabled = options.settings.skills.disable
+    return SessionSkills(
+        workspace, ActiveSkills(journal), list_folders, disabled, lambda: _build_boundary(options.state)
     )
-    history = History(folder, settings.journal.durability, days=settings.undo.days, previews=previews)
-    return Recorder(ground.workspace, history, terms.session_id, ground.runner.id)
 
 
-def _outside(terms: SessionOptions, ground: SessionResources) -> OpenedRoots:
-    stores: dict[Scope, GrantedFolders] = {
-        "session": GrantedFolders(os.path.join(ground.folder, OPENED)),
-        "workspace": GrantedFolders(terms.state.opened_folders(ground.root)),
-    }
-    return build_opened_roots(ground.workspace, stores, terms.session_id, terms.state, terms.rules)
-
-
-def _skills(terms: SessionOptions, house: Workspace, journal: SessionJournal) -> SessionSkills:
-    def places() -> "tuple[SkillFolder, ...]":
-        from handrail.skills.finding import list_skill_folders  # noqa: PLC0415  only where skills are used
-
-        return list_skill_folders(terms.settings, os.environ)
-
-    disabled = terms.settings.skills.disable
-    return SessionSkills(house, ActiveSkills(journal), places, disabled, lambda: _boundary(terms.state))
-
-
-def _boundary(state: StateFolder) -> Boundary:
+def _build_boundary(state: StateFolder) -> Boundary:
     return build_boundary(state.path)
 
 
-def _other_servers(terms: SessionOptions, folder: str, journal: SessionJournal) -> "ForeignCatalog":
-    from handrail.protocol.events import Warning as WarningEvent  # noqa: PLC0415  few have other servers
-    from handrail.runtime.foreign.catalog import ForeignCatalog  # noqa: PLC0415
+def _build_catalog(options: SessionOptions, folder: str, journal: SessionJournal) -> "ForeignCatalog":
+    from handrail.runtime.foreign.catalog import ForeignCatalog  # noqa: PLC0415  few sessions have servers
     from handrail.runtime.foreign.pins import PinStore  # noqa: PLC0415
-    from handrail.store.grants import KnownTools  # noqa: PLC0415
 
     def warn(code: str, text: str) -> None:
         journal.append((WarningEvent, {"code": code, "text": text}))
         journal.deliver()
 
-    known, disable = PinStore(KnownTools(folder)), terms.settings.tools.disable
-    return ForeignCatalog(terms.sources, known, terms.rules.servers, warn, *disable)
-
-
-# § [runtime.opening] Opens a session, and closes again what was opened when something after it cannot be.
-
-
-def open_session(terms: SessionOptions) -> tuple[Session, Database, Runner]:
-    """The session on these terms, and what is closed with it besides what it holds itself."""
-    if terms.sources:
-        from handrail.runtime.foreign.catalog import check_sources  # noqa: PLC0415  few have other servers
-
-        check_sources(terms.sources)
-    root = os.path.realpath(terms.workspace)
-    _refuse_overlaps(root, terms)
-    custom = (*terms.custom, *_tools_of(terms.settings))
-    with ExitStack() as opened:
-        ground = _lay_ground(root, terms, opened)
-        session = build_session(terms, ground, custom)
-        opened.pop_all()
-    return session, ground.database, ground.runner
-
-
-@contextmanager
-def close_on_failure(sources: "tuple[ToolSource, ...]") -> Generator[None]:
-    """Other servers that are to be a session's: ended where there comes to be none."""
-    try:
-        yield
-    except BaseException:
-        if sources:
-            from handrail.runtime.foreign.catalog import close_sources  # noqa: PLC0415  few have other servers
-
-            close_sources(sources)
-        raise
-
-
-def load_project_tools(workspace: str) -> list[Tool]:
-    """The tools that a workspace brings, for who trusts it."""
-    folder = os.path.join(workspace, ".handrail", "tools")
-    if not os.path.isdir(folder):
-        return []
-    from handrail.runtime.registry import load_folder_tools  # noqa: PLC0415  few have any
-
-    return load_folder_tools(folder)
-
-
-def _tools_of(settings: Settings) -> list[Tool]:
-    """Custom tools that the user's own settings ask for; a workspace brings none."""
-    if not settings.tools.folders and not settings.tools.installed:
-        return []
-    from handrail.runtime.registry import load_configured_tools  # noqa: PLC0415  few have any
-
-    return load_configured_tools(settings)
-
-
-def _lay_ground(root: str, terms: SessionOptions, opened: ExitStack) -> SessionResources:
-    """Opens what a session stands on."""
-    terms.state.make()
-    folder = terms.state.session(root, terms.session_id)
-    save_workspace_path(terms.state.home(root), root)
-    workspace = opened.enter_context(_open_workspace(terms, folder))
-    path, durability = os.path.join(folder, "journal.db"), terms.settings.journal.durability
-    return SessionResources(
-        root=root,
-        folder=folder,
-        workspace=workspace,
-        database=opened.enter_context(closing(Database(path, durability))),
-        runner=opened.enter_context(closing(Runner(folder))),
-        chain=opened.enter_context(closing(AuditChain(terms.state.audit))),
-    )
-
-
-def _open_workspace(terms: SessionOptions, folder: str) -> Workspace:
-    files = os.path.join(folder, "files")
-    make_private(files)
-    kernel = None if terms.resolver is None else terms.resolver == "kernel"
-    extra = open_extra_roots(terms.settings.paths.read_only, terms.settings.paths.writable)
-    return Workspace(terms.workspace, *extra, Root(files), kernel=kernel)
-
-
-def _refuse_overlaps(root: str, terms: SessionOptions) -> None:
-    """The agent must not reach its own journal, audit or approvals."""
-    own, paths = os.path.realpath(terms.state.path), terms.settings.paths
-    for folder in (root, *map(os.path.realpath, (*paths.read_only, *paths.writable))):
-        if os.path.commonpath((own, folder)) in {own, folder}:
-            text = f"the folder {folder} and the state folder {own} lie in one another. Set HANDRAIL_STATE_DIR."
-            raise UsageError(text)
-
-
-# § [runtime.forking] A second session that goes another way from here.
-
-
-def fork_session(session: Session, session_id: str) -> str:
-    """Begins a session of the same workspace with the transcript of this one; its id."""
-    folder = os.path.join(os.path.dirname(session.folder), check_session_id(session_id))
-    make_private(folder)
-    fork_journal(session.journal, os.path.join(folder, "journal.db"), session_id)
-    return session_id
+    disable = options.settings.tools.disable
+    return ForeignCatalog(options.sources, PinStore(KnownTools(folder)), options.rules.servers, warn, *disable)

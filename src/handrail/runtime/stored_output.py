@@ -1,4 +1,4 @@
-"""Outputs that are stored beside the journal."""
+"""Full outputs of calls whose results hold only a part."""
 
 import contextlib
 import os
@@ -11,83 +11,83 @@ from handrail.store.transcript import find_output, save_output
 from handrail.tools.text import build_output_reference
 from handrail.tools.tool import OffloadedText
 
-_PRINTED = "printed:"
-"""What stands before the name of a blob that holds what a command printed, byte for byte."""
-_PIECE_BYTES = 1 << 20
+_RAW_PREFIX = "printed:"
+"""The prefix of a blob name if the blob holds the raw output of a command."""
+_CHUNK_BYTES = 1 << 20
 
 
 class StoredOutputs:
-    """The large texts of one session."""
+    """The stored outputs of one session."""
 
     def __init__(self, blobs: Blobs, database: Database) -> None:
         self._blobs = blobs
         self._database = database
 
     def store(self, call_id: str, text: str) -> str:
-        """Stores the text; the reference that `read` takes."""
-        return self._note(call_id, self._blobs.put(text.encode("utf-8", "backslashreplace")))
+        """Stores a text. Returns its reference for `read`."""
+        return self._save(call_id, self._blobs.put(text.encode("utf-8", "backslashreplace")))
 
     def store_raw(self, call_id: str, data: bytes) -> str:
-        """Stores what a command printed, byte for byte, beside the text that was made of it; the reference to it."""
-        return self._note(_raw(call_id), self._blobs.put(data))
+        """Stores the raw output of a command beside its text. Returns its reference."""
+        return self._save(_build_raw_name(call_id), self._blobs.put(data))
 
-    def store_offloaded(self, call_id: str, kept: OffloadedText) -> str:
-        """Stores what a result names already; the reference that it names it by."""
-        if kept.file is None:
-            return self.store(call_id, kept.text or "")
+    def store_offloaded(self, call_id: str, offloaded: OffloadedText) -> str:
+        """Stores a text whose reference the result contains already. Returns that reference."""
+        if offloaded.file is None:
+            return self.store(call_id, offloaded.text or "")
         try:
-            _append(kept.file, kept.tail)
-            return self._note(call_id, _PRINTED + self._blobs.adopt(kept.file))
+            _append(offloaded.file, offloaded.tail)
+            return self._save(call_id, _RAW_PREFIX + self._blobs.adopt(offloaded.file))
         except StoreError:
             with contextlib.suppress(OSError):
-                os.unlink(kept.file)
+                os.unlink(offloaded.file)
             raise
 
     def open(self, call_id: str) -> int:
-        """A descriptor of the whole text; NOT_FOUND when this session has none of that id."""
+        """Opens a stored text. NOT_FOUND if the session has none of that id."""
         blob = find_output(self._database, call_id)
         try:
             if blob is not None:
-                return self._blobs.open(self._as_text(call_id, blob))
+                return self._blobs.open(self._to_text_blob(call_id, blob))
         except OSError:
             pass
-        raise _missing(call_id)
+        raise _build_missing_error(call_id)
 
     def raw(self, call_id: str) -> bytes:
-        """What a command printed, byte for byte, as far as it was kept; NOT_FOUND when nothing was."""
-        blob = find_output(self._database, _raw(call_id)) or find_output(self._database, call_id)
+        """The raw output of a command, as far as it was stored. NOT_FOUND if there is none."""
+        blob = find_output(self._database, _build_raw_name(call_id)) or find_output(self._database, call_id)
         if blob is None:
-            raise _missing(call_id)
+            raise _build_missing_error(call_id)
         try:
-            descriptor = self._blobs.open(blob.removeprefix(_PRINTED))
+            descriptor = self._blobs.open(blob.removeprefix(_RAW_PREFIX))
         except OSError:
-            raise _missing(call_id) from None
+            raise _build_missing_error(call_id) from None
         with open(descriptor, "rb") as file:
             return file.read()
 
-    def _as_text(self, call_id: str, blob: str) -> str:
-        """What was printed is made a text when somebody first wants to read it: few do, and it may be large."""
-        if not blob.startswith(_PRINTED):
+    def _to_text_blob(self, call_id: str, blob: str) -> str:
+        """Converts raw output to text on the first read. It may be large, and few outputs are read."""
+        if not blob.startswith(_RAW_PREFIX):
             return blob
-        descriptor = self._blobs.open(blob.removeprefix(_PRINTED))
+        descriptor = self._blobs.open(blob.removeprefix(_RAW_PREFIX))
         try:
-            text = self._blobs.put_pieces(_text_pieces(descriptor))
+            text = self._blobs.put_pieces(_clean_chunks(descriptor))
         finally:
             os.close(descriptor)
-        self._note(_raw(call_id), blob)
-        self._note(call_id, text)
+        self._save(_build_raw_name(call_id), blob)
+        self._save(call_id, text)
         return text
 
-    def _note(self, name: str, blob: str) -> str:
+    def _save(self, name: str, blob: str) -> str:
         save_output(self._database, name, blob)
         return build_output_reference(name)
 
 
-def _raw(call_id: str) -> str:
+def _build_raw_name(call_id: str) -> str:
     return f"{call_id}.raw"
 
 
-def _missing(call_id: str) -> ToolError:
+def _build_missing_error(call_id: str) -> ToolError:
     return ToolError("NOT_FOUND", f"This session has no kept output {call_id[:80]!r}.")
 
 
@@ -99,11 +99,11 @@ def _append(path: str, data: bytes) -> None:
         raise StoreError(f"what a command printed cannot be kept: {error.strerror}") from error
 
 
-def _text_pieces(descriptor: int) -> Iterator[bytes]:
-    from handrail.process.output import Cleaner  # noqa: PLC0415  only for what commands printed
+def _clean_chunks(descriptor: int) -> Iterator[bytes]:
+    from handrail.process.output import Cleaner  # noqa: PLC0415  only for the output of commands
 
     cleaner, position = Cleaner(), 0
-    while piece := os.pread(descriptor, _PIECE_BYTES, position):
-        position += len(piece)
-        yield cleaner.feed(piece).encode()
+    while chunk := os.pread(descriptor, _CHUNK_BYTES, position):
+        position += len(chunk)
+        yield cleaner.feed(chunk).encode()
     yield cleaner.end().encode()

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import islice
@@ -27,10 +26,11 @@ from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.decisions import Decision, Facts, PathFact
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.results import ToolResult
-from handrail.runtime import decide
+from handrail.runtime.decide import check_arguments
 from handrail.runtime.execute import close_interrupted, execute_call, take_steps
+from handrail.runtime.pending_call import PendingCall
 from handrail.runtime.results import BY_PERSON, require_result
-from handrail.runtime.session import PendingCall, Session
+from handrail.runtime.session import Session
 from handrail.store.change_log import ChangeLog, LoggedChangeSet
 from handrail.store.runner import is_dead
 from handrail.tools.undo import UndoArguments, UndoData, build_undo_tool, preview_undo
@@ -59,7 +59,7 @@ def undo(session: Session, choose: Choose, resolve: Resolve | None) -> ToolResul
     call_id = session.journal.new_call_id()
     args = {"numbers": (), "lines": resolve == "lines"}
     call = ToolCall(tool_call_id=call_id, name="undo", args=args, trace_id=call_id, timestamp=datetime.now(UTC))
-    pending = PendingCall(call, time.perf_counter(), session.characters)
+    pending = PendingCall(call, session.characters)
     pending.id_is_ours, pending.tool = True, build_undo_tool(session.workspace, session.recorder)
 
     def choose_sets(session: Session, pending: PendingCall) -> None:
@@ -68,7 +68,7 @@ def undo(session: Session, choose: Choose, resolve: Resolve | None) -> ToolResul
         pending.args = {**args, "numbers": list(numbers)}
 
     try:
-        take_steps(session, pending, (_allow, choose_sets, decide.check_arguments, _collect_facts))
+        take_steps(session, pending, (_allow, choose_sets, check_arguments, _collect_facts))
         execute_call(session, pending)
     except BaseException as error:
         if not isinstance(error, Exception):

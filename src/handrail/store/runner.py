@@ -56,9 +56,11 @@ class Runner(_LockFile):
             raise StoreError(f"the session folder {folder} cannot be written: {error.strerror}") from error
 
     def close(self) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(self._path)
-        self.release()
+        """Removes the file. Does nothing after `release`."""
+        if self._descriptor >= 0:
+            with suppress(FileNotFoundError):
+                os.unlink(self._path)
+            self.release()
 
 
 def list_dead_runners(folder: str) -> list[str]:

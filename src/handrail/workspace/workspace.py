@@ -13,7 +13,7 @@ import msgspec
 
 from handrail.kernel.files import RESOLVE_NO_SYMLINKS, has_openat2, openat2
 from handrail.policy.names import find_protection
-from handrail.protocol.errors import ToolError
+from handrail.protocol.errors import REFUSAL_ADVICE, ToolError
 from handrail.workspace.errors import build_outside_error, clip_path, list_similar_names, to_tool_error
 from handrail.workspace.file_state import FileId, read_contents, read_start
 from handrail.workspace.resolve import (
@@ -407,7 +407,7 @@ def _refuse_credential(opened: OpenPath, path: str) -> None:
         os.close(opened.descriptor)
         raise ToolError(
             "POLICY_DENIED",
-            f"Rule fs.secret forbids reading {clip_path(path)}. Do not try another way; say what you need it for.",
+            f"Rule fs.secret forbids reading {clip_path(path)}. {REFUSAL_ADVICE}",
         )
 
 

@@ -3,12 +3,12 @@
 from typing import Any, cast
 
 from handrail.cli.running.form import Glyphs
+from handrail.protocol.errors import REFUSAL_ADVICE
 from handrail.protocol.events import Display
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import pad, to_one_line, truncate
 
 _REFUSED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
-_FOR_MODEL = " Do not try another way; say what you need it for."
 _SHOWN_LINES = 8
 _COLUMN = 66
 """Where what came of a call begins, where there is room."""
@@ -21,7 +21,7 @@ def render_call_line(result: ToolResult[Any], args: object, form: Glyphs, label:
     if error is not None:
         refused = error.code in _REFUSED
         sign = form.denied if refused else form.failed
-        why = to_one_line(error.message.removesuffix(_FOR_MODEL)).removeprefix(f"{result.name}: ")
+        why = to_one_line(error.message.removesuffix(f" {REFUSAL_ADVICE}")).removeprefix(f"{result.name}: ")
         return truncate(f"{sign} {_named(name, args)}: {why}", form.width * 2)
     facts = [_came_of(result, args, form)]
     if result.meta.undo is not None:

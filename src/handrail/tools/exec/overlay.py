@@ -18,9 +18,9 @@ from handrail.changes.overlay.restack import restack, set_expected_changes
 from handrail.changes.recorder import Recorder
 from handrail.policy.changeset import collect_moved_paths, is_deletion, rank_by_harm, sort_by_harm
 from handrail.policy.parse import ParsedCommand, parse_fact
+from handrail.policy.verdict import build_change_refusal
 from handrail.process.output import clean_output
 from handrail.process.usage import count_bytes_below
-from handrail.protocol.decisions import Decision
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.permissions import ONLY_LOOKS, Preview, PreviewRun
 from handrail.sandbox.overlay.overlay import Overlay
@@ -330,7 +330,7 @@ def _still_allowed(context: CommandContext, preview: CommandPreview, recorder: R
     """Commits it, but for what policy has come to forbid since somebody was asked: a yes lifts no deny."""
     decision = context.judge(preview.examined.changes, {})
     if decision.decision == "deny":
-        return ChangeOutcome(failure=_refused(decision))
+        return ChangeOutcome(failure=build_change_refusal(decision, "It was dropped."))
     return commit_preview(context, preview, recorder, None)
 
 
@@ -378,22 +378,12 @@ def _judged(context: CommandContext, preview: CommandPreview, recorder: Recorder
     if decision.decision == "allow":
         return commit_preview(context, preview, recorder, overlay)
     if decision.decision == "deny":
-        return ChangeOutcome(failure=_refused(decision))
+        return ChangeOutcome(failure=build_change_refusal(decision, "It was dropped."))
     try:
         sealed = store_preview(context, recorder, preview, overlay)
     except ToolError as error:
         return ChangeOutcome(failure=error)
     raise ApprovalNeededError(decision, to_permission_preview(preview, sealed))
-
-
-def _refused(decision: Decision) -> ToolError:
-    details = {"rule": decision.rule, "reason": decision.reason}
-    if decision.code == "PERMISSION_DENIED":
-        message = f"What it changed needs a person's yes: {decision.reason}. It was dropped. Do not repeat this call."
-        return ToolError("PERMISSION_DENIED", message, details=details)
-    forbidden = f"Rule {decision.rule} forbids what it changed: {decision.reason}. It was dropped."
-    advice = "Do not try another way; say what you need it for."
-    return ToolError(decision.code or "POLICY_DENIED", f"{forbidden} {advice}", details=details)
 
 
 def _only_printed(preview: CommandPreview) -> ChangeOutcome:

@@ -16,6 +16,7 @@ from handrail.changes.snapshot.scan import OTHER, REPOSITORY
 from handrail.changes.snapshot.snapshot import UncoveredPath
 from handrail.changes.snapshot.watch import CommandWatch, CommandWatchResult, finish_command, finish_without_undo
 from handrail.policy.parse import ParsedCommand
+from handrail.policy.verdict import build_change_refusal
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Decision
 from handrail.protocol.errors import StoreError, ToolError
@@ -108,19 +109,6 @@ def describe_unwritable_paths(went: NetworkedRun, uncovered: tuple[UncoveredPath
     if not sealed or went.ran.exit_code == 0 or not _UNWRITABLE.search(printed):
         return ""
     return f"read-only here, since undo would not cover it and nobody was asked: {_listed(sealed)}"
-
-
-def build_reverted_error(decision: Decision) -> ToolError:
-    """The failure of a command whose changes were undone."""
-    details = {"rule": decision.rule, "reason": decision.reason}
-    if decision.decision == "confirm" or decision.code == "PERMISSION_DENIED":
-        message = (
-            f"What it changed needs a person's yes: {decision.reason}. It was taken back. Do not repeat this call."
-        )
-        return ToolError("PERMISSION_DENIED", message, details=details)
-    forbidden = f"Rule {decision.rule} forbids what it changed: {decision.reason}. It was taken back."
-    advice = "Do not try another way; say what you need it for."
-    return ToolError(decision.code or "POLICY_DENIED", f"{forbidden} {advice}", details=details)
 
 
 def describe_remaining_change(decision: Decision, made: RecordedChangeSet, error: ToolError | StoreError) -> str:
@@ -235,7 +223,7 @@ def _judged(
     except (ToolError, StoreError) as error:
         return ChangeOutcome(made=replace(made, problem=describe_remaining_change(decision, made, error)))
     if decision.decision == "deny" or preview.ran.ending != "exit":
-        return ChangeOutcome(failure=build_reverted_error(decision))
+        return ChangeOutcome(failure=build_change_refusal(decision, "It was taken back."))
     waiting = replace(preview, examined=_as_it_waits(examined))
     raise ApprovalNeededError(
         decision, to_permission_preview(waiting, save_preview(context.workspace, recorder.history, waiting, None))

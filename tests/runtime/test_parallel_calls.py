@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from handrail import Done, Handrail, ToolCall
 from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallStart
 from handrail.protocol.results import ToolResult
-from handrail.runtime import batch
+from handrail.runtime import batch, execute
 from handrail.settings import Settings
 from handrail.settings.model import Results
 
@@ -72,7 +72,7 @@ def test_the_results_are_those_of_one_by_one(
         ):
             patch.setattr(batch, "MAX_PARALLEL_CALLS", most)
             if most == 1:
-                patch.setattr(batch, "_only_looks", lambda _: False)
+                patch.setattr(batch, "_is_parallel", lambda _: False)
             outcome = rail.batch(calls(*wanted))
             assert isinstance(outcome, Done)
             ended = [one.tool_call_id for one in rail.events() if isinstance(one, ToolCallEnd | ToolCallError)]
@@ -86,13 +86,12 @@ def test_they_really_run_side_by_side_and_no_more_than_so_many(
 ) -> None:
     (workspace / "a.txt").write_text("x\n")
     meeting, seen = threading.Barrier(3, timeout=60), set[int]()
-    steps = batch.RUNNING
 
     def meet(_session: object, _flight: object) -> None:
         seen.add(threading.get_ident())
         meeting.wait()
 
-    monkeypatch.setattr(batch, "RUNNING", (meet, *steps))
+    monkeypatch.setattr(batch, "select_steps", lambda *_: (meet, *execute.LOOKING))
     monkeypatch.setattr(batch, "MAX_PARALLEL_CALLS", 3)
     with rail() as one:
         outcome = one.batch(calls(*[("read", {"path": "a.txt"})] * 6))
@@ -117,7 +116,7 @@ def test_an_interrupt_gives_every_call_its_result(
 ) -> None:
     (workspace / "a.txt").write_text("x\n")
     main = threading.main_thread()
-    steps, others = batch.RUNNING, threading.Event()
+    others = threading.Event()
 
     def interrupted(_session: object, flight: Any) -> None:
         if threading.current_thread() is main:
@@ -126,7 +125,7 @@ def test_an_interrupt_gives_every_call_its_result(
         others.set()
         flight.parallel_stop.wait(60)
 
-    monkeypatch.setattr(batch, "RUNNING", (interrupted, *steps))
+    monkeypatch.setattr(batch, "select_steps", lambda *_: (interrupted, *execute.LOOKING))
     one = rail()
     with pytest.raises(KeyboardInterrupt):
         one.batch(calls(*[("read", {"path": "a.txt"})] * 12))

@@ -49,7 +49,7 @@ def test_a_defect_in_a_tool_is_internal_with_a_report_that_holds_no_data(rail: M
     assert "breaks" in result.error.message
     [report] = crashes(tmp_path)
     assert report.startswith("ValueError\n")
-    assert "test_runtime_defects.py" in report
+    assert "test_crash_reports.py" in report
     assert "canary" not in report
     assert os.sep not in report
     assert one.ls().ok

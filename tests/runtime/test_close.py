@@ -153,6 +153,18 @@ def test_an_interrupt_while_it_closes_leaves_nothing_open(rail: Make, tmp_path: 
     assert [path for path in open_files() if path.startswith(str(tmp_path))] == []
 
 
+def test_a_session_that_cannot_be_opened_leaves_nothing_open(rail: Make, tmp_path: Path) -> None:
+    @tool
+    def twice(context: Context) -> str:
+        """Is given twice."""
+        return ""
+
+    with pytest.raises(UsageError, match="twice"):
+        rail(tools=[twice, twice])
+    assert [path for path in open_files() if path.startswith(str(tmp_path))] == []
+    assert not list(tmp_path.rglob("*.runner"))
+
+
 def open_files() -> list[str]:
     """The paths of all descriptors of this process."""
     found: list[str] = []
