@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from datetime import datetime
 
 import msgspec
-from msgspec.structs import replace
 
 from handrail.changes.history import History
 from handrail.changes.model import PLAIN_OVERLAY_PLACEMENT, OverlayChanges
-from handrail.changes.overlay.changes import is_escaping_link
+from handrail.changes.overlay.changes import add_link_target
 from handrail.changes.snapshot.compare import Comparison, SnapshotDifference, compare_snapshot
 from handrail.changes.snapshot.git_store import find_git
 from handrail.changes.snapshot.scan import AFTER_SECONDS, BEFORE_SECONDS, SnapshotDeadline, SnapshotError
 from handrail.changes.snapshot.tables import RootSnapshots, SnapshotTable
 from handrail.protocol.changes import Change
 from handrail.protocol.errors import StoreError
-from handrail.protocol.wire import escape_surrogates
 from handrail.store.change_log import FileExtras
 from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
@@ -115,11 +113,7 @@ def _shots(workspace: Workspace, history: History) -> Iterator[RootSnapshots]:
 
 
 def _change(workspace: Workspace, one: SnapshotDifference) -> Change:
-    if one.target is None:
-        return one.change
-    return replace(
-        one.change, target=escape_surrogates(one.target), outside=is_escaping_link(workspace, one.step.path, one.target)
-    )
+    return add_link_target(workspace, one.step.path, one.change, one.target)
 
 
 def _examined(
