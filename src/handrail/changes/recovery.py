@@ -194,13 +194,15 @@ def _settle_command(workspace: Workspace, history: History, entry: LoggedChangeS
 
     Changes by others since are among them, so the change set is not certain.
     """
-    from handrail.changes.snapshot.scan import BEFORE_SECONDS, SnapshotError  # noqa: PLC0415  few need it
+    from handrail.changes.snapshot.compare import compare_snapshot  # noqa: PLC0415  few need it
+    from handrail.changes.snapshot.scan import BEFORE_SECONDS, SnapshotError  # noqa: PLC0415
     from handrail.changes.snapshot.snapshot import load_last_snapshot  # noqa: PLC0415
 
     kill_orphans()  # the rest of the command could change more
     since = entry.time - timedelta(seconds=2 * BEFORE_SECONDS)
     try:
-        outcome = load_last_snapshot(workspace, history, since=since, until=entry.time).compare(history)
+        snapshot = load_last_snapshot(workspace, history, since=since, until=entry.time)
+        outcome = compare_snapshot(snapshot, history)
     except SnapshotError:
         summary = f"{entry.body.summary} (cut off; what it changed is not known)"
         history.log.finish(entry.number, replace(entry.body, summary=summary, undoable=False, certain=False))
