@@ -4,7 +4,6 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,20 +19,6 @@ from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 GIT = git_store.find_git() or pytest.skip("git is not installed", allow_module_level=True)
-
-
-@pytest.fixture
-def house(workspace: Path) -> Iterator[Workspace]:
-    with Workspace(str(workspace)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def history(tmp_path: Path) -> Iterator[History]:
-    kept = History(str(tmp_path / "state"))
-    os.makedirs(kept.folder, mode=0o700)
-    yield kept
-    kept.close()
 
 
 def told(outcome: SnapshotChanges) -> dict[str, str]:

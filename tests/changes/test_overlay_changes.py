@@ -5,7 +5,7 @@ import os
 import socket
 
 import pytest
-from tests.changes.layering import As, World, by_path, told
+from tests.changes.support import As, World, by_path, told
 
 from handrail.changes.model import OverlayChanges, Placement
 from handrail.changes.overlay.changes import examine, list_overlay_entries

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.changes.layering import World, a_world
+from tests.changes.support import World, a_world
 
 from handrail.changes.history import History
 from handrail.changes.model import CommandPreview, OverlayChanges
