@@ -1,7 +1,6 @@
 """The history of a workspace: its change log with the contents that undo needs."""
 
 import contextlib
-import errno
 import fcntl
 import os
 import threading
@@ -14,9 +13,6 @@ from typing import TYPE_CHECKING
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.blobs import Blobs, copy_blobs
 from handrail.store.database import CHANGES, Database, Durability, copy_database
-from handrail.workspace.errors import clip_path
-from handrail.workspace.file_state import FileSnapshot
-from handrail.workspace.resolve import READ_FILE, ResolvedParent
 
 if TYPE_CHECKING:
     from handrail.changes.stored_previews import PreviewStore
@@ -101,20 +97,6 @@ class History:
         finally:
             os.close(descriptor)
 
-    def keep(self, before: FileSnapshot, landing: ResolvedParent) -> None:
-        """Keeps the content of a file before it is changed. ToolError if that fails."""
-        try:
-            if before.data is not None:
-                self.blobs.keep(before.hash, before.data, pack=True)
-                return
-            descriptor = os.open(landing.name, READ_FILE, dir_fd=landing.folder)
-            try:
-                self.blobs.keep_file(before.hash, descriptor)
-            finally:
-                os.close(descriptor)
-        except StoreError as error:
-            raise build_backup_error(landing.name, error) from None
-
     def mark_work(self, session: str, runner: str) -> None:
         """Marks that a runner makes changes, until the history is closed."""
         if not self._marker:
@@ -186,18 +168,6 @@ class History:
             used |= self.log.contents()
         self.blobs.sweep(used, _YOUNG_SECONDS)
         os.close(os.open(os.path.join(self.folder, _SWEPT), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
-
-
-def build_backup_error(name: str, error: StoreError) -> ToolError:
-    """Nothing is changed, because the present content could not be kept for undo."""
-    cause = error.__cause__
-    if not isinstance(cause, OSError):
-        return ToolError(
-            "CONFLICT", f"{clip_path(name)} changed while it was being kept for undo. Nothing was changed."
-        )
-    full = cause.errno in {errno.ENOSPC, errno.EDQUOT}
-    message = f"{clip_path(name)} could not be kept for undo ({cause.strerror}). Nothing was changed."
-    return ToolError("NO_SPACE" if full else "IO_ERROR", message)
 
 
 def _can_lock(descriptor: int) -> bool:

@@ -1,17 +1,18 @@
 """Records the change sets of one session: as begun before the first file changes, and as done after the last."""
 
+import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.changes.history import History, build_backup_error
+from handrail.changes.history import History
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.workspace.errors import to_tool_error
+from handrail.workspace.errors import clip_path, to_tool_error
 from handrail.workspace.file_state import FileSnapshot, PathState
-from handrail.workspace.resolve import ResolvedParent
+from handrail.workspace.resolve import READ_FILE, ResolvedParent, closing_descriptor
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -114,14 +115,21 @@ class Recorder:
 
     def keep(self, before: FileSnapshot, landing: ResolvedParent) -> None:
         """Keeps the content of a file before it is changed. ToolError if that fails."""
-        self.history.keep(before, landing)
+        try:
+            if before.data is not None:
+                self.history.blobs.keep(before.hash, before.data, pack=True)
+                return
+            with closing_descriptor(landing.open(READ_FILE)) as file:
+                self.history.blobs.keep_file(before.hash, file)
+        except StoreError as error:
+            raise _build_backup_error(landing.name, error) from None
 
     def keep_bytes(self, digest: str, data: bytes) -> None:
         """Keeps new bytes, to write them or to recover from a crash."""
         try:
             self.history.blobs.keep(digest, data, pack=True)
         except StoreError as error:
-            raise build_backup_error("What is to be written", error) from None
+            raise _build_backup_error("What is to be written", error) from None
 
     def keep_link(self, landing: ResolvedParent) -> None:
         """Keeps the target of a link."""
@@ -135,7 +143,7 @@ class Recorder:
         try:
             self.history.blobs.keep_all(self._read_contents(states))
         except StoreError as error:
-            raise build_backup_error("What is to be changed", error) from None
+            raise _build_backup_error("What is to be changed", error) from None
 
     def _read_contents(self, states: Iterable[tuple[bytes, PathState]]) -> Iterator[tuple[str, bytes]]:
         """Yields the small contents, and keeps the large ones by themselves."""
@@ -147,7 +155,7 @@ class Recorder:
                 try:
                     with self._workspace.open_parent(path) as parent:
                         if file is not None:
-                            self.history.keep(file, parent)
+                            self.keep(file, parent)
                         elif state.state is not None:
                             target = os.fsencode(os.readlink(parent.name, dir_fd=parent.folder))
                             yield state.state.hash, target
@@ -177,3 +185,15 @@ class Recorder:
                 return entry is not None and settle(self._workspace, self.history, entry) == "made"
         except (ToolError, StoreError):
             return False  # the next process that opens the workspace settles it; the caller learns why `work` failed
+
+
+def _build_backup_error(name: str, error: StoreError) -> ToolError:
+    """Nothing is changed, because the present content could not be kept for undo."""
+    cause = error.__cause__
+    if not isinstance(cause, OSError):
+        return ToolError(
+            "CONFLICT", f"{clip_path(name)} changed while it was being kept for undo. Nothing was changed."
+        )
+    full = cause.errno in {errno.ENOSPC, errno.EDQUOT}
+    message = f"{clip_path(name)} could not be kept for undo ({cause.strerror}). Nothing was changed."
+    return ToolError("NO_SPACE" if full else "IO_ERROR", message)
