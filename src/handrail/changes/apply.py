@@ -24,7 +24,6 @@ from handrail.changes.staging import FolderModes, StagingDir, UnlockedDirs, buil
 from handrail.kernel.files import sync_file_system
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.store.blobs import Blobs
 from handrail.store.change_log import Step
 from handrail.workspace.atomic import (
     Away,
@@ -90,7 +89,7 @@ def apply_steps(
             staging = StagingDir(build_staging_path(history.folder, temporary))
             opened.callback(staging.close)
         flush = len(ordered) <= MAX_SINGLY_FLUSHED_STEPS
-        return StepApplier(workspace, history, temporary, options, staging, flush=flush).run(ordered)
+        return StepApplier(_Run(workspace, history, temporary, options, staging, flush)).apply(ordered)
 
 
 def _rank_step(step: Step, options: ApplyOptions) -> int:
@@ -102,31 +101,32 @@ def _rank_step(step: Step, options: ApplyOptions) -> int:
     return int(overwrites and placement.in_place is not False)
 
 
+class _Run(NamedTuple):
+    """One application of a change set."""
+
+    workspace: Workspace
+    history: History
+    temporary: str
+    options: ApplyOptions
+    staging: StagingDir | None
+    flush: bool
+    """Whether each file is flushed by itself."""
+
+    def set_aside(self, path: bytes) -> Away | None:
+        return self.staging.stash(path) if self.staging is not None else None
+
+
 class StepApplier:
     """Applies ordered steps."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        history: History,
-        temporary: str,
-        options: ApplyOptions,
-        staging: StagingDir | None,
-        *,
-        flush: bool,
-    ) -> None:
-        self._workspace = workspace
-        self._history = history
-        self._temporary = temporary
-        self._options = options
-        self._staging = staging
-        self._flush = flush
-        self._known = dict(options.known_states)
-        self._modes = FolderModes(workspace)
-        self._placer = FilePlacer(workspace, history.blobs, temporary, options, staging, flush=flush)
+    def __init__(self, run: _Run) -> None:
+        self._run = run
+        self._known = dict(run.options.known_states)
+        self._modes = FolderModes(run.workspace)
+        self._placer = _FilePlacer(run)
 
-    def run(self, steps: list[Step]) -> list[Step]:
-        unlocked = UnlockedDirs(self._workspace, self._options.unlocked_dirs)
+    def apply(self, steps: list[Step]) -> list[Step]:
+        unlocked = UnlockedDirs(self._run.workspace, self._run.options.unlocked_dirs)
         unlocked.unlock()
         taken: list[Step] = []
         try:
@@ -139,20 +139,20 @@ class StepApplier:
             raise
         finally:
             unlocked.lock(but=self._modes.paths)
-        has_moved = any(isinstance(source, OverlayFile) for source in self._options.sources.values())
-        if self._history.durable and (has_moved or not self._flush):
-            for root in self._workspace.roots:
+        has_moved = any(isinstance(source, OverlayFile) for source in self._run.options.sources.values())
+        if self._run.history.durable and (has_moved or not self._run.flush):
+            for root in self._run.workspace.roots:
                 sync_file_system(root.descriptor)
         return taken
 
     def _take(self, step: Step) -> bool:
-        with _open_parent(self._workspace, step.path) as parent:
+        with _open_parent(self._run.workspace, step.path) as parent:
             return self._apply(parent, step)
 
     def _apply(self, parent: ResolvedParent, step: Step) -> bool:
         now = self._known.pop(step.path, None)
         if now is None or not is_before_state(now.state, step) or self._placer.has_written(now):
-            now = _read_as_locked(parent, step.path, self._options.unlocked_dirs)
+            now = _read_as_locked(parent, step.path, self._run.options.unlocked_dirs)
         if is_before_state(now.state, step):
             if step.after is None:
                 return self._remove(parent, step, now)
@@ -164,12 +164,12 @@ class StepApplier:
     def _remove(self, parent: ResolvedParent, step: Step, now: PathState) -> bool:
         folder, name, path = parent.folder, parent.name, os.fsdecode(step.path)
         if now.current is not None:
-            away = self._placer.set_aside(step.path)
-            remove_file(folder, name, now.current, temporary=self._temporary, path=path, away=away)
+            away = self._run.set_aside(step.path)
+            remove_file(folder, name, now.current, temporary=self._run.temporary, path=path, away=away)
         elif step.before is not None and step.before.kind == "link":
-            remove_link(folder, name, step.before.hash, temporary=self._temporary, path=path)
+            remove_link(folder, name, step.before.hash, temporary=self._run.temporary, path=path)
         elif not remove_folder(folder, name):
-            if self._options.require_empty_dirs:
+            if self._run.options.require_empty_dirs:
                 raise ToolError("CONFLICT", f"{clip_path(path)} is to be removed, and somebody put something into it.")
             return False
         return True
@@ -185,7 +185,7 @@ class StepApplier:
                 self._put_link(folders.innermost, parent.name, step, after)
             else:
                 self._put_file(folders.innermost, parent.name, step, after, now)
-            if self._history.durable and self._flush:
+            if self._run.history.durable and self._run.flush:
                 sync_folder(folders.innermost)
             folders.keep()
         finally:
@@ -204,9 +204,9 @@ class StepApplier:
             self._modes.later(path, mode)
 
     def _put_link(self, folder: int, name: str, step: Step, after: State) -> None:
-        target = b"".join(self._history.blobs.chunks(after.hash))
+        target = b"".join(self._run.history.blobs.chunks(after.hash))
         hashes = (after.hash, step.before.hash if step.before is not None else None)
-        put_link(folder, name, target, hashes, temporary=self._temporary, path=os.fsdecode(step.path))
+        put_link(folder, name, target, hashes, temporary=self._run.temporary, path=os.fsdecode(step.path))
 
     def _put_file(self, folder: int, name: str, step: Step, after: State, now: PathState) -> None:
         before = step.before
@@ -215,21 +215,19 @@ class StepApplier:
             with closing_descriptor(os.open(name, READ_FILE, dir_fd=folder)) as file:
                 os.fchmod(file, mode)
             return
-        source = self._options.sources.get(step.path)
+        source = self._run.options.sources.get(step.path)
         if isinstance(source, OverlayFile) and mode is None and now.state is not None:
             mode = now.state.mode  # others may have changed it meanwhile
-        placement = self._options.placements.get(step.path, PLAIN_PLACEMENT)
+        placement = self._run.options.placements.get(step.path, PLAIN_PLACEMENT)
         new = replace(after, mode=mode)
         self._placer.place_file(_NewFile(folder, name, step.path, new, now.current, placement, source))
 
     # Rolling back
 
     def _roll_back(self, taken: list[Step], error: Exception) -> None:
-        placements = {path: _invert_placement(placement) for path, placement in self._options.placements.items()}
-        options = replace(self._options, placements=placements, sources={}, known_states={})
-        inverse = StepApplier(
-            self._workspace, self._history, self._temporary, options, self._staging, flush=self._flush
-        )
+        placements = {path: _invert_placement(placement) for path, placement in self._run.options.placements.items()}
+        options = replace(self._run.options, placements=placements, sources={}, known_states={})
+        inverse = StepApplier(self._run._replace(options=options))
         stuck = [clip_path(os.fsdecode(step.path)) for step in reversed(taken) if not inverse._can_restore(step)]
         with contextlib.suppress(ToolError):
             inverse._modes.set()
@@ -239,7 +237,7 @@ class StepApplier:
 
     def _can_restore(self, step: Step) -> bool:
         try:
-            with _open_parent(self._workspace, step.path) as parent:
+            with _open_parent(self._run.workspace, step.path) as parent:
                 self._restore(parent, step)
         except ToolError:
             return False
@@ -300,25 +298,12 @@ class _NewFile(NamedTuple):
         return os.fsdecode(self.path)
 
 
-class FilePlacer:
+class _FilePlacer:
     """Puts files in their places: instead of the present file, or through it."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        blobs: Blobs,
-        temporary: str,
-        options: ApplyOptions,
-        staging: StagingDir | None,
-        *,
-        flush: bool,
-    ) -> None:
-        self._workspace = workspace
-        self._blobs = blobs
-        self._temporary = temporary
-        self._allow_copies = options.allow_copies
-        self._staging = staging
-        self._flush = flush
+    def __init__(self, run: _Run) -> None:
+        self._run = run
+        self._blobs = run.history.blobs
         self._written_through: set[FileId] = set()
 
     def has_written(self, state: PathState) -> bool:
@@ -326,16 +311,13 @@ class FilePlacer:
         status = state.current.status if state.current is not None else None
         return status is not None and (status.st_dev, status.st_ino) in self._written_through
 
-    def set_aside(self, path: bytes) -> Away | None:
-        return self._staging.stash(path) if self._staging is not None else None
-
     def give_back(self, parent: ResolvedParent, path: bytes, old: State, now: FileSnapshot | None) -> bool:
         """Puts the very file back that was set aside. False if it is not held."""
-        held = self._staging.unstash(path) if self._staging is not None else None
+        held = self._run.staging.unstash(path) if self._run.staging is not None else None
         if held is None:
             return False
         shown = os.fsdecode(path)
-        take(held, parent.folder, parent.name, old.hash, now, temporary=self._temporary, path=shown)
+        take(held, parent.folder, parent.name, old.hash, now, temporary=self._run.temporary, path=shown)
         return True
 
     def place_file(self, new: _NewFile) -> None:
@@ -357,10 +339,10 @@ class FilePlacer:
                     new.name,
                     new.state.hash,
                     new.before,
-                    temporary=self._temporary,
+                    temporary=self._run.temporary,
                     path=new.shown,
                     mode=new.state.mode,
-                    away=self.set_aside(new.path),
+                    away=self._run.set_aside(new.path),
                 )
             except OSError as error:
                 if error.errno != errno.EXDEV:
@@ -374,12 +356,12 @@ class FilePlacer:
             new.name,
             self._open_content(new),
             new.before,
-            temporary=self._temporary,
+            temporary=self._run.temporary,
             path=new.shown,
             mode=new.state.mode,
-            flush=self._flush,
+            flush=self._run.flush,
             dress=_build_dresser(new.placement),
-            away=self.set_aside(new.path),
+            away=self._run.set_aside(new.path),
         )
 
     def _write_through(self, new: _NewFile, before: FileSnapshot) -> None:
@@ -402,27 +384,27 @@ class FilePlacer:
     def _link(self, new: _NewFile, other: bytes) -> None:
         """Makes the path another name of a file that has the right bytes."""
         try:
-            with self._workspace.open_parent(other) as parent:
+            with self._run.workspace.open_parent(other) as parent:
                 source = read_state(parent).current
                 if source is None or source.hash != new.state.hash:
                     raise build_conflict_error(os.fsdecode(other))
                 if not _is_name_of(new, source):
                     self._put_name(new, parent, source)
         except (ToolError, OSError):
-            if not self._allow_copies:
+            if not self._run.options.allow_copies:
                 raise
             self._put(new)
 
     def _put_name(self, new: _NewFile, other: ResolvedParent, source: FileSnapshot) -> None:
-        ready = self._temporary
+        ready = self._run.temporary
         if new.before is not None:
-            ready = build_swap_name(self._temporary, source.hash, new.before.hash)
+            ready = build_swap_name(self._run.temporary, source.hash, new.before.hash)
         os.link(other.name, ready, src_dir_fd=other.folder, dst_dir_fd=new.folder, follow_symlinks=False)
         try:
             own = read_file_snapshot(new.folder, ready, 0)
             if own is None or own.hash != source.hash:
                 raise build_conflict_error(new.shown)
-            swap_in(new.folder, ready, new.name, new.before, own, new.shown, self.set_aside(new.path))
+            swap_in(new.folder, ready, new.name, new.before, own, new.shown, self._run.set_aside(new.path))
         except BaseException:
             discard(new.folder, ready, source.status)
             raise
