@@ -89,7 +89,7 @@ def apply_steps(
             staging = StagingDir(build_staging_path(history.folder, temporary))
             opened.callback(staging.close)
         flush = len(ordered) <= MAX_SINGLY_FLUSHED_STEPS
-        return StepApplier(_Run(workspace, history, temporary, options, staging, flush)).apply(ordered)
+        return StepApplier(_Application(workspace, history, temporary, options, staging, flush)).apply(ordered)
 
 
 def _rank_step(step: Step, options: ApplyOptions) -> int:
@@ -101,7 +101,7 @@ def _rank_step(step: Step, options: ApplyOptions) -> int:
     return int(overwrites and placement.in_place is not False)
 
 
-class _Run(NamedTuple):
+class _Application(NamedTuple):
     """One application of a change set."""
 
     workspace: Workspace
@@ -119,7 +119,7 @@ class _Run(NamedTuple):
 class StepApplier:
     """Applies ordered steps."""
 
-    def __init__(self, run: _Run) -> None:
+    def __init__(self, run: _Application) -> None:
         self._run = run
         self._known = dict(run.options.known_states)
         self._modes = FolderModes(run.workspace)
@@ -301,7 +301,7 @@ class _NewFile(NamedTuple):
 class _FilePlacer:
     """Puts files in their places: instead of the present file, or through it."""
 
-    def __init__(self, run: _Run) -> None:
+    def __init__(self, run: _Application) -> None:
         self._run = run
         self._blobs = run.history.blobs
         self._written_through: set[FileId] = set()
