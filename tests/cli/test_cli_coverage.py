@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from handrail.api import Handrail
-from handrail.changes.model import PlannedChangeSet
 from handrail.cli.coverage import describe_record_gap, describe_result_gap
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.results import Artifacts, Meta, SandboxUsed, ToolResult
+from handrail.store.change_log import ChangeSetRecord
 
 SENT = "what was sent to example.org:443"
 TIME = datetime(2026, 7, 1, tzinfo=UTC)
@@ -67,7 +67,7 @@ def recorded(here, state, workspace):
     """A change of the log that undo does not wholly cover."""
     with Handrail(workspace, session="cli", state_dir=state) as rail:
         recorder = rail._session.recorder
-        recorder.record("c-1", PlannedChangeSet("exec", "make", (), (), (), not_covered=(SENT,)), lambda: ())
+        recorder.record("c-1", ChangeSetRecord("exec", "make", (), (), not_covered=(SENT,)), lambda: ())
     return here
 
 

@@ -207,7 +207,7 @@ def test_a_preview_that_is_not_certain_to_be_fresh_is_made_again(rail: Make, mon
         old = one.refresh(request.id)
     assert old != request
     with monkeypatch.context() as patch:
-        patch.setattr(commit, "_LOOKING_SECONDS", -1.0)
+        patch.setattr(commit, "_MAX_LOOK_SECONDS", -1.0)
         anew = one.refresh(old.id)
     assert anew != old
     assert one.refresh(anew.id) == anew

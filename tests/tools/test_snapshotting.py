@@ -16,7 +16,7 @@ import undoing_user
 
 import commander
 from handrail import Handrail
-from handrail.changes.snapshot import git_store, snapshot, tables
+from handrail.changes.snapshot import compare, git_store, snapshot
 from handrail.protocol.events import ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import SandboxUsed, ToolResult
@@ -162,7 +162,7 @@ def test_where_nobody_can_tell_what_an_unasked_command_changed_the_result_says_s
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (workspace / "go").write_text("echo 1 > a\n")
-    monkeypatch.setattr(snapshot, "AFTER_SECONDS", -1.0)
+    monkeypatch.setattr(compare, "AFTER_SECONDS", -1.0)
     result = run(rail(settings=NAMESPACES), LATER)
     assert sandbox(result).undo == "none"
     assert any("neither judged nor taken back" in warning for warning in result.warnings)
@@ -180,7 +180,7 @@ def test_a_command_that_changes_nothing_has_no_number(rail: Make, workspace: Pat
 def test_the_result_names_what_undo_does_not_cover(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "MAX_IGNORED_PATHS", 0)
+    monkeypatch.setattr(snapshot, "MAX_IGNORED_PATHS", 0)
     repository(workspace)
     repository(workspace / "inner")
     (workspace / ".gitignore").write_text("cache/\n")
@@ -255,7 +255,7 @@ def test_git_that_changes_the_repository_asks_in_auto_mode(rail: Make, workspace
 def test_unasked_nothing_is_written_that_undo_would_not_cover(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "MAX_IGNORED_PATHS", 0)
+    monkeypatch.setattr(snapshot, "MAX_IGNORED_PATHS", 0)
     repository(workspace)
     repository(workspace / "inner")
     (workspace / ".gitignore").write_text("data/\n*.db\n")
@@ -301,7 +301,7 @@ def test_what_becomes_of_a_protected_name_is_taken_back_and_asked_about(rail: Ma
         assert state_of(workspace) == before, command
 
 
-@pytest.mark.parametrize("place", ["check_ran", "compare", "finish_command", "describe_unwritable_paths"])
+@pytest.mark.parametrize("place", ["check_ran", "compare_snapshot", "finish_command", "describe_unwritable_paths"])
 def test_what_an_interrupted_command_changed_is_told_and_can_be_taken_back(
     rail: Make, workspace: Path, place: str
 ) -> None:
@@ -373,7 +373,7 @@ def test_what_was_taken_back_stays_so_with_a_no(rail: Make, workspace: Path) -> 
 def test_where_the_snapshot_fails_nothing_runs_before_somebody_says_yes(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 100)
+    monkeypatch.setattr(snapshot, "MAX_SNAPSHOT_BYTES", 100)
     (workspace / "a").write_bytes(b"x" * 1_000)
     seen: list[tuple[str, bool]] = []
 
@@ -435,7 +435,7 @@ def test_without_git_auto_mode_asks_and_what_a_yes_changed_is_listed_only(
 
 
 def test_too_large_a_workspace_is_listed_only(rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 100)
+    monkeypatch.setattr(snapshot, "MAX_SNAPSHOT_BYTES", 100)
     (workspace / "a").write_bytes(b"x" * 1_000)
     result = run(rail(mode="full", settings=NAMESPACES), "echo two > b")
     assert result.ok, result.error
@@ -447,7 +447,7 @@ def test_too_large_a_workspace_is_listed_only(rail: Make, workspace: Path, monke
 def test_where_nobody_can_be_asked_a_failed_snapshot_is_a_no(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 100)
+    monkeypatch.setattr(snapshot, "MAX_SNAPSHOT_BYTES", 100)
     (workspace / "a").write_bytes(b"x" * 1_000)
     result = run(rail(settings=NAMESPACES, unattended=True), 'python3 -c \'open("b", "w")\'')
     assert result.error is not None
@@ -459,7 +459,7 @@ def test_where_nobody_can_be_asked_a_failed_snapshot_is_a_no(
 def test_where_too_much_would_have_to_be_read_only_somebody_is_asked(
     rail: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "MAX_IGNORED_PATHS", 0)
+    monkeypatch.setattr(snapshot, "MAX_IGNORED_PATHS", 0)
     (workspace / ".gitignore").write_text("*.log\n")
     for number in range(1_100):
         (workspace / f"{number}.log").write_text("one\n")
@@ -605,10 +605,10 @@ def test_an_ordinary_user_has_the_same_undo(common_folder: Path, tier: int) -> N
 UNFINISHED = """
 import sys
 from handrail import Handrail
-from handrail.changes.snapshot import tables
+from handrail.changes.snapshot import snapshot
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
-tables.MAX_SNAPSHOT_BYTES = 150  # so the snapshot stops in the middle
+snapshot.MAX_SNAPSHOT_BYTES = 150  # so the snapshot stops in the middle
 rail = Handrail(sys.argv[1], mode="full", state_dir=sys.argv[2], settings=Settings(sandbox=Sandbox(tier=2)))
 rail.exec("echo made > made; echo begun > pipe; sleep 60")
 """

@@ -1,14 +1,14 @@
-"""Applies steps, all or none."""
+"""Applies the steps of a change set to the files of a workspace, all or none."""
 
 import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from itertools import islice
-from typing import TypeVar
+from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from handrail.changes.history import History
 from handrail.changes.model import (
@@ -20,11 +20,10 @@ from handrail.changes.model import (
     is_before_state,
     order_steps,
 )
-from handrail.changes.staging import FolderModes, StagingDir, UnlockedDirs
+from handrail.changes.staging import FolderModes, StagingDir, UnlockedDirs, build_staging_path
 from handrail.kernel.files import sync_file_system
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.store.blobs import Blobs
 from handrail.store.change_log import Step
 from handrail.workspace.atomic import (
     Away,
@@ -41,116 +40,309 @@ from handrail.workspace.atomic import (
     take,
 )
 from handrail.workspace.errors import build_conflict_error, clip_path, to_tool_error
-from handrail.workspace.file_state import Content, FileSnapshot, PathState, read_chunks, read_file_snapshot, read_state
+from handrail.workspace.file_state import (
+    Content,
+    FileId,
+    FileSnapshot,
+    PathState,
+    read_chunks,
+    read_file_snapshot,
+    read_state,
+)
 from handrail.workspace.in_place import write_through
-from handrail.workspace.resolve import ENTER_FOLDER, READ_FILE, NewFolders, ResolvedParent, enter_folders, open_beneath
+from handrail.workspace.resolve import (
+    ENTER_FOLDER,
+    READ_FILE,
+    NewFolders,
+    ResolvedParent,
+    closing_descriptor,
+    enter_folders,
+    open_beneath,
+)
 from handrail.workspace.workspace import Workspace
 
-# § [changes.sources] Files of overlays, reached by descriptors and past no link.
+MAX_IN_MEMORY_BYTES = 8 * 1024 * 1024
+"""Size up to which a file with several names is held in memory, to restore it if writing through it fails."""
+MAX_SINGLY_FLUSHED_STEPS = 32
+"""Number of steps up to which each file is flushed by itself. The files of more steps are flushed together."""
+
+_NO_OPTIONS = ApplyOptions()
 
 
-def read_overlay_file(source: OverlayFile) -> Iterator[bytes]:
-    """The bytes of a file of an overlay."""
-    with open_source_parent(source) as place:
-        descriptor = open_source(place)
+def apply_steps(
+    workspace: Workspace,
+    history: History,
+    steps: Iterable[Step],
+    *,
+    temporary: str,
+    options: ApplyOptions = _NO_OPTIONS,
+) -> list[Step]:
+    """Applies all steps, each only to the state that it starts from. Returns those that changed something.
+
+    After a failure everything is as before, except the paths that the details of the error name as `stuck`.
+    `temporary`: the name of unfinished files, which recovery knows.
+    """
+    ordered = sorted(order_steps(steps), key=lambda step: _rank_step(step, options))
+    with contextlib.ExitStack() as opened:
+        staging = None
+        if options.use_staging:
+            staging = StagingDir(build_staging_path(history.folder, temporary))
+            opened.callback(staging.close)
+        flush = len(ordered) <= MAX_SINGLY_FLUSHED_STEPS
+        return StepApplier(_Application(workspace, history, temporary, options, staging, flush)).apply(ordered)
+
+
+def _rank_step(step: Step, options: ApplyOptions) -> int:
+    """Separate files come first, then writes through a file that others are names of, then further names of a file."""
+    placement = options.placements.get(step.path, PLAIN_PLACEMENT)
+    if placement.linked_to is not None:
+        return 2
+    overwrites = step.before is not None and step.after is not None and step.after.kind == "file"
+    return int(overwrites and placement.in_place is not False)
+
+
+class _Application(NamedTuple):
+    """One application of a change set."""
+
+    workspace: Workspace
+    history: History
+    temporary: str
+    options: ApplyOptions
+    staging: StagingDir | None
+    flush: bool
+    """Whether each file is flushed by itself."""
+
+    def set_aside(self, path: bytes) -> Away | None:
+        return self.staging.stash(path) if self.staging is not None else None
+
+
+class StepApplier:
+    """Applies ordered steps."""
+
+    def __init__(self, run: _Application) -> None:
+        self._run = run
+        self._known = dict(run.options.known_states)
+        self._modes = FolderModes(run.workspace)
+        self._placer = _FilePlacer(run)
+
+    def apply(self, steps: list[Step]) -> list[Step]:
+        unlocked = UnlockedDirs(self._run.workspace, self._run.options.unlocked_dirs)
+        unlocked.unlock()
+        taken: list[Step] = []
         try:
-            yield from read_chunks(descriptor)
+            for step in steps:
+                if self._take(step):
+                    taken.append(step)
+            self._modes.set()
+        except Exception as error:
+            self._roll_back(taken, error)
+            raise
         finally:
-            os.close(descriptor)
+            unlocked.lock(but=self._modes.paths)
+        has_moved = any(isinstance(source, OverlayFile) for source in self._run.options.sources.values())
+        if self._run.history.durable and (has_moved or not self._run.flush):
+            for root in self._run.workspace.roots:
+                sync_file_system(root.descriptor)
+        return taken
+
+    def _take(self, step: Step) -> bool:
+        with _open_parent(self._run.workspace, step.path) as parent:
+            return self._apply(parent, step)
+
+    def _apply(self, parent: ResolvedParent, step: Step) -> bool:
+        now = self._known.pop(step.path, None)
+        if now is None or not is_before_state(now.state, step) or self._placer.has_written(now):
+            now = _read_as_locked(parent, step.path, self._run.options.unlocked_dirs)
+        if is_before_state(now.state, step):
+            if step.after is None:
+                return self._remove(parent, step, now)
+            return self._create(parent, step, step.after, now)
+        if is_before_state(now.state, invert_step(step)) and self._placer.has_written(now):
+            return True  # by another name of the file
+        raise build_conflict_error(os.fsdecode(step.path))
+
+    def _remove(self, parent: ResolvedParent, step: Step, now: PathState) -> bool:
+        folder, name, path = parent.folder, parent.name, os.fsdecode(step.path)
+        if now.current is not None:
+            away = self._run.set_aside(step.path)
+            remove_file(folder, name, now.current, temporary=self._run.temporary, path=path, away=away)
+        elif step.before is not None and step.before.kind == "link":
+            remove_link(folder, name, step.before.hash, temporary=self._run.temporary, path=path)
+        elif not remove_folder(folder, name):
+            if self._run.options.require_empty_dirs:
+                raise ToolError("CONFLICT", f"{clip_path(path)} is to be removed, and somebody put something into it.")
+            return False
+        return True
+
+    def _create(self, parent: ResolvedParent, step: Step, after: State, now: PathState) -> bool:
+        if after.kind == "folder" and now.state is not None:
+            return self._change_folder_mode(step, after)
+        folders = NewFolders(parent.folder, parent.missing)
+        try:
+            if after.kind == "folder":
+                self._make_folder(folders.innermost, parent.name, step.path, after.mode)
+            elif after.kind == "link":
+                self._put_link(folders.innermost, parent.name, step, after)
+            else:
+                self._put_file(folders.innermost, parent.name, step, after, now)
+            if self._run.history.durable and self._run.flush:
+                sync_folder(folders.innermost)
+            folders.keep()
+        finally:
+            folders.close()
+        return True
+
+    def _change_folder_mode(self, step: Step, after: State) -> bool:
+        if step.before is None or after.mode is None or step.before.mode == after.mode:
+            return False
+        self._modes.later(step.path, after.mode)
+        return True
+
+    def _make_folder(self, folder: int, name: str, path: bytes, mode: int | None) -> None:
+        os.mkdir(name, 0o777 if mode is None else stat.S_IRWXU, dir_fd=folder)
+        if mode is not None:
+            self._modes.later(path, mode)
+
+    def _put_link(self, folder: int, name: str, step: Step, after: State) -> None:
+        target = b"".join(self._run.history.blobs.chunks(after.hash))
+        hashes = (after.hash, step.before.hash if step.before is not None else None)
+        put_link(folder, name, target, hashes, temporary=self._run.temporary, path=os.fsdecode(step.path))
+
+    def _put_file(self, folder: int, name: str, step: Step, after: State, now: PathState) -> None:
+        before = step.before
+        mode = after.mode if before is None or before.mode != after.mode else None
+        if before is not None and before.hash == after.hash and mode is not None:
+            with closing_descriptor(os.open(name, READ_FILE, dir_fd=folder)) as file:
+                os.fchmod(file, mode)
+            return
+        source = self._run.options.sources.get(step.path)
+        if isinstance(source, OverlayFile) and mode is None and now.state is not None:
+            mode = now.state.mode  # others may have changed it meanwhile
+        placement = self._run.options.placements.get(step.path, PLAIN_PLACEMENT)
+        new = replace(after, mode=mode)
+        self._placer.place_file(_NewFile(folder, name, step.path, new, now.current, placement, source))
+
+    # Rolling back
+
+    def _roll_back(self, taken: list[Step], error: Exception) -> None:
+        placements = {path: _invert_placement(placement) for path, placement in self._run.options.placements.items()}
+        options = replace(self._run.options, placements=placements, sources={}, known_states={})
+        inverse = StepApplier(self._run._replace(options=options))
+        stuck = [clip_path(os.fsdecode(step.path)) for step in reversed(taken) if not inverse._can_restore(step)]
+        with contextlib.suppress(ToolError):
+            inverse._modes.set()
+        if stuck and isinstance(error, ToolError):
+            message = f"{error.message} Changed already, and not to be taken back: {', '.join(stuck[:10])}."
+            raise ToolError(error.code, message, details={**error.named_details, "stuck": stuck}) from error
+
+    def _can_restore(self, step: Step) -> bool:
+        try:
+            with _open_parent(self._run.workspace, step.path) as parent:
+                self._restore(parent, step)
+        except ToolError:
+            return False
+        return True
+
+    def _restore(self, parent: ResolvedParent, step: Step) -> None:
+        """Undoes a step: with the very file if it was set aside, or else from the blobs."""
+        if step.before is not None and step.before.kind == "file":
+            now = read_state(parent)
+            if not is_before_state(now.state, invert_step(step)):
+                raise build_conflict_error(os.fsdecode(step.path))
+            if not parent.missing and self._placer.give_back(parent, step.path, step.before, now.current):
+                return
+        self._apply(parent, invert_step(step))
+
+
+def _invert_placement(placement: Placement) -> Placement:
+    return Placement(in_place=False if placement.linked_to is not None else placement.in_place)
+
+
+def read_locked_state(workspace: Workspace, path: bytes, unlocked: Mapping[bytes, int]) -> PathState:
+    """The state of a path. Folders that are unlocked have their modes of before."""
+    with _open_parent(workspace, path) as parent:
+        return _read_as_locked(parent, path, unlocked)
+
+
+def _read_as_locked(parent: ResolvedParent, path: bytes, unlocked: Mapping[bytes, int]) -> PathState:
+    now = read_state(parent)
+    locked = unlocked.get(path)
+    if now.state is None or now.state.kind != "folder" or locked is None or now.state.mode != locked | stat.S_IRWXU:
+        return now
+    return PathState(replace(now.state, mode=locked))
 
 
 @contextlib.contextmanager
-def open_source_parent(source: OverlayFile) -> Generator[tuple[int, str]]:
-    """The folder of a file of an overlay, and its name there."""
-    folder, _, name = source.path.rpartition("/")
-    if os.geteuid() != 0 and folder:
-        _open_up(source.top, folder)
-    descriptor = open_beneath(source.top, folder or ".", ENTER_FOLDER, kernel=True)
+def _open_parent(workspace: Workspace, path: bytes) -> Generator[ResolvedParent]:
     try:
-        yield descriptor, name
-    finally:
-        os.close(descriptor)
+        with workspace.open_parent(path) as parent:
+            yield parent
+    except OSError as error:
+        raise to_tool_error(error, os.fsdecode(path)) from None
+    except StoreError as error:
+        raise ToolError("IO_ERROR", f"{clip_path(os.fsdecode(path))} cannot be brought back: {error}.") from None
 
 
-def _open_up(top: int, folder: str) -> None:
-    """Lets the owner take things out of the folders of an overlay. It is thrown away afterwards, so they stay open."""
-    for inner in islice(enter_folders(top, folder.split("/")), 1, None):
-        mode = stat.S_IMODE(os.fstat(inner).st_mode)
-        if mode & stat.S_IRWXU != stat.S_IRWXU:
-            os.chmod(f"/proc/self/fd/{inner}", mode | stat.S_IRWXU)
+class _NewFile(NamedTuple):
+    folder: int
+    name: str
+    path: bytes
+    state: State
+    """A mode of None keeps that of the present file."""
+    before: FileSnapshot | None
+    placement: Placement
+    source: OverlayFile | bytes | None
+
+    @property
+    def shown(self) -> str:
+        return os.fsdecode(self.path)
 
 
-# § [changes.bringing] Brings a file to its path: from what was kept, or from an overlay; instead of what is there,
-# § or through it.
+class _FilePlacer:
+    """Puts files in their places: instead of the present file, or through it."""
 
-_MAX_HELD_BYTES = 8 * 1024 * 1024
+    def __init__(self, run: _Application) -> None:
+        self._run = run
+        self._blobs = run.history.blobs
+        self._written_through: set[FileId] = set()
 
+    def has_written(self, state: PathState) -> bool:
+        """Whether a file was written through another name of it since its state was read."""
+        status = state.current.status if state.current is not None else None
+        return status is not None and (status.st_dev, status.st_ino) in self._written_through
 
-Target = tuple[int, str, str]
-"""Folder, name, and the path in words."""
-
-
-class FilePlacer:
-    """Brings files for one change set."""
-
-    def __init__(
-        self, workspace: Workspace, blobs: Blobs, temporary: str, *, flush: bool, staging: StagingDir | None
-    ) -> None:
-        self._workspace = workspace
-        self._blobs = blobs
-        self._temporary = temporary
-        self.flush = flush
-        self._staging = staging
-        self.written_through: set[tuple[int, int]] = set()
-        """Files that were written in place: their other names have the new bytes already."""
-
-    def away(self, path: bytes) -> Away | None:
-        """What becomes of a file that is taken out."""
-        return self._staging.stash(path) if self._staging is not None else None
-
-    def place_file(
-        self, where: Target, key: bytes, after: State, before: FileSnapshot | None, placement: Placement
-    ) -> None:
-        """Brings one file. `after.mode` is the mode it gets; None leaves it as it is, or as new files are."""
-        if placement.linked_to is not None:
-            self._link(where, key, after, before, placement)
-        elif before is not None and (before.status.st_nlink > 1 if placement.in_place is None else placement.in_place):
-            self._write_through(where, after, before, placement)
-        elif not self._taken(where, key, after, before, placement):
-            self._put(where, key, after, before, placement)
-
-    def has_written(self, found: PathState) -> bool:
-        """Whether a file that was looked at before has been written through since, by another name of it."""
-        status = found.current.status if found.current is not None else None
-        return status is not None and (status.st_dev, status.st_ino) in self.written_through
-
-    def give_back(self, where: Target, key: bytes, after: State, before: FileSnapshot | None) -> bool:
-        """Puts the very file back that was taken out; whether it was held."""
-        source = self._staging.unstash(key) if self._staging is not None else None
-        if source is None:
+    def give_back(self, parent: ResolvedParent, path: bytes, old: State, now: FileSnapshot | None) -> bool:
+        """Puts the very file back that was set aside. False if it is not held."""
+        held = self._run.staging.unstash(path) if self._run.staging is not None else None
+        if held is None:
             return False
-        folder, name, path = where
-        take(source, folder, name, after.hash, before, temporary=self._temporary, path=path)
+        shown = os.fsdecode(path)
+        take(held, parent.folder, parent.name, old.hash, now, temporary=self._run.temporary, path=shown)
         return True
 
-    def _taken(
-        self, where: Target, key: bytes, after: State, before: FileSnapshot | None, placement: Placement
-    ) -> bool:
-        if placement.source is None:
-            return False
-        folder, name, path = where
-        with open_source_parent(placement.source) as source:
+    def place_file(self, new: _NewFile) -> None:
+        in_place, before = new.placement.in_place, new.before
+        if new.placement.linked_to is not None:
+            self._link(new, new.placement.linked_to)
+        elif before is not None and (before.status.st_nlink > 1 if in_place is None else in_place):
+            self._write_through(new, before)
+        elif not isinstance(new.source, OverlayFile) or not self._can_move(new, new.source):
+            self._put(new)
+
+    def _can_move(self, new: _NewFile, source: OverlayFile) -> bool:
+        """Moves a file out of its overlay. False if the overlay is on another file system."""
+        with _open_source_parent(source) as held:
             try:
                 take(
-                    source,
-                    folder,
-                    name,
-                    after.hash,
-                    before,
-                    temporary=self._temporary,
-                    path=path,
-                    mode=after.mode,
-                    away=self.away(key),
+                    held,
+                    new.folder,
+                    new.name,
+                    new.state.hash,
+                    new.before,
+                    temporary=self._run.temporary,
+                    path=new.shown,
+                    mode=new.state.mode,
+                    away=self._run.set_aside(new.path),
                 )
             except OSError as error:
                 if error.errno != errno.EXDEV:
@@ -158,316 +350,122 @@ class FilePlacer:
                 return False
         return True
 
-    def _put(self, where: Target, key: bytes, after: State, before: FileSnapshot | None, placement: Placement) -> None:
-        folder, name, path = where
+    def _put(self, new: _NewFile) -> None:
         put_instead(
-            folder,
-            name,
-            self._content(after, placement),
-            before,
-            temporary=self._temporary,
-            path=path,
-            mode=after.mode,
-            flush=self.flush,
-            dress=_dressing(placement),
-            away=self.away(key),
+            new.folder,
+            new.name,
+            self._open_content(new),
+            new.before,
+            temporary=self._run.temporary,
+            path=new.shown,
+            mode=new.state.mode,
+            flush=self._run.flush,
+            dress=_build_dresser(new.placement),
+            away=self._run.set_aside(new.path),
         )
 
-    def _write_through(self, where: Target, after: State, before: FileSnapshot, placement: Placement) -> None:
-        folder, name, path = where
-        held = read_file_snapshot(folder, name, _MAX_HELD_BYTES)
+    def _write_through(self, new: _NewFile, before: FileSnapshot) -> None:
+        held = read_file_snapshot(new.folder, new.name, MAX_IN_MEMORY_BYTES)
         if held is None or held.hash != before.hash:
-            raise build_conflict_error(path)
-        self.written_through.add((held.status.st_dev, held.status.st_ino))
-        new = self._content(after, placement)
-        write_through(folder, name, new, held, path, after.mode, lambda: self._blobs.chunks(before.hash))
-        if placement.attributes is not None and hasattr(os, "listxattr"):
-            _dress_through(folder, name, placement.attributes)
+            raise build_conflict_error(new.shown)
+        self._written_through.add((held.status.st_dev, held.status.st_ino))
+        content, kept = self._open_content(new), lambda: self._blobs.chunks(before.hash)
+        write_through(new.folder, new.name, content, held, new.shown, new.state.mode, kept)
+        if new.placement.attributes is not None and hasattr(os, "listxattr"):
+            self._dress_present(new, new.placement.attributes)
 
-    def _link(self, where: Target, key: bytes, after: State, before: FileSnapshot | None, placement: Placement) -> None:
+    @staticmethod
+    def _dress_present(new: _NewFile, attributes: dict[str, bytes]) -> None:
+        with contextlib.suppress(OSError):  # a file that may not be written keeps its attributes
+            file = os.open(new.name, READ_FILE, dir_fd=new.folder)
+            with closing_descriptor(file):
+                _set_attributes(file, attributes)
+
+    def _link(self, new: _NewFile, other: bytes) -> None:
         """Makes the path another name of a file that has the right bytes."""
-        other = placement.linked_to or b""
         try:
-            with self._workspace.open_parent(other) as landing:
-                source = read_state(landing).current
-                if source is None or source.hash != after.hash:
+            with self._run.workspace.open_parent(other) as parent:
+                source = read_state(parent).current
+                if source is None or source.hash != new.state.hash:
                     raise build_conflict_error(os.fsdecode(other))
-                if not _is_same(where, source):
-                    self._put_name((landing.folder, landing.name), where, key, before, source)
+                if not _is_name_of(new, source):
+                    self._put_name(new, parent, source)
         except (ToolError, OSError):
-            if not placement.allow_copy:
+            if not self._run.options.allow_copies:
                 raise
-            self._put(where, key, after, before, placement)
+            self._put(new)
 
-    def _put_name(
-        self, other: tuple[int, str], where: Target, key: bytes, before: FileSnapshot | None, source: FileSnapshot
-    ) -> None:
-        folder, name, path = where
-        ready = build_swap_name(self._temporary, source.hash, before.hash) if before is not None else self._temporary
-        os.link(other[1], ready, src_dir_fd=other[0], dst_dir_fd=folder, follow_symlinks=False)
+    def _put_name(self, new: _NewFile, other: ResolvedParent, source: FileSnapshot) -> None:
+        ready = self._run.temporary
+        if new.before is not None:
+            ready = build_swap_name(self._run.temporary, source.hash, new.before.hash)
+        os.link(other.name, ready, src_dir_fd=other.folder, dst_dir_fd=new.folder, follow_symlinks=False)
         try:
-            own = read_file_snapshot(folder, ready, 0)
+            own = read_file_snapshot(new.folder, ready, 0)
             if own is None or own.hash != source.hash:
-                raise build_conflict_error(path)
-            swap_in(folder, ready, name, before, own, path, self.away(key))
+                raise build_conflict_error(new.shown)
+            swap_in(new.folder, ready, new.name, new.before, own, new.shown, self._run.set_aside(new.path))
         except BaseException:
-            discard(folder, ready, source.status)
+            discard(new.folder, ready, source.status)
             raise
 
-    def _content(self, after: State, placement: Placement) -> Content:
-        source = placement.source
+    def _open_content(self, new: _NewFile) -> Content:
+        source, digest = new.source, new.state.hash
         if source is None:
-            return Content(after.hash, after.size, lambda: self._blobs.chunks(after.hash))
-        return Content(after.hash, after.size, lambda: read_overlay_file(source))
+            return Content(digest, new.state.size, lambda: self._blobs.chunks(digest))
+        if isinstance(source, bytes):
+            return Content(digest, new.state.size, lambda: (source,))
+        return Content(digest, new.state.size, lambda: _read_source(source))
 
 
-def _is_same(where: Target, other: FileSnapshot) -> bool:
-    """Whether a path is a name of a file already."""
+def _is_name_of(new: _NewFile, file: FileSnapshot) -> bool:
     try:
-        return os.path.samestat(os.stat(where[1], dir_fd=where[0], follow_symlinks=False), other.status)
+        return os.path.samestat(os.stat(new.name, dir_fd=new.folder, follow_symlinks=False), file.status)
     except OSError:
         return False
 
 
-def _dressing(placement: Placement) -> Callable[[int], None] | None:
+def _build_dresser(placement: Placement) -> Callable[[int], None] | None:
+    """A function that gives an open file its attributes and time."""
     if placement.attributes is None and placement.mtime_ns is None:
         return None
 
-    def dress(descriptor: int) -> None:
+    def dress(file: int) -> None:
         if placement.attributes is not None and hasattr(os, "listxattr"):
-            _give_attributes(descriptor, placement.attributes)
+            _set_attributes(file, placement.attributes)
         if placement.mtime_ns is not None:
-            os.utime(descriptor, ns=(placement.mtime_ns, placement.mtime_ns))
+            os.utime(file, ns=(placement.mtime_ns, placement.mtime_ns))
 
     return dress
 
 
-def _dress_through(folder: int, name: str, attributes: dict[str, bytes]) -> None:
-    """Gives attributes to a file that stays itself; one that nobody may write keeps those that it has."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(name, READ_FILE, dir_fd=folder)
-        try:
-            _give_attributes(descriptor, attributes)
-        finally:
-            os.close(descriptor)
-
-
-def _give_attributes(descriptor: int, attributes: dict[str, bytes]) -> None:
-    for name in os.listxattr(descriptor):
+def _set_attributes(file: int, attributes: dict[str, bytes]) -> None:
+    for name in os.listxattr(file):
         if name.startswith("user.") and name not in attributes:
-            os.removexattr(descriptor, name)
+            os.removexattr(file, name)
     for name, value in attributes.items():
         with contextlib.suppress(OSError):
-            os.setxattr(descriptor, name, value)
+            os.setxattr(file, name, value)
 
 
-# § [changes.carrying] Carries out steps on the files themselves: each only from the state it starts from, and all
-# § of them or none.
-
-Result = TypeVar("Result")
-MAX_IN_MEMORY_BYTES = 8 * 1024 * 1024
-"""Bytes of a file with several names that can be held in memory, to be put back if writing through them fails."""
-MAX_SINGLY_FLUSHED_STEPS = 32
-"""Steps of which every file is flushed by itself. More are flushed together, where power loss is to be survived."""
+def _read_source(source: OverlayFile) -> Iterator[bytes]:
+    with _open_source_parent(source) as held, closing_descriptor(open_source(held)) as file:
+        yield from read_chunks(file)
 
 
-_NOTHING = ApplyOptions()
+@contextlib.contextmanager
+def _open_source_parent(source: OverlayFile) -> Generator[tuple[int, str]]:
+    """The folder of a file of an overlay, and its name there. No links are followed."""
+    folder, _, name = source.path.rpartition("/")
+    if os.geteuid() != 0 and folder:
+        _unlock_source(source.top, folder)
+    with closing_descriptor(open_beneath(source.top, folder or ".", ENTER_FOLDER, kernel=True)) as parent:
+        yield parent, name
 
 
-class StepApplier:
-    """Takes steps in one workspace, with the contents that were kept for them."""
-
-    def __init__(self, workspace: Workspace, history: History, temporary: str, how: ApplyOptions = _NOTHING) -> None:
-        self._workspace = workspace
-        self._blobs = history.blobs
-        self._durable = history.durable
-        self._temporary = temporary
-        self._how = how
-        self._opened = UnlockedDirs(workspace, how.unlocked_dirs)
-        self._flush = True
-        self._bringer = FilePlacer(workspace, history.blobs, temporary, flush=True, staging=how.staging)
-        self._returns = False
-        self._modes = FolderModes(workspace)
-
-    def apply_steps(self, steps: Iterable[Step]) -> list[Step]:
-        """Takes every step; those that changed something. After a failure everything is as it was before, but for
-        what the details of the error name as `stuck`."""
-        todo = self._ordered(steps)
-        self._flush = len(todo) <= MAX_SINGLY_FLUSHED_STEPS
-        self._bringer.flush = self._flush
-        self._opened.open()
-        taken: list[Step] = []
-        try:
-            for move in todo:
-                if self._take(move):
-                    taken.append(move)
-            self._modes.set()
-        except Exception as error:
-            self._go_back(taken, error)
-            raise
-        finally:
-            self._opened.close(but=self._modes.paths)
-        if self._durable and not (self._flush and all(one.source is None for one in self._how.placements.values())):
-            for root in self._workspace.roots:
-                sync_file_system(root.descriptor)
-        return taken
-
-    def find(self, path: bytes) -> PathState:
-        """What is at a path now."""
-        return self._as_closed(path, self._at(path, read_state))
-
-    def _ordered(self, steps: Iterable[Step]) -> list[Step]:
-        """Names that get a file of their own come before their old file is written through another name; and what
-        becomes another name of a file comes when that file is there."""
-        return sorted(order_steps(steps), key=self._turn)
-
-    def _turn(self, move: Step) -> int:
-        placement = self._placement(move)
-        if placement.linked_to is not None:
-            return 2
-        through = move.before is not None and move.after is not None and move.after.kind == "file"
-        return int(through and placement.in_place is not False)
-
-    def _placement(self, move: Step) -> Placement:
-        placement = self._how.placements.get(move.path, PLAIN_PLACEMENT)
-        if not self._returns or placement is PLAIN_PLACEMENT:
-            return placement
-        return Placement(in_place=False if placement.linked_to is not None else placement.in_place)
-
-    def _take(self, move: Step) -> bool:
-        return self._at(move.path, lambda landing: self._move(landing, move))
-
-    def _move(self, landing: ResolvedParent, move: Step) -> bool:
-        path = os.fsdecode(move.path)
-        found = self._how.known_states.pop(move.path, None)
-        if found is None or not is_before_state(found.state, move) or self._bringer.has_written(found):
-            found = self._as_closed(move.path, read_state(landing))
-        if not is_before_state(found.state, move):
-            if self._is_there_already(move, found):
-                return True
-            raise build_conflict_error(path)
-        if move.after is None:
-            return self._remove(landing, move, found, path)
-        return self._bring(landing, move, found, path)
-
-    def _is_there_already(self, move: Step, found: PathState) -> bool:
-        """Whether a file has its bytes because another name of it was written."""
-        return is_before_state(found.state, invert_step(move)) and self._bringer.has_written(found)
-
-    def _remove(self, landing: ResolvedParent, move: Step, found: PathState, path: str) -> bool:
-        if found.current is not None:
-            away = self._bringer.away(move.path)
-            remove_file(landing.folder, landing.name, found.current, temporary=self._temporary, path=path, away=away)
-        elif move.before is not None and move.before.kind == "link":
-            remove_link(landing.folder, landing.name, move.before.hash, temporary=self._temporary, path=path)
-        elif not remove_folder(landing.folder, landing.name):
-            if self._how.require_empty_dirs:
-                raise ToolError("CONFLICT", f"{clip_path(path)} is to be removed, and somebody put something into it.")
-            return False
-        return True
-
-    def _bring(self, landing: ResolvedParent, move: Step, found: PathState, path: str) -> bool:
-        after = move.after
-        if after is None or (after.kind == "folder" and found.state is not None):
-            return self._modes.will_change(move)
-        folders = NewFolders(landing.folder, landing.missing)
-        try:
-            if after.kind == "folder":
-                self._make_folder(folders.innermost, landing.name, move)
-            elif after.kind == "link":
-                self._make_link(folders.innermost, landing.name, move, path)
-            else:
-                self._write(folders.innermost, landing.name, move, found, path)
-            if self._durable and self._flush:
-                sync_folder(folders.innermost)
-            folders.keep()
-        finally:
-            folders.close()
-        return True
-
-    def _make_folder(self, folder: int, name: str, move: Step) -> None:
-        mode = move.after.mode if move.after else None
-        if mode is None:
-            os.mkdir(name, dir_fd=folder)
-            return
-        os.mkdir(name, stat.S_IRWXU, dir_fd=folder)
-        self._modes.later(move.path, mode)
-
-    def _make_link(self, folder: int, name: str, move: Step, path: str) -> None:
-        new = move.after.hash if move.after else ""
-        target = b"".join(self._blobs.chunks(new))
-        old = move.before.hash if move.before is not None else None
-        put_link(folder, name, target, (new, old), temporary=self._temporary, path=path)
-
-    def _write(self, folder: int, name: str, move: Step, found: PathState, path: str) -> None:
-        after, before = move.after, move.before
-        if after is None:
-            return
-        mode = after.mode if before is None or before.mode != after.mode else None
-        if before is not None and before.hash == after.hash and mode is not None:
-            _change_mode(folder, name, mode)
-            return
-        where, placement = (folder, name, path), self._placement(move)
-        if placement.source is not None and mode is None and found.state is not None:
-            mode = found.state.mode  # whoever changed only that meanwhile keeps it
-        self._bringer.place_file(where, move.path, msgspec.structs.replace(after, mode=mode), found.current, placement)
-
-    def _as_closed(self, path: bytes, found: PathState) -> PathState:
-        state = found.state
-        if state is None or state.kind != "folder":
-            return found
-        return PathState(msgspec.structs.replace(state, mode=self._opened.mode(path, state.mode)))
-
-    def _at(self, path: bytes, work: Callable[[ResolvedParent], Result]) -> Result:
-        def there() -> Result:
-            with self._workspace.open_parent(path) as landing:
-                return work(landing)
-
-        return self._guarded(path, there)
-
-    def _guarded(self, path: bytes, work: Callable[[], Result]) -> Result:
-        try:
-            return work()
-        except OSError as error:
-            raise to_tool_error(error, os.fsdecode(path)) from None
-        except StoreError as error:
-            raise ToolError("IO_ERROR", f"{clip_path(os.fsdecode(path))} cannot be brought back: {error}.") from None
-
-    # Going back
-
-    def _go_back(self, taken: list[Step], error: Exception) -> None:
-        self._returns = True
-        self._modes.clear()
-        stuck = [clip_path(os.fsdecode(move.path)) for move in reversed(taken) if not self._is_back(move)]
-        with contextlib.suppress(ToolError):
-            self._modes.set()
-        if stuck and isinstance(error, ToolError):
-            message = f"{error.message} Changed already, and not to be taken back: {', '.join(stuck[:10])}."
-            raise ToolError(error.code, message, details={**error.named_details, "stuck": stuck}) from error
-
-    def _is_back(self, move: Step) -> bool:
-        try:
-            self._at(move.path, lambda landing: self._give_back(landing, move))
-        except ToolError:
-            return False
-        return True
-
-    def _give_back(self, landing: ResolvedParent, move: Step) -> None:
-        """Undoes one step: with the very file, where it is held, else with what was kept of it."""
-        old: State | None = move.before
-        if old is not None and old.kind == "file":
-            found = read_state(landing)
-            if not is_before_state(found.state, invert_step(move)):
-                raise build_conflict_error(os.fsdecode(move.path))
-            where = (landing.folder, landing.name, os.fsdecode(move.path))
-            if not landing.missing and self._bringer.give_back(where, move.path, old, found.current):
-                return
-        self._move(landing, invert_step(move))
-
-
-def _change_mode(folder: int, name: str, mode: int) -> None:
-    descriptor = os.open(name, READ_FILE, dir_fd=folder)
-    try:
-        os.fchmod(descriptor, mode)
-    finally:
-        os.close(descriptor)
+def _unlock_source(top: int, folder: str) -> None:
+    """Lets the owner take files out of folders of an overlay. The overlay is removed later, so they stay unlocked."""
+    for inner in islice(enter_folders(top, folder.split("/")), 1, None):
+        mode = stat.S_IMODE(os.fstat(inner).st_mode)
+        if mode & stat.S_IRWXU != stat.S_IRWXU:
+            os.chmod(f"/proc/self/fd/{inner}", mode | stat.S_IRWXU)

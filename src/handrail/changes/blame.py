@@ -1,4 +1,8 @@
-"""The origin of a line."""
+"""Finds the origin of a line.
+
+The change sets of a file are walked backwards, and the line is followed through each. Changes by others show as a
+difference between the result of one set and the start of the next.
+"""
 
 import hashlib
 import os
@@ -13,64 +17,26 @@ from handrail.protocol.wire import escape_surrogates
 from handrail.store.change_log import ChangeLog, LoggedChangeSet, Step
 from handrail.workspace.text import decode_text
 
-# § [changes.line_ways] Lines on their way from one text to another.
-
-
-def split_text_lines(data: bytes) -> list[str] | None:
-    """The lines of a text without their ends; None of what is no text."""
-    text = decode_text(data)
-    if text is None:
-        return None
-    lines = text.text.split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
-
-
-def find_old_line(old: list[str], new: list[str], line: int) -> int | None:
-    """Where a line of the new text was in the old one; None where it was not, as it is."""
-    moved = 0
-    for _, b, c, d in diff_lines(old, new):
-        if line < c:
-            break
-        if line < d:
-            return None
-        moved = b - d
-    return line + moved
-
-
-def apply_diff(old: list[str], diff: str) -> list[str] | None:
-    """Apply one of our own diffs to lines without their ends. None if the diff is truncated."""
-    hunks, is_complete = parse_diff(diff)
-    result: list[str] = []
-    at = 0
-    for hunk in hunks:
-        result += (*old[at : hunk.old_start], *(line.removesuffix("\n") for line in hunk.new))
-        at = hunk.old_start + len(hunk.old)
-    return [*result, *old[at:]] if is_complete else None
-
-
-# § [changes.line_origin] Where a line of a file comes from: its change sets are walked backwards, and the line is
-# § followed through each. What others changed in between is found by comparing what a set left with what the next
-# § one found.
-
 Content = Callable[[str], bytes | None]
-"""What was kept under a hash; None where nothing is any more."""
+"""Reads a kept content by its hash. None if it is no longer kept."""
+_Origin = Literal["made", "outside", "before", "lost"]
 
 
 class LineOrigin(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a line comes from, as far as that is known."""
+    """The origin of a line, as far as it is known."""
 
-    kind: Literal["made", "outside", "before", "lost"]
-    """`made`: by `entry`. `outside`: others changed it after `entry`. `before`: it is older than all that is known.
-    `lost`: what `entry` changed is not kept any more, so nobody can tell."""
+    kind: _Origin
+    """`made`: by `entry`. `outside`: by others after `entry`. `before`: older than the first change set.
+    `lost`: unknown, because the contents of `entry` are no longer kept."""
     entry: LoggedChangeSet | None = None
     path: bytes
-    """What the file was called then."""
+    """The path of the file then."""
     line: int
-    """Which line it was then."""
+    """The number of the line then."""
     outside: tuple[int, ...] = ()
-    """After these sets others changed the file, but not the line."""
+    """Others changed the file, but not the line, after these sets."""
     brought_back: tuple[int, ...] = ()
-    """These sets took a change of the line back, so it is what it was before."""
+    """These sets undid a change of the line."""
 
 
 class _TracedLine(msgspec.Struct, frozen=True):
@@ -84,44 +50,73 @@ class _TracedLine(msgspec.Struct, frozen=True):
 
 
 def trace_line(log: ChangeLog, content: Content, path: bytes, data: bytes, line: int) -> LineOrigin:
-    """Follows a line, counted from 1, of a text file that holds these bytes now."""
-    return _Tracing(log, content).traced(
-        _TracedLine(path, hashlib.sha256(data).hexdigest(), split_text_lines(data) or [], line - 1)
-    )
+    """Traces a line, counted from 1, of a text file with these bytes."""
+    digest = hashlib.sha256(data).hexdigest()
+    return _Tracer(log, content).trace(_TracedLine(path, digest, split_text_lines(data) or [], line - 1))
 
 
-class _Tracing:
-    """Follows one line."""
+def split_text_lines(data: bytes) -> list[str] | None:
+    """The lines of a text without their ends. None if it is no text."""
+    text = decode_text(data)
+    if text is None:
+        return None
+    lines = text.text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
 
+
+def find_old_line(old: list[str], new: list[str], line: int) -> int | None:
+    """The number of a new line in the old text. None if the line changed."""
+    moved = 0
+    for _, b, c, d in diff_lines(old, new):
+        if line < c:
+            break
+        if line < d:
+            return None
+        moved = b - d
+    return line + moved
+
+
+def apply_diff(old: list[str], diff: str) -> list[str] | None:
+    """Applies one of our own diffs to lines without their ends. None if the diff is truncated."""
+    hunks, is_complete = parse_diff(diff)
+    result: list[str] = []
+    at = 0
+    for hunk in hunks:
+        result += (*old[at : hunk.old_start], *(line.removesuffix("\n") for line in hunk.new))
+        at = hunk.old_start + len(hunk.old)
+    return [*result, *old[at:]] if is_complete else None
+
+
+class _Tracer:
     def __init__(self, log: ChangeLog, content: Content) -> None:
         self._log = log
         self._content = content
         self._numbers: dict[bytes, list[int]] = {}
-        """The sets that touched a path and were not looked at yet: they are walked once, backwards."""
+        """The sets of each path that are not visited yet. The last is visited next."""
         self._outside: list[int] = []
         self._brought_back: list[int] = []
 
-    def traced(self, at: _TracedLine) -> LineOrigin:
-        """The first set, going backwards, that the line cannot be followed through."""
+    def trace(self, at: _TracedLine) -> LineOrigin:
+        """Follows the line back to the first set that it cannot be followed through."""
         before: int | None = None
-        while (found := self._last(at.path, before)) is not None:
-            entry, step = found
+        while (visited := self._find_last(at.path, before)) is not None:
+            entry, step = visited
             before = entry.number
-            left = self._as_left(at, entry, step)
-            if not isinstance(left, _TracedLine):
-                return self._told(left, at, entry)
-            if (older := self._taken_back(entry, step)) is not None:
-                at, before = left, older
+            result = self._find_in_result(at, entry, step)
+            if not isinstance(result, _TracedLine):
+                return self._build_origin(result, at, entry)
+            if (older := self._find_undone(entry, step)) is not None:
+                at, before = result, older
                 self._brought_back.append(entry.number)
                 continue
-            came = self._as_found(left, entry, step)
-            if not isinstance(came, _TracedLine):
-                return self._told(came, left, entry)
-            at = came
-        return self._told("before", at, None)
+            start = self._find_in_start(result, entry, step)
+            if not isinstance(start, _TracedLine):
+                return self._build_origin(start, result, entry)
+            at = start
+        return self._build_origin("before", at, None)
 
-    def _last(self, path: bytes, before: int | None) -> tuple[LoggedChangeSet, Step] | None:
-        """The last set before a number that changed a path, and how."""
+    def _find_last(self, path: bytes, before: int | None) -> tuple[LoggedChangeSet, Step] | None:
+        """The last set before a number that changed a path, and its step."""
         if path not in self._numbers:
             self._numbers[path] = self._log.numbers_touching(path, 0)
         numbers = self._numbers[path]
@@ -132,15 +127,13 @@ class _Tracing:
                 return next(((entry, step) for step in entry.body.steps if step.path == path), None)
         return None
 
-    def _as_left(
-        self, at: _TracedLine, entry: LoggedChangeSet, step: Step
-    ) -> "_TracedLine | Literal['outside', 'lost']":
-        """The line in what the set left; others may have changed the file since."""
+    def _find_in_result(self, at: _TracedLine, entry: LoggedChangeSet, step: Step) -> _TracedLine | _Origin:
+        """The line in the result of a set. Others may have changed the file since."""
         if step.after is None or step.after.kind != "file":
             return "outside"
         if step.after.hash == at.hash:
             return at
-        lines = self._lines(step.after.hash) or self._rebuilt(entry, step)
+        lines = self._read_lines(step.after.hash) or self._rebuild_lines(entry, step)
         if lines is None:
             return "lost"
         line = find_old_line(lines, at.lines, at.line)
@@ -149,51 +142,50 @@ class _Tracing:
         self._outside.append(entry.number)
         return _TracedLine(at.path, step.after.hash, lines, line)
 
-    def _as_found(self, at: _TracedLine, entry: LoggedChangeSet, step: Step) -> "_TracedLine | Literal['made', 'lost']":
-        """The line in what the set found, under the name that it had then."""
-        source = step if step.before is not None else _renamed(entry, step)
+    def _find_in_start(self, at: _TracedLine, entry: LoggedChangeSet, step: Step) -> _TracedLine | _Origin:
+        """The line before a set, under the path that the file had then."""
+        source = step if step.before is not None else _find_rename_source(entry, step)
         if source is None or source.before is None or source.before.kind != "file":
             return "made"
         if source.before.hash == at.hash:
             return _TracedLine(source.path, at.hash, at.lines, at.line)
-        lines = self._lines(source.before.hash)
+        lines = self._read_lines(source.before.hash)
         if lines is None:
             return "lost"
         line = find_old_line(lines, at.lines, at.line)
         return "made" if line is None else _TracedLine(source.path, source.before.hash, lines, line)
 
-    def _taken_back(self, entry: LoggedChangeSet, step: Step) -> int | None:
-        """Of a set that undid others, so that the file is what it was before them: the number of the first one."""
+    def _find_undone(self, entry: LoggedChangeSet, step: Step) -> int | None:
+        """The first set that an undo undid, if the file is then as before that set."""
         undone = [self._log.entry(number) for number in entry.body.undoes]
-        touched = [one for one in undone if one is not None and any(way.path == step.path for way in one.body.steps)]
+        touched = [one for one in undone if one is not None and any(each.path == step.path for each in one.body.steps)]
         if not touched:
             return None
         first = min(touched, key=lambda one: one.number)
-        was = next(way.before for way in first.body.steps if way.path == step.path)
-        return first.number if was is not None and step.after is not None and was.hash == step.after.hash else None
+        before = next(each.before for each in first.body.steps if each.path == step.path)
+        is_restored = before is not None and step.after is not None and before.hash == step.after.hash
+        return first.number if is_restored else None
 
-    def _lines(self, digest: str) -> list[str] | None:
+    def _read_lines(self, digest: str) -> list[str] | None:
         data = self._content(digest)
         return split_text_lines(data) if data is not None else None
 
-    def _rebuilt(self, entry: LoggedChangeSet, step: Step) -> list[str] | None:
-        """What the set left, from what it found and the difference it made."""
+    def _rebuild_lines(self, entry: LoggedChangeSet, step: Step) -> list[str] | None:
+        """The result of a set, from its start and its diff."""
         diffs = self._log.diffs(entry.number)
-        old = self._lines(step.before.hash) if step.before is not None else []
+        old = self._read_lines(step.before.hash) if step.before is not None else []
         at = entry.body.steps.index(step)
         return apply_diff(old, diffs[at]) if old is not None and diffs is not None and at < len(diffs) else None
 
-    def _told(
-        self, kind: Literal["made", "outside", "before", "lost"], at: _TracedLine, entry: LoggedChangeSet | None
-    ) -> LineOrigin:
+    def _build_origin(self, kind: _Origin, at: _TracedLine, entry: LoggedChangeSet | None) -> LineOrigin:
         outside, back = tuple(self._outside), tuple(self._brought_back)
         return LineOrigin(kind=kind, entry=entry, path=at.path, line=at.line + 1, outside=outside, brought_back=back)
 
 
-def _renamed(entry: LoggedChangeSet, step: Step) -> Step | None:
-    """The way of the path that a new file had before, where it was renamed."""
-    spelled = escape_surrogates(os.fsdecode(step.path))
-    old = next((one.renamed_from for one in entry.body.changes if one.path == spelled and one.renamed_from), None)
+def _find_rename_source(entry: LoggedChangeSet, step: Step) -> Step | None:
+    """The step of the old path, if the set renamed a file to this path."""
+    shown = escape_surrogates(os.fsdecode(step.path))
+    old = next((one.renamed_from for one in entry.body.changes if one.path == shown and one.renamed_from), None)
     return next(
         (one for one in entry.body.steps if old is not None and escape_surrogates(os.fsdecode(one.path)) == old), None
     )

@@ -1,25 +1,29 @@
-"""Writes down what the calls of one session change: before the first file, and after the last."""
+"""Records the change sets of one session: as begun before the first file changes, and as done after the last."""
 
+import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from handrail.changes.history import History, build_backup_error
+from handrail.changes.history import History
 from handrail.protocol.changes import ChangeSet
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.workspace.file_state import FileSnapshot
-from handrail.workspace.resolve import ResolvedParent
+from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.file_state import FileSnapshot, PathState
+from handrail.workspace.resolve import READ_FILE, ResolvedParent, closing_descriptor
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from handrail.changes.model import PlannedChangeSet
+    from handrail.changes.model import ApplyOptions
     from handrail.store.change_log import ChangeSetRecord, LoggedChangeSet, Step
 
 
 UNDO_ID_SUFFIX = "-back"
-"""What the call's id ends with for the undo of what it changed and somebody would have to say yes to."""
+"""Ends the call id of an undo that handrail makes itself, of changes that need an approval."""
+MAX_PACKED_BYTES = 1 << 16
+"""Size up to which contents are stored together."""
 _MAX_COMPARED_BYTES = 8 * 1024 * 1024
 
 
@@ -28,61 +32,77 @@ class RecordedChangeSet(msgspec.Struct, frozen=True):
 
     changes: ChangeSet
     problem: str | None = None
-    """What went wrong although it was made."""
+    """An error that happened although it was made."""
 
 
 class Recorder:
-    """The change sets of one session."""
-
     def __init__(self, workspace: Workspace, history: History, session_id: str, runner: str) -> None:
         self.history = history
         self.turn = ""
-        """The turn that the next change belongs to, so that a whole turn can be undone."""
+        """The turn of the next change, so that a whole turn can be undone."""
         self._workspace = workspace
         self._session = session_id
         self._runner = runner
 
     @property
     def durable(self) -> bool:
-        """Whether what is reported as done must survive a loss of power."""
         return self.history.durable
 
     def record(
-        self, call_id: str, planned: "PlannedChangeSet", work: "Callable[[], tuple[Step, ...]]"
+        self,
+        call_id: str,
+        planned: "ChangeSetRecord",
+        work: "Callable[[], tuple[Step, ...]]",
+        diffs: tuple[str, ...] = (),
     ) -> RecordedChangeSet:
-        """Does the work between the two records of it. `work` returns the steps as they were really taken."""
-        body = planned.body()
-        number = self._begin(call_id, body, planned.diffs)
+        """Makes a change set. `work` returns the steps as they were applied. `diffs`: one for each step."""
+        number = self._begin(call_id, planned, diffs)
+        changes = ChangeSet(
+            changes=planned.changes,
+            number=number,
+            undoable=True,
+            undoes=planned.undoes,
+            not_covered=planned.not_covered,
+        )
         try:
             steps = work()
         except Exception as error:
-            # It may have failed after the last change: the files say.
+            # It may have failed after the last change: the files tell.
             if self._is_made(number):
-                return RecordedChangeSet(
-                    _set(number, planned), error.message if isinstance(error, ToolError) else str(error)
-                )
+                return RecordedChangeSet(changes, error.message if isinstance(error, ToolError) else str(error))
             raise
-        self.history.log.finish(number, msgspec.structs.replace(body, steps=steps))
-        return RecordedChangeSet(_set(number, planned))
+        self.history.log.finish(number, msgspec.structs.replace(planned, steps=steps))
+        return RecordedChangeSet(changes)
 
     def begin_command(self, call_id: str, summary: str) -> int:
-        """Writes down that a command is about to run on the files themselves: what it changes is known afterwards."""
-        from handrail.store.change_log import ChangeSetRecord  # noqa: PLC0415  as above
+        """Records a command that is about to run on the files themselves. Its changes are known afterwards."""
+        from handrail.store.change_log import ChangeSetRecord  # noqa: PLC0415  slow to load, and reads do not need it
 
         return self._begin(call_id, ChangeSetRecord("exec", summary, (), ()), ())
 
-    def _begin(self, call_id: str, body: "ChangeSetRecord", diffs: tuple[str, ...]) -> int:
-        """The number of a change that is about to be made; ToolError where it cannot be written down."""
-        names = {"session": self._session, "call_id": call_id, "turn": self.turn or call_id, "runner": self._runner}
+    def _begin(self, call_id: str, planned: "ChangeSetRecord", diffs: tuple[str, ...]) -> int:
+        ids = {"session": self._session, "call_id": call_id, "turn": self.turn or call_id, "runner": self._runner}
         try:
             log = self.history.log
             self.history.mark_work(self._session, self._runner)
-            return log.begin(**names, body=body, diffs=diffs)
+            return log.begin(**ids, body=planned, diffs=diffs)
         except StoreError as error:
             raise error.in_result("Nothing was changed.") from None
 
+    def carry_out(
+        self, temporary: str, steps: "tuple[Step, ...]", options: "ApplyOptions | None" = None
+    ) -> "list[Step]":
+        """Applies steps, all or none. Returns those that changed something."""
+        from handrail.changes.apply import apply_steps  # noqa: PLC0415  as above
+        from handrail.changes.model import ApplyOptions  # noqa: PLC0415
+
+        chosen = options if options is not None else ApplyOptions()
+        return apply_steps(self._workspace, self.history, steps, temporary=temporary, options=chosen)
+
+    # Contents
+
     def content(self, digest: str) -> bytes | None:
-        """What was kept under a hash; None when nothing was, or it is large."""
+        """A kept content. None if it is missing or large."""
         kept = bytearray()
         try:
             for piece in self.history.blobs.chunks(digest):
@@ -94,28 +114,58 @@ class Recorder:
         return bytes(kept)
 
     def keep(self, before: FileSnapshot, landing: ResolvedParent) -> None:
-        """Keeps what a file holds before it is changed; ToolError when that cannot be."""
-        self.history.keep(before, landing)
+        """Keeps the content of a file before it is changed. ToolError if that fails."""
+        try:
+            if before.data is not None:
+                self.history.blobs.keep(before.hash, before.data, pack=True)
+                return
+            with closing_descriptor(landing.open(READ_FILE)) as file:
+                self.history.blobs.keep_file(before.hash, file)
+        except StoreError as error:
+            raise _build_backup_error(landing.name, error) from None
 
     def keep_bytes(self, digest: str, data: bytes) -> None:
-        """Keeps bytes that are to be written, or that settling a crash may need."""
+        """Keeps new bytes, to write them or to recover from a crash."""
         try:
             self.history.blobs.keep(digest, data, pack=True)
         except StoreError as error:
-            raise build_backup_error("What is to be written", error) from None
+            raise _build_backup_error("What is to be written", error) from None
 
     def keep_link(self, landing: ResolvedParent) -> None:
-        """Keeps where a link leads."""
+        """Keeps the target of a link."""
         self.history.blobs.put(os.fsencode(os.readlink(landing.name, dir_fd=landing.folder)), pack=True)
 
-    def carry_out(self, temporary: str, steps: "tuple[Step, ...]") -> "list[Step]":
-        """Takes steps whose contents are kept, all of them or none; those that changed something."""
-        from handrail.changes.apply import StepApplier  # noqa: PLC0415  as above
+    def keep_all(self, states: Iterable[tuple[bytes, PathState]]) -> None:
+        """Keeps the contents of files and the targets of links. ToolError if that fails. Nothing is changed then.
 
-        return StepApplier(self._workspace, self.history, temporary).apply_steps(steps)
+        The states may be read while they are iterated.
+        """
+        try:
+            self.history.blobs.keep_all(self._read_contents(states))
+        except StoreError as error:
+            raise _build_backup_error("What is to be changed", error) from None
+
+    def _read_contents(self, states: Iterable[tuple[bytes, PathState]]) -> Iterator[tuple[str, bytes]]:
+        """Yields the small contents, and keeps the large ones by themselves."""
+        for path, state in states:
+            file = state.current
+            if file is not None and file.data is not None and len(file.data) <= MAX_PACKED_BYTES:
+                yield file.hash, file.data
+            elif file is not None or (state.state is not None and state.state.kind == "link"):
+                try:
+                    with self._workspace.open_parent(path) as parent:
+                        if file is not None:
+                            self.keep(file, parent)
+                        elif state.state is not None:
+                            target = os.fsencode(os.readlink(parent.name, dir_fd=parent.folder))
+                            yield state.state.hash, target
+                except OSError as error:
+                    raise to_tool_error(error, os.fsdecode(path)) from None
+
+    # Recovery
 
     def settle(self, call_id: str) -> None:
-        """Settles what a call of this session left when it was cut off."""
+        """Settles the change set of a call that was killed."""
         from handrail.changes.recovery import recover_change_set  # noqa: PLC0415  as above
 
         entry = self.made_by(call_id)
@@ -134,14 +184,16 @@ class Recorder:
                 entry = self.history.log.entry(number)
                 return entry is not None and settle(self._workspace, self.history, entry) == "made"
         except (ToolError, StoreError):
-            return False  # whoever opens the workspace next will see; what is told now is why the work failed
+            return False  # the next process that opens the workspace settles it; the caller learns why `work` failed
 
 
-def _set(number: int, planned: "PlannedChangeSet") -> ChangeSet:
-    return ChangeSet(
-        changes=planned.changes,
-        number=number,
-        undoable=True,
-        undoes=planned.undoes,
-        not_covered=planned.not_covered,
-    )
+def _build_backup_error(name: str, error: StoreError) -> ToolError:
+    """Nothing is changed, because the present content could not be kept for undo."""
+    cause = error.__cause__
+    if not isinstance(cause, OSError):
+        return ToolError(
+            "CONFLICT", f"{clip_path(name)} changed while it was being kept for undo. Nothing was changed."
+        )
+    full = cause.errno in {errno.ENOSPC, errno.EDQUOT}
+    message = f"{clip_path(name)} could not be kept for undo ({cause.strerror}). Nothing was changed."
+    return ToolError("NO_SPACE" if full else "IO_ERROR", message)

@@ -1,4 +1,4 @@
-"""Previews that wait for an answer, a folder each."""
+"""The store of previews that wait for an answer, one folder each."""
 
 import contextlib
 import errno
@@ -45,7 +45,7 @@ class PreviewStore:
         self._sizes: dict[str, int] = {}
         self._blobs: dict[str, Blobs] = {}
 
-    def put(self, name: str, sealed: StoredPreview, files: dict[str, str], store: Callable[[Blobs], None]) -> None:
+    def put(self, name: str, stored: StoredPreview, files: dict[str, str], store: Callable[[Blobs], None]) -> None:
         """Stores a preview. `files` are moved into its folder, by their new names. `store` adds contents to its folder.
         The folder gets its name when it is complete."""
         unfinished = os.path.join(self._folder, f"{name}{_UNFINISHED}")
@@ -56,7 +56,7 @@ class PreviewStore:
                 store(contents)
             for inner, path in files.items():
                 _move(path, os.path.join(unfinished, inner))
-            self._write(os.path.join(unfinished, _DOCUMENT), sealed)
+            self._write(os.path.join(unfinished, _DOCUMENT), stored)
             self._flush(unfinished)
             os.rename(unfinished, os.path.join(self._folder, name))
             self._flush(self._folder)
@@ -72,16 +72,16 @@ class PreviewStore:
             return None
         try:
             with open(os.path.join(self._folder, name, _DOCUMENT), "rb") as file:
-                found = decode_msgpack(file.read(), StoredPreview)
+                preview = decode_msgpack(file.read(), StoredPreview)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise StoreError(f"what was tried cannot be read: {error.strerror}") from error
         except msgspec.DecodeError as error:
             raise StoreError("what was tried cannot be read: it is damaged") from error
-        if found.version > _VERSION:
+        if preview.version > _VERSION:
             raise StoreError("what was tried cannot be read: a newer handrail tried it")
-        return found
+        return preview
 
     def blobs(self, name: str) -> Blobs:
         """The contents in the folder of a preview; older ones have theirs in the history."""
@@ -93,8 +93,8 @@ class PreviewStore:
         names = self.names()
         for name in names:
             with contextlib.suppress(StoreError):
-                if name not in self._sizes and (sealed := self.get(name)) is not None:
-                    self._sizes[name] = sealed.size
+                if name not in self._sizes and (stored := self.get(name)) is not None:
+                    self._sizes[name] = stored.size
         return sum(self._sizes.get(name, 0) for name in names)
 
     def file(self, name: str, inner: str) -> str | None:
@@ -119,8 +119,8 @@ class PreviewStore:
         found: set[str] = set()
         for name in self.names():
             with contextlib.suppress(StoreError):
-                sealed = self.get(name)
-                found.update(sealed.contents if sealed is not None else ())
+                stored = self.get(name)
+                found.update(stored.contents if stored is not None else ())
         return found
 
     def sweep(self, before: float) -> None:
@@ -145,10 +145,10 @@ class PreviewStore:
         except (FileNotFoundError, NotADirectoryError):
             return []
 
-    def _write(self, path: str, sealed: StoredPreview) -> None:
+    def _write(self, path: str, stored: StoredPreview) -> None:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with open(descriptor, "wb") as file:
-            file.write(msgspec.msgpack.encode(sealed))
+            file.write(msgspec.msgpack.encode(stored))
             if self._durable:
                 file.flush()
                 os.fsync(descriptor)

@@ -1,154 +1,359 @@
-"""Plans an undo: change sets, conflicts, merges."""
+"""Undoes change sets."""
 
+import os
 import stat
-from collections.abc import Callable
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from handrail.changes.apply import MAX_IN_MEMORY_BYTES
 from handrail.changes.history import History
-from handrail.changes.model import PLAIN_PLACEMENT, Placement, has_same_content, is_before_state, is_mode_change
-from handrail.changes.path_state import MAX_PACKED_BYTES, PathProbe, probe_path, strip_data
-from handrail.changes.staging import capture_extras, list_locked_dirs
-from handrail.edit.diff import reverse_hunks
-from handrail.protocol.changes import State
+from handrail.changes.model import (
+    PLAIN_PLACEMENT,
+    ApplyOptions,
+    Placement,
+    build_change,
+    has_same_content,
+    is_before_state,
+    is_mode_change,
+    strip_data,
+)
+from handrail.changes.recorder import MAX_PACKED_BYTES, RecordedChangeSet, Recorder
+from handrail.changes.staging import PathProbe, capture_extras, list_locked_dirs, probe_path
+from handrail.edit.diff import Diff, build_unified_diff, reverse_hunks
+from handrail.protocol.changes import Change, State
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.store.change_log import ChangeLog, FileExtras, LoggedChangeSet, Step
+from handrail.store.change_log import ChangeSetRecord, FileExtras, LoggedChangeSet, Step
+from handrail.workspace.atomic import build_temporary_name
 from handrail.workspace.errors import clip_path
 from handrail.workspace.file_state import Content, PathState
 from handrail.workspace.text import decode_text, encode_text
 from handrail.workspace.workspace import Workspace
 
-# § [changes.conflicts] Why a change cannot simply be undone, in words that help.
-
-_MAX_TOLD_CONFLICTS = 5
-
-
-class Conflict(msgspec.Struct, frozen=True):
-    """A file that is no longer what the change made of it."""
-
-    path: str
-    """As results name it."""
-    changed_by: tuple[int, ...]
-    """Later change sets; none when something else than handrail changed it."""
-    undos: tuple[int, ...]
-    """Those of them that are undos, which are not undone along with others."""
-    lines: bool
-    """Whether something in it is as it was left."""
+_MAX_HELD_BYTES = 32 * 1024 * 1024
+"""Bytes of files that are held in memory until they are stored."""
+_MAX_COMPARED_FILES = 50
+"""Number of conflicts up to which undoing single lines is tried, to offer it."""
+_MAX_NAMED_CONFLICTS = 5
+_MAX_DIFFED_FILES, _MAX_DIFFED_BYTES = 200, 4 * 1024 * 1024
+_NO_DIFF = Diff("", 0, 0)
 
 
-class LaterChanges:
-    """The change sets that came after those that are to be undone."""
-
-    def __init__(self, history: History, entries: list[LoggedChangeSet]) -> None:
-        self._log = history.log
-        self._own = {entry.number for entry in entries}
-        self._entries: dict[int, LoggedChangeSet | None] = {}
-        self._left: dict[int, dict[bytes, State | None]] = {}
-
-    def conflict(self, path: bytes, found: PathState, *, shown: str, lines: bool) -> Conflict:
-        """Who changed a file since: others, unless it is as a later change set left it."""
-        numbers = [one for one in self._log.numbers_touching(path, min(self._own)) if one not in self._own]
-        later = [entry for number in numbers if (entry := self._entry(number)) is not None]
-        if not later or not has_same_content(self._after(later[-1]).get(path), found.state):
-            return Conflict(shown, (), (), lines)
-        changes = tuple(entry.number for entry in later if entry.in_effect and not entry.body.undoes)
-        undos = () if changes else (later[-1].number,)
-        return Conflict(shown, changes or undos, undos, lines)
-
-    def _entry(self, number: int) -> LoggedChangeSet | None:
-        if number not in self._entries:
-            self._entries[number] = self._log.entry(number)
-        return self._entries[number]
-
-    def _after(self, entry: LoggedChangeSet) -> dict[bytes, State | None]:
-        """What a set left at each of its paths."""
-        if entry.number not in self._left:
-            self._left[entry.number] = {step.path: step.after for step in entry.body.steps}
-        return self._left[entry.number]
+class UndoStep(msgspec.Struct, frozen=True):
+    step: Step
+    now: PathState
+    data: bytes | None = None
+    """The new content, if it never existed before."""
 
 
-def build_undo_error(numbers: tuple[int, ...], conflicts: tuple[Conflict, ...]) -> ToolError:
-    """What a person is told: which file, by whom, and what can be done instead."""
-    told = " ".join(_told(conflict) for conflict in conflicts[:_MAX_TOLD_CONFLICTS])
-    more = (
-        f" {len(conflicts) - _MAX_TOLD_CONFLICTS} more files likewise." if len(conflicts) > _MAX_TOLD_CONFLICTS else ""
+class UndoPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """An undo that nothing conflicts with."""
+
+    entries: tuple[LoggedChangeSet, ...]
+    """The change sets to undo, the latest first."""
+    steps: tuple[UndoStep, ...]
+    left: int
+    """Number of changed places that stay."""
+    changes: tuple[int, ...]
+    """The original changes: an undo of an undo is a redo of these."""
+    is_redo: bool
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        return tuple(entry.number for entry in self.entries)
+
+    @property
+    def summary(self) -> str:
+        states = [(undo.step.path, undo.step.after or undo.step.before) for undo in self.steps]
+        files = [path for path, state in states if state is not None and state.kind != "folder"]
+        did = f"{'Brought' if self.is_redo else 'Took'} back {_join_numbers(self.changes)}"
+        return f"{did}: {clip_path(os.fsdecode(files[0])) if len(files) == 1 else f'{len(files)} files'}"
+
+
+def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], *, lines: bool = False) -> UndoPlan:
+    """Plans the undo of change sets. CONFLICT if a file changed since.
+
+    With `lines`, such a file loses only the lines that are as the change sets left them.
+    """
+    entries = [_load_undoable(history, number) for number in sorted(numbers, reverse=True)]
+    planner = _Planner(workspace, history, entries, lines=lines)
+    for path, chain in sorted(_group_by_path(entries).items()):
+        planner.add(path, chain)
+    if planner.conflicts:
+        raise _build_conflict_error(tuple(entry.number for entry in entries), planner.conflicts)
+    changes, is_redo = _find_original_changes(history, entries)
+    return UndoPlan(
+        entries=tuple(entries), steps=tuple(planner.steps), left=planner.left, changes=changes, is_redo=is_redo
     )
-    choices: list[str] = []
-    if all(conflict.changed_by and not conflict.undos for conflict in conflicts):
-        choices.append("later")
-    if all(conflict.lines for conflict in conflicts):
-        choices.append("lines")
-    message = f"Undo {format_numbers(numbers)}: {told}{more} Nothing was undone.{_ways(choices, numbers)}"
-    details = [{"path": conflict.path, "changedBy": list(conflict.changed_by)} for conflict in conflicts]
-    return ToolError("CONFLICT", message, details={"conflicts": details, "choices": choices})
 
 
-def format_numbers(numbers: tuple[int, ...]) -> str:
-    """1, 2 and 3."""
-    return " and ".join(filter(None, (", ".join(map(str, numbers[:-1])), str(numbers[-1]))))
+def execute_undo(
+    workspace: Workspace, recorder: Recorder, plan: UndoPlan, *, session_id: str, call_id: str
+) -> tuple[RecordedChangeSet, str]:
+    """Makes an undo, which can be undone itself. Returns its diff too."""
+    _keep_contents(recorder, plan)
+    changes, diffs = describe_undo(workspace, recorder, plan)
+    placements = _collect_placements(plan.entries)
+    unlocked = _list_unlocked_dirs(workspace, plan)
+    record = ChangeSetRecord(
+        "undo",
+        plan.summary,
+        tuple(undo.step for undo in plan.steps),
+        changes,
+        plan.numbers,
+        unlinked_paths=tuple(path for path, placement in placements.items() if placement.in_place is False),
+        was=_capture_extras(workspace, plan.steps, placements),
+        opened=tuple(unlocked.items()),
+    )
+    options = ApplyOptions(
+        placements=placements,
+        known_states={undo.step.path: strip_data(undo.now) for undo in plan.steps},
+        unlocked_dirs=unlocked,
+        allow_copies=True,
+        use_staging=True,
+    )
+
+    def work() -> tuple[Step, ...]:
+        taken = {
+            step.path for step in recorder.carry_out(build_temporary_name(session_id, call_id), record.steps, options)
+        }
+        # Folders that were not empty, or existed already, stay.
+        return tuple(step if step.path in taken else Step(step.path, step.before, step.before) for step in record.steps)
+
+    return recorder.record(call_id, record, work, diffs), "".join(diffs)
 
 
-_WAYS = {
-    "later": "undo the later changes too (--with-later)",
-    "lines": "undo only the lines that are as they were left (--lines)",
-}
+def describe_undo(
+    workspace: Workspace, recorder: Recorder, plan: UndoPlan
+) -> tuple[tuple[Change, ...], tuple[str, ...]]:
+    """The changes and diffs of an undo. Beyond a limit, files have no diff: there may be thousands."""
+    files, size = _MAX_DIFFED_FILES, _MAX_DIFFED_BYTES
+    changes: list[Change] = []
+    diffs: list[str] = []
+    for undo in plan.steps:
+        shown, diff = workspace.render_path(undo.step.path), _NO_DIFF
+        if undo.step.kind != "folder" and files > 0 and size > 0:
+            files -= 1
+            size -= sum(state.size for state in (undo.step.before, undo.step.after) if state is not None)
+            diff = _build_diff(workspace, recorder, undo, shown)
+        is_binary = undo.now.current is not None and diff is _NO_DIFF
+        changes.append(build_change(undo.step, shown, diff, binary=is_binary))
+        diffs.append(diff.text)
+    return tuple(changes), tuple(diffs)
 
 
-def _ways(choices: list[str], numbers: tuple[int, ...]) -> str:
-    if not choices:
-        return f" handrail diff {numbers[-1]} shows what it did, for what you want to take back by hand."
-    return f" You can {', or '.join(_WAYS[choice] for choice in choices)}."
+class _Planner:
+    """Plans the undo of one path after the other, parents first."""
+
+    def __init__(self, workspace: Workspace, history: History, entries: list[LoggedChangeSet], *, lines: bool) -> None:
+        self.steps: list[UndoStep] = []
+        self.conflicts: list[_Conflict] = []
+        self.left = 0
+        self._workspace = workspace
+        self._history = history
+        self._entries = entries
+        self._lines = lines
+        self._probe = PathProbe(workspace)
+        self._later = _LaterChanges(history, entries)
+        self._held = 0
+
+    def add(self, path: bytes, chain: list[Step]) -> None:
+        now = self._probe.read(path, keep=MAX_PACKED_BYTES if self._held < _MAX_HELD_BYTES else 0)
+        self._held += len(now.current.data or b"") if now.current is not None else 0
+        step = _invert_chain(path, chain)
+        if step is None or not is_before_state(now.state, step):
+            self._add_changed(path, now)
+            return
+        self._probe.note(path, now.state)
+        if step.before != step.after:
+            self.steps.append(UndoStep(Step(path, now.state, _find_result(step, now.state, chain)), now))
+
+    def _add_changed(self, path: bytes, now: PathState) -> None:
+        """Adds a path that changed since: with its unchanged lines reversed, or as a conflict."""
+        reversed_file = None
+        if self._lines or len(self.conflicts) < _MAX_COMPARED_FILES:
+            present = probe_path(self._workspace, path, keep=MAX_IN_MEMORY_BYTES)
+            reversed_file = _reverse_lines(self._history, self._entries, path, present)
+        if not self._lines or reversed_file is None:
+            shown, has_lines = self._workspace.render_path(path), reversed_file is not None
+            self.conflicts.append(self._later.find_conflict(path, now, shown, has_lines=has_lines))
+            return
+        new, mode = Content.from_bytes(reversed_file.data), now.state.mode if now.state else None
+        after = State(kind="file", hash=new.hash, size=new.size, mode=mode)
+        self.steps.append(UndoStep(Step(path, now.state, after), now, reversed_file.data))
+        self.left += reversed_file.left
 
 
-def _told(conflict: Conflict) -> str:
-    path = clip_path(conflict.path)
-    if conflict.undos:
-        return f"{path} was changed again by {format_numbers(conflict.undos)}, an undo."
-    if conflict.changed_by:
-        return f"{path} was changed again by {format_numbers(conflict.changed_by)}."
-    return f"{path} was changed since, not by handrail."
+def _load_undoable(history: History, number: int) -> LoggedChangeSet:
+    entry = history.log.entry(number)
+    if entry is None or not entry.in_effect:
+        raise ToolError("CONFLICT", f"Change {number} was undone meanwhile. Nothing was done.")
+    if not entry.body.undoable and not entry.body.steps:
+        raise ToolError("NOT_FOUND", f"What was there before change {number} was not kept; it cannot be undone.")
+    if not entry.body.undoable:
+        raise ToolError("NOT_FOUND", f"Change {number} is older than changes are kept for; it cannot be undone.")
+    return entry
 
 
-# § [changes.merging] Undoes only what is as it was left, in a file that was changed since.
+def _group_by_path(entries: Iterable[LoggedChangeSet]) -> dict[bytes, list[Step]]:
+    """The steps of each path, the latest first."""
+    chains: dict[bytes, list[Step]] = {}
+    for entry in entries:
+        for step in entry.body.steps:
+            chains.setdefault(step.path, []).append(step)
+    return chains
 
 
-class ReversedFile(NamedTuple):
-    """The file without what was found as it was left."""
+def _invert_chain(path: bytes, chain: list[Step]) -> Step | None:
+    """The step back over all steps of a path. None if the file changed in between."""
+    for later, earlier in pairwise(chain):
+        if not has_same_content(later.before, earlier.after):
+            return None
+    return Step(path, chain[0].after, chain[-1].before)
 
+
+def _find_result(step: Step, now: State | None, chain: list[Step]) -> State | None:
+    """The state after an undo. It has the mode of now, if the changes did not touch the mode."""
+    if step.after is None or now is None or any(_changes_mode(each) for each in chain):
+        return step.after if is_mode_change(step) else _drop_setid_bits(step.after)
+    return replace(step.after, mode=now.mode)
+
+
+def _drop_setid_bits(state: State | None) -> State | None:
+    """The restored file belongs to us, whoever owned it before, so it must not run with our rights."""
+    if state is None or state.kind != "file" or state.mode is None:
+        return state
+    return replace(state, mode=state.mode & ~(stat.S_ISUID | stat.S_ISGID))
+
+
+def _changes_mode(step: Step) -> bool:
+    before, after = step.before, step.after
+    return before is None or after is None or before.mode != after.mode
+
+
+def _find_original_changes(history: History, entries: list[LoggedChangeSet]) -> tuple[tuple[int, ...], bool]:
+    """The changes that are undone in the end, and whether they are redone: the undo of an undo is a redo."""
+    is_redo = False
+    while all(entry.body.undoes for entry in entries):
+        numbers = [number for entry in entries for number in entry.body.undoes]
+        entries = [entry for entry in map(history.log.entry, numbers) if entry is not None]
+        is_redo = not is_redo
+    return tuple(entry.number for entry in entries), is_redo
+
+
+# Executing a plan
+
+
+def _keep_contents(recorder: Recorder, plan: UndoPlan) -> None:
+    """Keeps the contents that an undo removes, and checks that all contents that it restores are kept."""
+    needed: dict[str, bytes] = {}
+    for undo in plan.steps:
+        after, before = undo.step.after, undo.step.before
+        if after is not None and undo.data is not None:
+            recorder.keep_bytes(after.hash, undo.data)
+        if after is None or after.kind == "folder" or (before is not None and before.hash == after.hash):
+            continue
+        needed.setdefault(after.hash, undo.step.path)
+    for missing in recorder.history.blobs.missing(needed):
+        path = clip_path(os.fsdecode(needed[missing]))
+        raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
+    recorder.keep_all((undo.step.path, undo.now) for undo in plan.steps)
+
+
+def _collect_placements(entries: Iterable[LoggedChangeSet]) -> dict[bytes, Placement]:
+    """The names and attributes of files before the changes. Entries come latest first, so the first change counts."""
+    placements = {path: Placement(in_place=False) for entry in entries for path in entry.body.unlinked_paths}
+    for extras in (extras for entry in entries for extras in entry.body.was):
+        is_separate = extras.linked_to is not None or extras.path in placements
+        placements[extras.path] = Placement(
+            in_place=False if is_separate else None, linked_to=extras.linked_to, attributes=extras.attributes
+        )
+    return placements
+
+
+def _capture_extras(
+    workspace: Workspace, steps: Iterable[UndoStep], placements: dict[bytes, Placement]
+) -> tuple[FileExtras, ...]:
+    """The extras of the files that are replaced. A file that is written through keeps its own."""
+
+    def stays(undo: UndoStep) -> bool:
+        now, after = undo.now.current, undo.step.after
+        is_shared = now is not None and now.status.st_nlink > 1 and after is not None and after.kind == "file"
+        in_place = placements.get(undo.step.path, PLAIN_PLACEMENT).in_place
+        return is_mode_change(undo.step) or (is_shared and in_place is None)
+
+    return capture_extras(workspace, {undo.step.path: undo.now for undo in steps if not stays(undo)})
+
+
+def _list_unlocked_dirs(workspace: Workspace, plan: UndoPlan) -> dict[bytes, int]:
+    """The locked folders to unlock: those that the changes unlocked, made or locked. Others stay locked."""
+    own = {path for entry in plan.entries for path, _ in entry.body.opened}
+    own |= {step.path for entry in plan.entries for step in entry.body.steps if step.kind == "folder"}
+    locked = list_locked_dirs(workspace, [undo.step for undo in plan.steps]) if own else {}
+    return {path: mode for path, mode in locked.items() if path in own}
+
+
+def _build_diff(workspace: Workspace, recorder: Recorder, undo: UndoStep, shown: str) -> Diff:
+    """The diff of an undone file, if both sides are small texts. Files are read one at a time to save memory."""
+    after, now = undo.step.after, undo.now.current
+    if now is not None and now.data is None:
+        now = probe_path(workspace, undo.step.path, keep=MAX_IN_MEMORY_BYTES).current
+    if max(undo.step.before.size if undo.step.before else 0, after.size if after else 0) > MAX_IN_MEMORY_BYTES:
+        return _NO_DIFF
+    old = decode_text(now.data) if now is not None and now.data is not None else None
+    if (now is not None and old is None) or (after is not None and after.kind != "file"):
+        return _NO_DIFF
+    content = undo.data
+    if content is None and after is not None:
+        try:
+            content = b"".join(recorder.history.blobs.chunks(after.hash))
+        except StoreError as error:
+            message = f"{clip_path(shown)} cannot be brought back: {error}. Nothing was undone."
+            raise ToolError("IO_ERROR", message) from None
+    new = decode_text(content) if content is not None else None
+    if after is not None and new is None:
+        return _NO_DIFF
+    return build_unified_diff(old.text if old else None, new.text if new else None, shown)
+
+
+# Reversing lines
+
+
+class _ReversedFile(NamedTuple):
     data: bytes
     left: int
-    """Places that are no longer as they were left, and stay."""
+    """Number of changed places that stay."""
 
 
-def reverse_file_changes(
-    history: History, entries: list[LoggedChangeSet], path: bytes, found: PathState
-) -> ReversedFile | None:
-    """A text file as it is now, without what the changes put there and is still so; None where nothing is."""
-    now = found.current
+def _reverse_lines(
+    history: History, entries: list[LoggedChangeSet], path: bytes, present: PathState
+) -> _ReversedFile | None:
+    """Reverses the lines of a text file that are as the changes left them. None if there are none."""
+    now = present.current
     text = decode_text(now.data) if now is not None and now.data is not None else None
     if now is None or text is None or encode_text(text.text, text.encoding, text.line_ending) != now.data:
-        return None  # not every byte of it would come through
+        return None  # decoding would lose bytes
     result, done, left = text.text, 0, 0
     for entry in entries:
-        for diff, before in _diffs(history, entry, path):
+        for diff, before in _read_diffs(history, entry, path):
             taken = reverse_hunks(diff, before, result) if before is not None else None
             if taken is None:
                 return None
             result, done, left = taken.text, done + taken.done, left + taken.left
-    return ReversedFile(encode_text(result, text.encoding, text.line_ending), left) if done else None
+    return _ReversedFile(encode_text(result, text.encoding, text.line_ending), left) if done else None
 
 
-def _diffs(history: History, entry: LoggedChangeSet, path: bytes) -> list[tuple[str, str | None]]:
-    """What the change did to a path, each time with the text of before."""
+def _read_diffs(history: History, entry: LoggedChangeSet, path: bytes) -> list[tuple[str, str | None]]:
+    """The diffs of a path in a change set, each with the text before it."""
     diffs = history.log.diffs(entry.number) or ("",) * len(entry.body.steps)
     steps = zip(entry.body.steps, diffs, strict=False)
-    return [(diff, _text_of(history, step.before)) for step, diff in steps if step.path == path]
+    return [(diff, _read_text(history, step.before)) for step, diff in steps if step.path == path]
 
 
-def _text_of(history: History, state: State | None) -> str | None:
+def _read_text(history: History, state: State | None) -> str | None:
     if state is None:
         return ""
     if state.kind != "file" or state.size > MAX_IN_MEMORY_BYTES:
@@ -160,284 +365,89 @@ def _text_of(history: History, state: State | None) -> str | None:
     return text.text if text is not None else None
 
 
-# § [changes.undoing] Plans an undo: the way of every file back to what it was before the chosen change sets, and
-# § what stands in it.
-
-_MAX_HELD_BYTES = 32 * 1024 * 1024
-"""Bytes of files that are held in memory between looking and storing."""
-
-_MAX_COMPARED_FILES = 50
-"""Files that stand in the way and are compared, to see whether lines of them could be undone. With more of them
-that is not offered; who asks for it gets it."""
+# Conflicts
 
 
-class UndoStep(msgspec.Struct, frozen=True):
-    """A file's way back, and what it is now."""
+class _Conflict(msgspec.Struct, frozen=True):
+    """A file that changed since."""
 
-    step: Step
-    found: PathState
-    data: bytes | None = None
-    """What it leads to, where that was never there before."""
-
-
-class UndoPlan(msgspec.Struct, frozen=True):
-    """An undo that can be carried out, where there is no conflict."""
-
-    entries: tuple[LoggedChangeSet, ...]
-    """What is undone, the latest first."""
-    steps: tuple[UndoStep, ...]
-    conflicts: tuple[Conflict, ...]
-    left: int = 0
-    """Places that are no longer as they were, and stay."""
-
-    changes: tuple[int, ...] = ()
-    """The changes that are undone or, where undos are undone, made again."""
-    brings_back: bool = False
-    placements: dict[bytes, Placement] = {}
-    """How the files are brought back that were more than their states say."""
-    was: tuple[FileExtras, ...] = ()
-    """What files are now besides their states."""
-    opened: tuple[tuple[bytes, int], ...] = ()
-    """Folders that have to be opened for it, with their modes."""
-
-    @property
-    def numbers(self) -> tuple[int, ...]:
-        """What is undone, by its numbers."""
-        return tuple(entry.number for entry in self.entries)
+    path: str
+    changed_by: tuple[int, ...]
+    """Later change sets. Empty if the file was not changed by handrail."""
+    undos: tuple[int, ...]
+    """The undos among them, which are not undone along with others."""
+    lines: bool
+    """Whether some of the lines are still as the change left them."""
 
 
-def plan_undo(workspace: Workspace, history: History, numbers: tuple[int, ...], *, lines: bool = False) -> UndoPlan:
-    """The way back over change sets. With `lines`, files that were changed since lose only what is as it was."""
-    entries = [_undoable(history, number) for number in sorted(numbers, reverse=True)]
-    ways: list[UndoStep] = []
-    conflicts: list[Conflict] = []
-    left = held = 0
-    looks, since = PathProbe(workspace), LaterChanges(history, entries)
-    for path, chain in sorted(_chains(entries).items()):
-        found = looks.at(path, keep=MAX_PACKED_BYTES if held < _MAX_HELD_BYTES else 0)
-        held += len(found.current.data or b"") if found.current is not None else 0
-        step = _net(path, chain)
-        if step is not None and is_before_state(found.state, step):
-            looks.note(path, found.state)
-            if step.before != step.after:
-                ways.append(UndoStep(Step(path, found.state, _end(step, found.state, chain)), found))
-            continue
-        rest = None
-        if lines or len(conflicts) < _MAX_COMPARED_FILES:
-            rest = reverse_file_changes(history, entries, path, probe_path(workspace, path, keep=MAX_IN_MEMORY_BYTES))
-        if lines and rest is not None:
-            ways.append(_merging_way(path, found, rest))
-            left += rest.left
-        else:
-            shown = workspace.render_path(path)
-            conflicts.append(since.conflict(path, strip_data(found), shown=shown, lines=rest is not None))
-    changes, brings_back = _meant(history, entries)
-    placements = _manners(entries)
-    return UndoPlan(
-        tuple(entries),
-        tuple(ways),
-        tuple(conflicts),
-        left,
-        changes,
-        brings_back,
-        placements,
-        _former(workspace, ways, placements),
-        _to_open(workspace, entries, ways),
+class _LaterChanges:
+    """The change sets after those that are undone."""
+
+    def __init__(self, history: History, entries: list[LoggedChangeSet]) -> None:
+        self._log = history.log
+        self._own = {entry.number for entry in entries}
+        self._entries: dict[int, LoggedChangeSet | None] = {}
+        self._results: dict[int, dict[bytes, State | None]] = {}
+
+    def find_conflict(self, path: bytes, now: PathState, shown: str, *, has_lines: bool) -> _Conflict:
+        """Finds the later change sets of a file. There are none if the file is not as the last of them left it."""
+        numbers = [one for one in self._log.numbers_touching(path, min(self._own)) if one not in self._own]
+        later = [entry for number in numbers if (entry := self._load(number)) is not None]
+        if not later or not has_same_content(self._list_results(later[-1]).get(path), now.state):
+            return _Conflict(shown, (), (), has_lines)
+        changes = tuple(entry.number for entry in later if entry.in_effect and not entry.body.undoes)
+        undos = () if changes else (later[-1].number,)
+        return _Conflict(shown, changes or undos, undos, has_lines)
+
+    def _load(self, number: int) -> LoggedChangeSet | None:
+        if number not in self._entries:
+            self._entries[number] = self._log.entry(number)
+        return self._entries[number]
+
+    def _list_results(self, entry: LoggedChangeSet) -> dict[bytes, State | None]:
+        if entry.number not in self._results:
+            self._results[entry.number] = {step.path: step.after for step in entry.body.steps}
+        return self._results[entry.number]
+
+
+def _build_conflict_error(numbers: tuple[int, ...], conflicts: list[_Conflict]) -> ToolError:
+    """Names the files, who changed them, and the choices."""
+    described = " ".join(_describe_conflict(conflict) for conflict in conflicts[:_MAX_NAMED_CONFLICTS])
+    rest = len(conflicts) - _MAX_NAMED_CONFLICTS
+    more = f" {rest} more files likewise." if rest > 0 else ""
+    choices: list[str] = []
+    if all(conflict.changed_by and not conflict.undos for conflict in conflicts):
+        choices.append("later")
+    if all(conflict.lines for conflict in conflicts):
+        choices.append("lines")
+    message = (
+        f"Undo {_join_numbers(numbers)}: {described}{more} Nothing was undone.{_describe_choices(choices, numbers)}"
     )
+    details = [{"path": conflict.path, "changedBy": list(conflict.changed_by)} for conflict in conflicts]
+    return ToolError("CONFLICT", message, details={"conflicts": details, "choices": choices})
 
 
-def _manners(entries: list[LoggedChangeSet]) -> dict[bytes, Placement]:
-    """The names and attributes that files had before the changes; where a path has several, before the first."""
-    placements = {path: Placement(in_place=False) for entry in entries for path in entry.body.unlinked_paths}
-    for was in (was for entry in entries for was in entry.body.was):
-        apart = was.linked_to is not None or was.path in placements
-        placements[was.path] = Placement(
-            in_place=False if apart else None, linked_to=was.linked_to, allow_copy=True, attributes=was.attributes
-        )
-    return placements
+def _describe_conflict(conflict: _Conflict) -> str:
+    path = clip_path(conflict.path)
+    if conflict.undos:
+        return f"{path} was changed again by {_join_numbers(conflict.undos)}, an undo."
+    if conflict.changed_by:
+        return f"{path} was changed again by {_join_numbers(conflict.changed_by)}."
+    return f"{path} was changed since, not by handrail."
 
 
-def _former(workspace: Workspace, ways: list[UndoStep], placements: dict[bytes, Placement]) -> tuple[FileExtras, ...]:
-    """What the files are that make room for others. What is written through stays itself, and so do its names."""
-
-    def stays(way: UndoStep) -> bool:
-        now, becomes = way.found.current, way.step.after
-        through = now is not None and now.status.st_nlink > 1 and becomes is not None and becomes.kind == "file"
-        return is_mode_change(way.step) or (through and placements.get(way.step.path, PLAIN_PLACEMENT).in_place is None)
-
-    return capture_extras(workspace, {way.step.path: way.found for way in ways if not stays(way)})
+_CHOICES = {
+    "later": "undo the later changes too (--with-later)",
+    "lines": "undo only the lines that are as they were left (--lines)",
+}
 
 
-def _to_open(
-    workspace: Workspace, entries: list[LoggedChangeSet], ways: list[UndoStep]
-) -> tuple[tuple[bytes, int], ...]:
-    """The closed folders that the way back leads through: those that the changes opened, made or closed themselves.
-    One that a person closed since stays closed."""
-    own = {path for entry in entries for path, _ in entry.body.opened}
-    own |= {step.path for entry in entries for step in entry.body.steps if step.kind == "folder"}
-    closed = list_locked_dirs(workspace, [way.step for way in ways]) if own else {}
-    return tuple((path, mode) for path, mode in closed.items() if path in own)
+def _describe_choices(choices: list[str], numbers: tuple[int, ...]) -> str:
+    if not choices:
+        return f" handrail diff {numbers[-1]} shows what it did, for what you want to take back by hand."
+    return f" You can {', or '.join(_CHOICES[choice] for choice in choices)}."
 
 
-def _meant(history: History, entries: list[LoggedChangeSet]) -> tuple[tuple[int, ...], bool]:
-    """Which changes it is about in the end, and whether they come back: to undo an undo is to redo."""
-    brings_back = False
-    while all(entry.body.undoes for entry in entries):
-        numbers = [number for entry in entries for number in entry.body.undoes]
-        entries = [entry for entry in map(history.log.entry, numbers) if entry is not None]
-        brings_back = not brings_back
-    return tuple(entry.number for entry in entries), brings_back
-
-
-def _merging_way(path: bytes, found: PathState, rest: ReversedFile) -> UndoStep:
-    new = Content.from_bytes(rest.data)
-    mode = found.state.mode if found.state else None
-    return UndoStep(
-        Step(path, found.state, State(kind="file", hash=new.hash, size=new.size, mode=mode)), found, rest.data
-    )
-
-
-def _undoable(history: History, number: int) -> LoggedChangeSet:
-    entry = history.log.entry(number)
-    if entry is None or not entry.in_effect:
-        raise ToolError("CONFLICT", f"Change {number} was undone meanwhile. Nothing was done.")
-    if not entry.body.undoable and not entry.body.steps:
-        raise ToolError("NOT_FOUND", f"What was there before change {number} was not kept; it cannot be undone.")
-    if not entry.body.undoable:
-        raise ToolError("NOT_FOUND", f"Change {number} is older than changes are kept for; it cannot be undone.")
-    return entry
-
-
-def _chains(entries: list[LoggedChangeSet]) -> dict[bytes, list[Step]]:
-    """The steps of each path, the latest first."""
-    chains: dict[bytes, list[Step]] = {}
-    for entry in entries:
-        for step in entry.body.steps:
-            chains.setdefault(step.path, []).append(step)
-    return chains
-
-
-def _net(path: bytes, chain: list[Step]) -> Step | None:
-    """The way back over all steps of a path; None when something else changed the file in between."""
-    for later, earlier in pairwise(chain):
-        if not has_same_content(later.before, earlier.after):
-            return None
-    return Step(path, chain[0].after, chain[-1].before)
-
-
-def _end(step: Step, now: State | None, chain: list[Step]) -> State | None:
-    """What is to be there in the end: with the permissions of now, where the changes did not touch them."""
-    if step.after is None or now is None or any(_changes_mode(each) for each in chain):
-        return step.after if is_mode_change(step) else _without_lent_rights(step.after)
-    return msgspec.structs.replace(step.after, mode=now.mode)
-
-
-def _without_lent_rights(state: State | None) -> State | None:
-    """A file that is made anew is ours, whoever had it: it must not lend our rights to who runs it."""
-    if state is None or state.kind != "file" or state.mode is None:
-        return state
-    return msgspec.structs.replace(state, mode=state.mode & ~(stat.S_ISUID | stat.S_ISGID))
-
-
-def _changes_mode(step: Step) -> bool:
-    before, after = step.before, step.after
-    return before is None or after is None or before.mode != after.mode
-
-
-# § [changes.choosing] Which change sets an undo or a redo is about.
-
-Within = Callable[[LoggedChangeSet], bool]
-"""Whether the files of a change set are in reach: those in another session's own folder are not."""
-
-_NOTHING_OF_IT = "Session {} has changed nothing that is in effect. `handrail log --changes` says which sessions have."
-
-
-def select_last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
-    """The last change of the workspace that is in effect, whoever made it."""
-    for entry in log.latest():
-        if _counts(entry) and within(entry):
-            return (entry.number,)
-    raise _nothing("undo")
-
-
-def load_change_set(log: ChangeLog, number: int) -> LoggedChangeSet:
-    """The change set of a number."""
-    entry = log.entry(number)
-    if entry is None or entry.state != "done":
-        raise ToolError("NOT_FOUND", f"There is no change {number}. `handrail log --changes` lists them.")
-    return entry
-
-
-def select_change(log: ChangeLog, number: int) -> tuple[int, ...]:
-    """A change set that can be undone, by its number."""
-    entry = load_change_set(log, number)
-    if entry.undone_by is not None:
-        raise ToolError("NO_CHANGE", f"Change {number} is undone already, by {entry.undone_by}.")
-    return (number,)
-
-
-def select_last_turn(log: ChangeLog, within: Within) -> tuple[int, ...]:
-    """Every change of the turn that the last change belongs to, the latest first."""
-    last = log.entry(select_last_change(log, within)[0])
-    of_turn = [
-        entry.number
-        for entry in log.latest()
-        if last is not None
-        and (entry.session, entry.turn) == (last.session, last.turn)
-        and _counts(entry)
-        and within(entry)
-    ]
-    return tuple(of_turn)
-
-
-def select_session(log: ChangeLog, session: str, within: Within) -> tuple[int, ...]:
-    """Every change of a session that is in effect, the latest first."""
-    mine = (entry for entry in log.latest() if entry.session == session)
-    found = tuple(entry.number for entry in mine if _counts(entry) and within(entry))
-    if not found:
-        raise ToolError("NO_CHANGE", _NOTHING_OF_IT.format(session))
-    return found
-
-
-def select_last_undo(log: ChangeLog, within: Within) -> tuple[int, ...]:
-    """The last undo that is in effect: undoing it is a redo."""
-    for entry in log.latest():
-        is_undo = entry.in_effect and entry.body.undoes and all(_is_plain(log, one) for one in entry.body.undoes)
-        if is_undo and within(entry):
-            return (entry.number,)
-    raise _nothing("redo")
-
-
-def select_with_later(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
-    """The same sets and every later one that touched a file of theirs, and so on; the latest first."""
-    chosen = {number: entry for number in numbers if (entry := log.entry(number)) is not None}
-    since: dict[bytes, int] = {}
-    """From which set on the later ones of a path are among the chosen."""
-    seen = set(chosen)
-    waiting = sorted(chosen.values(), key=lambda entry: entry.number, reverse=True)
-    while waiting:
-        entry = waiting.pop()
-        for step in entry.body.steps:
-            # What was put into a folder later is no change of the folder.
-            if step.kind == "folder" or since.get(step.path, entry.number + 1) <= entry.number:
-                continue
-            since[step.path] = entry.number
-            new = [one for one in log.numbers_touching(step.path, entry.number) if one not in seen]
-            seen.update(new)
-            later = [one for one in map(log.entry, new) if one is not None and _counts(one)]
-            chosen |= {one.number: one for one in later}
-            waiting += later
-    return tuple(sorted(chosen, reverse=True))
-
-
-def _counts(entry: LoggedChangeSet) -> bool:
-    return entry.in_effect and not entry.body.undoes
-
-
-def _is_plain(log: ChangeLog, number: int) -> bool:
-    entry = log.entry(number)
-    return entry is not None and not entry.body.undoes
-
-
-def _nothing(doing: str) -> ToolError:
-    return ToolError("NO_CHANGE", f"There is nothing to {doing} in this workspace.")
+def _join_numbers(numbers: tuple[int, ...]) -> str:
+    """1, 2 and 3."""
+    return " and ".join(filter(None, (", ".join(map(str, numbers[:-1])), str(numbers[-1]))))

@@ -11,7 +11,7 @@ import msgspec
 
 from handrail.changes.blame import LineOrigin, split_text_lines, trace_line
 from handrail.changes.recovery import is_within, recover_change_set
-from handrail.changes.undo import (
+from handrail.changes.selection import (
     Within,
     load_change_set,
     select_change,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.changes.apply import MAX_IN_MEMORY_BYTES
-from handrail.changes.model import PlannedChangeSet, build_change
+from handrail.changes.model import build_change
 from handrail.changes.recorder import RecordedChangeSet
 from handrail.code.data_syntax import find_front_matter_problem, find_json_problem, find_toml_problem, find_yaml_problem
 from handrail.code.python_syntax import find_python_problem
@@ -16,7 +16,7 @@ from handrail.code.script_syntax import find_javascript_problem, find_tsx_proble
 from handrail.edit.diff import Diff
 from handrail.protocol.changes import Change, ChangeSet, State
 from handrail.protocol.errors import ToolError
-from handrail.store.change_log import Step
+from handrail.store.change_log import ChangeSetRecord, Step
 from handrail.tools.file_state import Records, TargetPath
 from handrail.tools.tool import CallLimits, Context
 from handrail.workspace.atomic import build_temporary_name, replace, sync_folder
@@ -153,8 +153,8 @@ def commit_file(records: Records, context: Context, landing: ResolvedParent, sav
         state = State(kind="file", hash=new.hash, size=new.size, mode=written[0].mode)
         return (*steps[:-1], msgspec.structs.replace(steps[-1], after=state))
 
-    planned = PlannedChangeSet(saving.tool, summary, steps, changes, diffs)
-    made = records.record(context.tool_call_id, planned, work)
+    planned = ChangeSetRecord(saving.tool, summary, steps, changes)
+    made = records.record(context.tool_call_id, planned, work, diffs)
     warnings = (f"It was written, but: {made.problem}",) if made.problem else ()
     return CommitResult(written[0] if written else WriteResult(new.hash, new.size, 0), made.changes, warnings)
 
@@ -251,7 +251,7 @@ def commit_files(
         return tuple(_as_taken(context.workspace, step) if step.path in taken else _stayed(step) for step in steps)
 
     changes, diffs = tuple(row.change for row in rows), tuple(row.diff for row in rows)
-    return records.record(context.tool_call_id, PlannedChangeSet(tool, summary, steps, changes, diffs), work)
+    return records.record(context.tool_call_id, ChangeSetRecord(tool, summary, steps, changes), work, diffs)
 
 
 def _carried_out(records: Records, temporary: str, steps: tuple[Step, ...]) -> list[Step]:

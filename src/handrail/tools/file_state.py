@@ -10,7 +10,6 @@ from typing import Protocol
 
 import msgspec
 
-from handrail.changes.model import PlannedChangeSet
 from handrail.changes.recorder import RecordedChangeSet
 from handrail.edit.lines import (
     LineEnding,
@@ -28,7 +27,7 @@ from handrail.policy.names import find_protection
 from handrail.protocol.changes import State
 from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import get_json_decoder
-from handrail.store.change_log import Step
+from handrail.store.change_log import ChangeSetRecord, Step
 from handrail.tools.tool import MAX_TEXT_BYTES, Context, ReadMarks
 from handrail.workspace.errors import clip_path, to_tool_error
 from handrail.workspace.file_state import FileSnapshot, PathState, hash_range, read_file_snapshot, read_state
@@ -71,7 +70,7 @@ class Records(Protocol):
         ...
 
     def record(
-        self, call_id: str, planned: PlannedChangeSet, work: Callable[[], tuple[Step, ...]]
+        self, call_id: str, planned: ChangeSetRecord, work: Callable[[], tuple[Step, ...]], diffs: tuple[str, ...] = ()
     ) -> RecordedChangeSet:
         """Does the work between the two records of it."""
         ...

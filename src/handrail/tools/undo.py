@@ -1,26 +1,11 @@
-"""undo: undoes change sets. For people only: no session offers it to a model."""
+"""The tool undo. It is for people: no session offers it to a model."""
 
-import contextlib
-import os
-
-from handrail.changes.apply import MAX_IN_MEMORY_BYTES, StepApplier
-from handrail.changes.model import ApplyOptions, DiffBudget, PlannedChangeSet, build_change
-from handrail.changes.path_state import keep_all, probe_path, strip_data
-from handrail.changes.recorder import RecordedChangeSet, Recorder
-from handrail.changes.staging import StagingDir, build_staging_path
-from handrail.changes.undo import UndoPlan, UndoStep, build_undo_error, format_numbers, plan_undo
-from handrail.edit.diff import Diff, build_unified_diff
-from handrail.protocol.errors import StoreError, ToolError
+from handrail.changes.recorder import Recorder
+from handrail.changes.undo import describe_undo, execute_undo, plan_undo
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.store.change_log import Step
 from handrail.tools.tool import Context, Output, Tool, Touches
-from handrail.workspace.atomic import build_temporary_name
-from handrail.workspace.errors import clip_path
-from handrail.workspace.text import decode_text
 from handrail.workspace.workspace import Workspace
-
-_NO_DIFF = Diff("", 0, 0)
 
 
 class UndoArguments(Arguments, frozen=True):
@@ -59,17 +44,19 @@ def build_undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
 
     def run(context: Context, arguments: UndoArguments) -> Output:
         plan = plan_undo(workspace, recorder.history, arguments.numbers, lines=arguments.lines)
-        if plan.conflicts:
-            raise build_undo_error(plan.numbers, plan.conflicts)
-        _keep(workspace, recorder, plan)
-        planned = _planned(workspace, recorder, plan)
-        temporary = build_temporary_name(context.session_id, context.tool_call_id)
-
-        def work() -> tuple[Step, ...]:
-            taken = {step.path for step in _carried_out(workspace, recorder, plan, temporary)}
-            return tuple(step if step.path in taken else _stayed(step) for step in planned.steps)
-
-        return _output(plan, planned, recorder.record(context.tool_call_id, planned, work))
+        ids = {"session_id": context.session_id, "call_id": context.tool_call_id}
+        made, diff = execute_undo(workspace, recorder, plan, **ids)
+        changes = made.changes.changes
+        left = f"{plan.left} of its places are no longer as they were left, and stay." if plan.left else None
+        paths = tuple(change.path for change in changes)
+        return Output(
+            summary=plan.summary,
+            content=f"{plan.summary}.\n{diff}",
+            data=UndoData(number=made.changes.number, undone=plan.numbers, paths=paths, diff=diff),
+            files_changed=tuple(change.path for change in changes if change.kind != "folder"),
+            warnings=tuple(filter(None, (left, made.problem))),
+            changes=made.changes,
+        )
 
     def touches(arguments: UndoArguments) -> Touches:
         entries = [recorder.history.log.entry(number) for number in arguments.numbers]
@@ -80,115 +67,6 @@ def build_undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
 
 
 def preview_undo(workspace: Workspace, recorder: Recorder, arguments: UndoArguments) -> str:
-    """The differences that an undo would make."""
+    """The diff that an undo would make."""
     plan = plan_undo(workspace, recorder.history, arguments.numbers, lines=arguments.lines)
-    if plan.conflicts:
-        raise build_undo_error(plan.numbers, plan.conflicts)
-    return "".join(_planned(workspace, recorder, plan).diffs)
-
-
-def _carried_out(workspace: Workspace, recorder: Recorder, plan: UndoPlan, temporary: str) -> list[Step]:
-    """Takes the steps. What is taken out is held until the end, so that it can go back if one of them fails."""
-    history = recorder.history
-    with contextlib.closing(StagingDir(build_staging_path(history.folder, temporary))) as staging:
-        how = ApplyOptions(
-            placements=plan.placements,
-            known_states={way.step.path: strip_data(way.found) for way in plan.steps},
-            unlocked_dirs=dict(plan.opened),
-            staging=staging,
-        )
-        return StepApplier(workspace, history, temporary, how).apply_steps(way.step for way in plan.steps)
-
-
-def _keep(workspace: Workspace, recorder: Recorder, plan: UndoPlan) -> None:
-    """Keeps what the undo takes away, so that it can be undone itself; and sees that all it brings back is there."""
-    needed: dict[str, bytes] = {}
-    for way in plan.steps:
-        after, before = way.step.after, way.step.before
-        if after is not None and way.data is not None:
-            recorder.keep_bytes(after.hash, way.data)
-        if after is None or after.kind == "folder" or (before is not None and before.hash == after.hash):
-            continue
-        needed.setdefault(after.hash, way.step.path)
-    for missing in recorder.history.blobs.missing(needed):
-        path = clip_path(os.fsdecode(needed[missing]))
-        raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
-    keep_all(workspace, recorder.history, ((way.step.path, way.found) for way in plan.steps))
-
-
-def _planned(workspace: Workspace, recorder: Recorder, plan: UndoPlan) -> PlannedChangeSet:
-    shown = [workspace.render_path(way.step.path) for way in plan.steps]
-    budget = DiffBudget()
-    diffs = [
-        _diff(workspace, recorder, way, path) if budget.allows(way.step) else _NO_DIFF
-        for way, path in zip(plan.steps, shown, strict=True)
-    ]
-    steps = tuple(way.step for way in plan.steps)
-    files = [way.found.current is not None for way in plan.steps]
-    changes = tuple(
-        build_change(step, path, diff, binary=is_file and diff is _NO_DIFF)
-        for step, path, diff, is_file in zip(steps, shown, diffs, files, strict=True)
-    )
-    return PlannedChangeSet(
-        "undo",
-        _summary(plan),
-        steps,
-        changes,
-        tuple(diff.text for diff in diffs),
-        plan.numbers,
-        unlinked_paths=tuple(path for path, manner in plan.placements.items() if manner.in_place is False),
-        was=plan.was,
-        opened=plan.opened,
-    )
-
-
-def _diff(workspace: Workspace, recorder: Recorder, way: UndoStep, path: str) -> Diff:
-    """What the way back changes, where both sides are text of a size that can be compared. One file at a time is read
-    for it: there may be very many."""
-    after, now = way.step.after, way.found.current
-    if now is not None and now.data is None:
-        now = probe_path(workspace, way.step.path, keep=MAX_IN_MEMORY_BYTES).current
-    if max(way.step.before.size if way.step.before else 0, after.size if after else 0) > MAX_IN_MEMORY_BYTES:
-        return _NO_DIFF
-    old = decode_text(now.data) if now is not None and now.data is not None else None
-    if (now is not None and old is None) or (after is not None and after.kind != "file"):
-        return _NO_DIFF
-    content = way.data if way.data is not None or after is None else _content(recorder, after.hash, path)
-    new = decode_text(content) if content is not None else None
-    if after is not None and new is None:
-        return _NO_DIFF
-    return build_unified_diff(old.text if old else None, new.text if new else None, path)
-
-
-def _content(recorder: Recorder, digest: str, path: str) -> bytes:
-    try:
-        return b"".join(recorder.history.blobs.chunks(digest))
-    except StoreError as error:
-        raise ToolError("IO_ERROR", f"{clip_path(path)} cannot be brought back: {error}. Nothing was undone.") from None
-
-
-def _stayed(step: Step) -> Step:
-    """A folder that was not empty, or was there already."""
-    return Step(step.path, step.before, step.before)
-
-
-def _output(plan: UndoPlan, planned: PlannedChangeSet, made: RecordedChangeSet) -> Output:
-    summary = _summary(plan)
-    diff = "".join(planned.diffs)
-    paths = tuple(change.path for change in planned.changes)
-    left = f"{plan.left} of its places are no longer as they were left, and stay." if plan.left else None
-    return Output(
-        summary=summary,
-        content=f"{summary}.\n{diff}",
-        data=UndoData(number=made.changes.number, undone=plan.numbers, paths=paths, diff=diff),
-        files_changed=tuple(change.path for change in planned.changes if change.kind != "folder"),
-        warnings=tuple(filter(None, (left, made.problem))),
-        changes=made.changes,
-    )
-
-
-def _summary(plan: UndoPlan) -> str:
-    states = [(way.step.path, way.step.after or way.step.before) for way in plan.steps]
-    files = [path for path, state in states if state is not None and state.kind != "folder"]
-    did = f"{'Brought' if plan.brings_back else 'Took'} back {format_numbers(plan.changes)}"
-    return f"{did}: {clip_path(os.fsdecode(files[0])) if len(files) == 1 else f'{len(files)} files'}"
+    return "".join(describe_undo(workspace, recorder, plan)[1])

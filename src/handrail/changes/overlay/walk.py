@@ -1,353 +1,133 @@
-"""Walks an overlay beside the folders below it."""
+"""Walks an overlay side by side with the folders below it."""
 
 import contextlib
 import errno
 import os
 import stat
-import struct
 from collections.abc import Generator, Iterator
+from operator import attrgetter
 from typing import NamedTuple, Self
 
-from handrail.kernel.files import read_file_handle
 from handrail.sandbox.overlay.overlay import Overlay, OverlayMount
 from handrail.workspace.resolve import LIST_FOLDER, READ_FILE
 from handrail.workspace.workspace import Workspace
 
-# § [changes.layered.marks] The marks that overlayfs leaves in an overlay, in the form that it has without root's
-# § rights (`userxattr`).
+MAX_OVERLAY_DEPTH = 100
+"""Depth up to which folders are walked. Each holds descriptors open."""
+SWAPPED_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.ESTALE})
+"""Errors of an entry that was replaced a moment ago."""
 
-_OWN = "user."
+# Marks of overlayfs, as it writes them without root's rights (`userxattr`).
 _MARK = "user.overlay."
-_ESCAPED = "user.overlay.overlay."
-"""How a mark is spelled that is no mark, but an attribute that a command itself gave to a file."""
-_HEAD = struct.Struct("4xB16x")
-"""What a mark of an origin begins with: the kind of the handle that follows, and more that says nothing here."""
-_OPAQUE, _ORIGIN, _WHITEOUT = f"{_MARK}opaque", f"{_MARK}origin", f"{_MARK}whiteout"
+_ESCAPED_MARK = "user.overlay.overlay."
+"""Starts an attribute that a command gave to a file and that looks like a mark."""
+OPAQUE = f"{_MARK}opaque"
+_WHITEOUT = f"{_MARK}whiteout"
 
-
-def is_whiteout(folder: int, name: str, status: os.stat_result) -> bool:
-    """Whether an entry only says that what is beneath it is gone: a device that there is none of, or an empty file with
-    a mark."""
-    if stat.S_ISCHR(status.st_mode):
-        return status.st_rdev == 0
-    if status.st_size or not stat.S_ISREG(status.st_mode):
-        return False
-    try:
-        os.getxattr(f"/proc/self/fd/{folder}/{name}", _WHITEOUT, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
-
-
-def is_opaque(folder: int) -> bool:
-    """Whether a folder hides everything that is beneath it."""
-    try:
-        return os.getxattr(folder, _OPAQUE) == b"y"
-    except OSError:
-        return False
-
-
-def has_origin(names: list[str]) -> bool:
-    """Whether a file or folder with these attributes came up from beneath, rather than being made in the overlay."""
-    return _ORIGIN in names
-
-
-def is_origin(upper: int, beneath: int) -> bool | None:
-    """Whether a file of an overlay, both open, came up from that very file; None where the mark does not say it: only
-    root's overlays have marks that name the file."""
-    try:
-        mark = os.getxattr(upper, _ORIGIN)
-    except OSError:
-        return False
-    handle = read_file_handle(beneath) if len(mark) > _HEAD.size else None
-    if handle is None:
-        return None
-    (kind,) = _HEAD.unpack_from(mark)
-    return (kind, mark[_HEAD.size :]) == handle
-
-
-def list_xattrs(descriptor: int) -> list[str]:
-    """All attributes of a file; none where the file system has none."""
-    try:
-        return os.listxattr(descriptor)
-    except OSError:
-        return []
-
-
-def read_visible_xattrs(descriptor: int, names: list[str]) -> dict[str, bytes]:
-    """The attributes that are people's own, as a command sees them: without marks."""
-    found: dict[str, bytes] = {}
-    for name in names:
-        if name.startswith(_OWN) and (not name.startswith(_MARK) or name.startswith(_ESCAPED)):
-            shown = _MARK + name.removeprefix(_ESCAPED) if name.startswith(_ESCAPED) else name
-            found[shown] = os.getxattr(descriptor, name)
-    return found
-
-
-def escape_xattr_name(name: str) -> str:
-    """How an attribute of a command's own is spelled in an overlay, so that it is no mark."""
-    return _ESCAPED + name.removeprefix(_MARK) if name.startswith(_MARK) else name
-
-
-# § [changes.layered.beneath] What an overlay lies on: a root, or a root with earlier overlays over it, as a command
-# § saw them together.
+_READ_MODE = 0o500
+_OWNER_MODE = 0o700
 
 
 class DirEntry(NamedTuple):
-    """Where an entry is, and what it is. The descriptor is that of its folder, and open as long as that is walked."""
+    """An entry of a folder. The folder is open until the walk goes on."""
 
     folder: int
     name: str
     status: os.stat_result
     ours: bool = False
-    """Whether it is in an overlay, and so ours to open."""
+    """Whether it is in an overlay, so that we may change its mode."""
 
     @property
     def is_folder(self) -> bool:
-        """Whether it is one: a link to one is not."""
         return stat.S_ISDIR(self.status.st_mode)
 
 
-class LowerDir:
-    """One folder of it. Of the folders that have a name, the latest says what it is."""
-
-    def __init__(self, folders: tuple[int, ...], *, has_root: bool) -> None:
-        """`folders`: open descriptors, the latest first; they are closed with it. `has_root`: the last one is the
-        root's own, where nothing is a mark but a whiteout that is a device."""
-        self._folders = folders
-        self._layers = len(folders) - has_root
-
-    def root_ctime(self) -> int:
-        """When entries came or went here in the root itself; 0 where it has no such folder."""
-        return os.fstat(self._folders[-1]).st_ctime_ns if self._layers < len(self._folders) else 0
-
-    def find(self, name: str) -> DirEntry | None:
-        """What has a name here."""
-        return self._find(name, self._folders)
-
-    def enter(self, name: str) -> "LowerDir | None":
-        """The folder of a name; None where there is none."""
-        with contextlib.ExitStack() as opened:
-            entered: list[int] = []
-            last = -1
-            for number, folder in enumerate(self._folders):
-                found = self._find(name, (folder,), number)
-                if found is None and not _is_there(folder, name):
-                    continue
-                if found is None or not found.is_folder:
-                    break
-                entered.append(os.open(name, LIST_FOLDER, dir_fd=folder))
-                opened.callback(os.close, entered[-1])
-                last = number
-                if number < self._layers and is_opaque(entered[-1]):
-                    break
-            opened.pop_all()
-        return LowerDir(tuple(entered), has_root=last == self._layers) if entered else None
-
-    def names(self) -> Iterator[str]:
-        """The entries that are to be seen here."""
-        if len(self._folders) == 1 and not self._layers:
-            yield from os.listdir(self._folders[0])
-            return
-        every = {name for folder in self._folders for name in os.listdir(folder)}
-        yield from (name for name in every if self.find(name) is not None)
-
-    def close(self) -> None:
-        """Gives the descriptors back."""
-        for folder in self._folders:
-            os.close(folder)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _find(self, name: str, folders: tuple[int, ...], start: int = 0) -> DirEntry | None:
-        for number, folder in enumerate(folders, start):
-            try:
-                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            except FileNotFoundError:
-                continue
-            ours = number < self._layers
-            if (ours or stat.S_ISCHR(status.st_mode)) and is_whiteout(folder, name, status):
-                return None
-            return DirEntry(folder, name, status, ours)
-        return None
-
-
-def open_lower_dir(root: str, uppers: tuple[str, ...]) -> LowerDir:
-    """What lies under an overlay, from its top. `uppers`: those of earlier overlays, the latest first."""
-    with contextlib.ExitStack() as opened:
-        folders: list[int] = []
-        for path in (*uppers, root):
-            folders.append(os.open(path, LIST_FOLDER))
-            opened.callback(os.close, folders[-1])
-        opened.pop_all()
-    return LowerDir(tuple(folders), has_root=True)
-
-
-def _is_there(folder: int, name: str) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return False
-    return True
-
-
-# § [changes.layered.opening] Opens what a command left in an overlay: by descriptors and past no link. The overlay
-# § is ours, so what a command closed to itself there (`chmod 000`) is opened to its owner while we look at it, and
-# § then closed again: permissions in an overlay are part of what it says. Nothing beneath it is ever touched so.
-
-_ENTERED = 0o500
-_OWNERS = 0o700
-
-
-@contextlib.contextmanager
-def open_overlay_folder(name: str, parent: int | None = None) -> Generator[int]:
-    """A folder of an overlay, whatever its permissions are."""
-    try:
-        descriptor = os.open(name, LIST_FOLDER, dir_fd=parent)
-    except PermissionError:
-        closed = _open_up(name, parent)
-        descriptor = os.open(name, LIST_FOLDER, dir_fd=parent)
-    else:
-        closed = stat.S_IMODE(os.fstat(descriptor).st_mode)
-        if closed & _ENTERED != _ENTERED:
-            os.fchmod(descriptor, closed | _OWNERS)
-    try:
-        yield descriptor
-    finally:
-        if closed & _ENTERED != _ENTERED:
-            os.fchmod(descriptor, closed)
-        os.close(descriptor)
-
-
-def open_overlay_file(name: str, folder: int) -> int:
-    """A file of an overlay for reading, whatever its permissions are."""
-    try:
-        return os.open(name, READ_FILE, dir_fd=folder)
-    except PermissionError:
-        closed = _open_up(name, folder)
-        try:
-            return os.open(name, READ_FILE, dir_fd=folder)
-        finally:
-            os.chmod(name, closed, dir_fd=folder)
-
-
-@contextlib.contextmanager
-def open_overlay_parent(top: str, path: str) -> Generator[tuple[int, str]]:
-    """The folder that a path below an overlay's top is in, and its last name."""
-    *folders, name = path.split("/")
-    with contextlib.ExitStack() as held:
-        inner = held.enter_context(open_overlay_folder(top))
-        for folder in folders:
-            inner = held.enter_context(open_overlay_folder(folder, inner))
-        yield inner, name
-
-
-def _open_up(name: str, folder: int | None) -> int:
-    """Opens it to its owner; the permissions that it had. No link is refused for permissions, so it is none."""
-    closed = stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
-    os.chmod(name, closed | _OWNERS, dir_fd=folder)
-    return closed
-
-
-# § [changes.layered.walking] Walks through an overlay and what is beneath it, side by side.
-
-MAX_OVERLAY_DEPTH = 100
-"""Folders in folders that are walked: each holds descriptors open. Nobody makes deeper ones on purpose."""
-SWAPPED_ERRNOS = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EINVAL, errno.ESTALE})
-"""What the system says when something is another thing than it was a moment ago."""
-
-
 class OverlayEntry(NamedTuple):
-    """A path at which the overlay says something. Its descriptors are open only until the next one is asked for."""
+    """A path that the overlay changes or hides."""
 
     path: str
-    """Below the root, and behind what the walk begins with."""
+    """Below the root, after the start of the walk."""
     upper: DirEntry | None
-    """What the overlay has there; None where it took it away."""
+    """None if the overlay removes it."""
     lower: DirEntry | None
-    """What is beneath; None where nothing was."""
     made: bool = False
-    """Whether it is known to be made here: it is in a folder that is new."""
+    """Whether it is in a new folder, so that it is certainly new."""
     parent_ctime: int = 0
-    """When entries came or went in the folder beneath, where it has none of this name; 0 where there is no folder."""
+    """The change time of the folder below, if that has no such entry. 0 if there is no folder."""
 
 
 class OverlayWalk:
-    """One walk through what lies over a root."""
+    """One walk through the overlay of a root."""
 
-    def __init__(self, over: OverlayMount, start: str = "") -> None:
-        """`start`: what every path begins with."""
-        self._over = over
+    def __init__(self, mount: OverlayMount, start: str = "") -> None:
+        """`start`: begins every path."""
+        self._mount = mount
         self._start = start
         self.unreadable: list[str] = []
-        """Paths beneath that cannot be looked into."""
+        """Folders below the overlay that cannot be read."""
         self.swapped: list[str] = []
-        """Paths beneath that others changed while they were looked at."""
+        """Folders below the overlay that others replaced during the walk."""
         self.too_deep: list[str] = []
 
     def paths(self) -> Iterator[OverlayEntry]:
-        """Every path that the overlay says something about, a folder before what is in it."""
-        over = self._over
-        with open_overlay_folder(over.upper) as upper, open_lower_dir(over.root, over.below) as below:
-            yield from self._folder(upper, below, self._start, replaced=is_opaque(upper))
+        """Yields the entries of the overlay, a folder before its entries."""
+        mount = self._mount
+        with open_overlay_folder(mount.upper) as upper, open_lower_dir(mount.root, mount.below) as lower:
+            yield from self._walk_folder(upper, lower, self._start, replaced=_is_opaque(upper))
 
-    def _folder(self, upper: int, below: LowerDir | None, at: str, *, replaced: bool) -> Iterator[OverlayEntry]:
-        """`replaced`: the folder is another one than that beneath: what is only there is gone."""
-        seen: set[str] = set()
-        made = replaced or below is None
+    def _walk_folder(self, upper: int, lower: "LowerDir | None", at: str, *, replaced: bool) -> Iterator[OverlayEntry]:
+        """`replaced`: the folder is another one than that below, whose other entries are gone."""
+        names: set[str] = set()
+        made = replaced or lower is None
         with os.scandir(upper) as entries:
-            found = sorted(entries, key=_name_of)
+            found = sorted(entries, key=attrgetter("name"))
         for entry in found:
             name = entry.name
+            names.add(name)
             now = DirEntry(upper, name, entry.stat(follow_symlinks=False), ours=True)
-            before = below.find(name) if below is not None else None
-            seen.add(name)
-            if is_whiteout(upper, name, now.status):
-                yield from self._gone(below, before, at + name)
+            before = lower.find(name) if lower is not None else None
+            if _is_whiteout(upper, name, now.status):
+                yield from self._walk_removed(lower, before, at + name)
                 continue
-            around = below.root_ctime() if below is not None and before is None else 0
-            yield OverlayEntry(at + name, now, before, made, around)
-            yield from self._inside(now, below if before is not None else None, before, at + name, made=made)
-        if replaced and below is not None:
-            for name in sorted(set(below.names()) - seen):
-                yield from self._gone(below, below.find(name), at + name)
+            parent_ctime = lower.root_ctime() if lower is not None and before is None else 0
+            yield OverlayEntry(at + name, now, before, made, parent_ctime)
+            yield from self._walk_inside(now, lower if before is not None else None, before, at + name, made=made)
+        if replaced and lower is not None:
+            for name in sorted(set(lower.names()) - names):
+                yield from self._walk_removed(lower, lower.find(name), at + name)
 
-    def _inside(
-        self, now: DirEntry, below: LowerDir | None, before: DirEntry | None, path: str, *, made: bool
+    def _walk_inside(
+        self, now: DirEntry, lower: "LowerDir | None", before: DirEntry | None, path: str, *, made: bool
     ) -> Iterator[OverlayEntry]:
         if now.is_folder:
             if self._is_too_deep(path):
                 return
-            inner = self._entered(below, now.name, path) if before is not None and before.is_folder else None
+            inner = self._enter(lower, now.name, path) if before is not None and before.is_folder else None
             try:
                 with open_overlay_folder(now.name, now.folder) as upper:
-                    yield from self._folder(upper, inner, f"{path}/", replaced=made or is_opaque(upper))
+                    yield from self._walk_folder(upper, inner, f"{path}/", replaced=made or _is_opaque(upper))
             finally:
                 if inner is not None:
                     inner.close()
         elif before is not None and before.is_folder:
-            yield from self._content_gone(below, now.name, path)
+            yield from self._walk_removed_folder(lower, now.name, path)
 
-    def _gone(self, below: LowerDir | None, before: DirEntry | None, path: str) -> Iterator[OverlayEntry]:
+    def _walk_removed(self, lower: "LowerDir | None", before: DirEntry | None, path: str) -> Iterator[OverlayEntry]:
         if before is not None:
             yield OverlayEntry(path, None, before)
             if before.is_folder:
-                yield from self._content_gone(below, before.name, path)
+                yield from self._walk_removed_folder(lower, before.name, path)
 
-    def _content_gone(self, below: LowerDir | None, name: str, path: str) -> Iterator[OverlayEntry]:
-        inner = self._entered(below, name, path)
+    def _walk_removed_folder(self, lower: "LowerDir | None", name: str, path: str) -> Iterator[OverlayEntry]:
+        inner = self._enter(lower, name, path)
         if inner is not None:
             with inner:
                 for each in sorted(inner.names()):
-                    yield from self._gone(inner, inner.find(each), f"{path}/{each}")
+                    yield from self._walk_removed(inner, inner.find(each), f"{path}/{each}")
 
-    def _entered(self, below: LowerDir | None, name: str, path: str) -> LowerDir | None:
+    def _enter(self, lower: "LowerDir | None", name: str, path: str) -> "LowerDir | None":
         try:
-            return below.enter(name) if below is not None and not self._is_too_deep(path) else None
+            return lower.enter(name) if lower is not None and not self._is_too_deep(path) else None
         except OSError as error:
             if error.errno not in {errno.EACCES, *SWAPPED_ERRNOS}:
                 raise
@@ -362,32 +142,189 @@ class OverlayWalk:
         return True
 
 
-def _name_of(entry: "os.DirEntry[str]") -> str:
-    return entry.name
+class LowerDir:
+    """A folder below an overlay: that of the root, with those of earlier overlays on it."""
+
+    def __init__(self, folders: tuple[int, ...], *, has_root: bool) -> None:
+        """`folders`: open descriptors, the latest overlay first. They are closed with it.
+
+        `has_root`: the last one is the folder of the root itself, where only a device can be a whiteout.
+        """
+        self._folders = folders
+        self._overlays = len(folders) - has_root
+
+    def root_ctime(self) -> int:
+        """The change time of the folder of the root. 0 if there is none."""
+        return os.fstat(self._folders[-1]).st_ctime_ns if self._overlays < len(self._folders) else 0
+
+    def find(self, name: str) -> DirEntry | None:
+        """The entry in the latest folder that has the name."""
+        for number, folder in enumerate(self._folders):
+            if (status := _read_status(folder, name)) is not None:
+                return self._build_entry(number, name, status)
+        return None
+
+    def enter(self, name: str) -> "LowerDir | None":
+        """The folder of a name. None if it is no folder."""
+        with contextlib.ExitStack() as opened:
+            entered: list[int] = []
+            last = -1
+            for number, folder in enumerate(self._folders):
+                status = _read_status(folder, name)
+                if status is None:
+                    continue
+                entry = self._build_entry(number, name, status)
+                if entry is None or not entry.is_folder:
+                    break
+                entered.append(os.open(name, LIST_FOLDER, dir_fd=folder))
+                opened.callback(os.close, entered[-1])
+                last = number
+                if number < self._overlays and _is_opaque(entered[-1]):
+                    break
+            opened.pop_all()
+        return LowerDir(tuple(entered), has_root=last == self._overlays) if entered else None
+
+    def names(self) -> Iterator[str]:
+        if len(self._folders) == 1 and not self._overlays:
+            yield from os.listdir(self._folders[0])
+            return
+        every = {name for folder in self._folders for name in os.listdir(folder)}
+        yield from (name for name in every if self.find(name) is not None)
+
+    def close(self) -> None:
+        for folder in self._folders:
+            os.close(folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _build_entry(self, number: int, name: str, status: os.stat_result) -> DirEntry | None:
+        """The entry of one of the folders. None if it is a whiteout."""
+        folder, ours = self._folders[number], number < self._overlays
+        if (ours or stat.S_ISCHR(status.st_mode)) and _is_whiteout(folder, name, status):
+            return None
+        return DirEntry(folder, name, status, ours)
 
 
-# § [changes.layered.places] Where an overlay has a path.
+def open_lower_dir(root: str, uppers: tuple[str, ...]) -> LowerDir:
+    """The top folder below an overlay. `uppers`: those of earlier overlays, the latest first."""
+    with contextlib.ExitStack() as opened:
+        folders: list[int] = []
+        for path in (*uppers, root):
+            folders.append(os.open(path, LIST_FOLDER))
+            opened.callback(os.close, folders[-1])
+        opened.pop_all()
+    return LowerDir(tuple(folders), has_root=True)
 
 
-def build_path_prefix(workspace: Workspace, root: str) -> str:
-    """How paths in a root begin in steps: relative in the workspace, absolute elsewhere."""
-    main = workspace.main.path
-    if root == main:
-        return ""
-    return f"{root[len(_within(main)) :]}/" if is_ancestor(main, root) else _within(root)
+def _read_status(folder: int, name: str) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
 
 
-def is_ancestor(outer: str, inner: str) -> bool:
-    """Whether a folder lies in another one."""
-    return inner != outer and inner.startswith(_within(outer))
+# Opening files of an overlay. A command may have locked them (`chmod 000`). The overlay is ours, so they are unlocked
+# while we read them, and locked again: modes in an overlay are part of its changes. Files below it are never touched.
+
+
+@contextlib.contextmanager
+def open_overlay_folder(name: str, parent: int | None = None) -> Generator[int]:
+    """Opens a folder of an overlay, whatever its mode."""
+    try:
+        descriptor = os.open(name, LIST_FOLDER, dir_fd=parent)
+    except PermissionError:
+        mode = _unlock(name, parent)
+        descriptor = os.open(name, LIST_FOLDER, dir_fd=parent)
+    else:
+        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        if mode & _READ_MODE != _READ_MODE:
+            os.fchmod(descriptor, mode | _OWNER_MODE)
+    try:
+        yield descriptor
+    finally:
+        if mode & _READ_MODE != _READ_MODE:
+            os.fchmod(descriptor, mode)
+        os.close(descriptor)
+
+
+def open_overlay_file(name: str, folder: int) -> int:
+    """Opens a file of an overlay for reading, whatever its mode."""
+    try:
+        return os.open(name, READ_FILE, dir_fd=folder)
+    except PermissionError:
+        mode = _unlock(name, folder)
+        try:
+            return os.open(name, READ_FILE, dir_fd=folder)
+        finally:
+            os.chmod(name, mode, dir_fd=folder)
+
+
+@contextlib.contextmanager
+def open_overlay_parent(top: str, path: str) -> Generator[tuple[int, str]]:
+    """The folder of a path below the top of an overlay, and its name there."""
+    *folders, name = path.split("/")
+    with contextlib.ExitStack() as opened:
+        inner = opened.enter_context(open_overlay_folder(top))
+        for folder in folders:
+            inner = opened.enter_context(open_overlay_folder(folder, inner))
+        yield inner, name
+
+
+def _unlock(name: str, folder: int | None) -> int:
+    """Unlocks an entry for its owner, and returns its mode. A link has no such mode, so it is none."""
+    mode = stat.S_IMODE(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    os.chmod(name, mode | _OWNER_MODE, dir_fd=folder)
+    return mode
+
+
+def _is_whiteout(folder: int, name: str, status: os.stat_result) -> bool:
+    """Whether an entry hides the one below: a device with number 0, or an empty file with a mark."""
+    if stat.S_ISCHR(status.st_mode):
+        return status.st_rdev == 0
+    if status.st_size or not stat.S_ISREG(status.st_mode):
+        return False
+    try:
+        os.getxattr(f"/proc/self/fd/{folder}/{name}", _WHITEOUT, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def _is_opaque(folder: int) -> bool:
+    """Whether a folder hides the one below."""
+    try:
+        return os.getxattr(folder, OPAQUE) == b"y"
+    except OSError:
+        return False
+
+
+def read_visible_xattrs(descriptor: int, names: list[str]) -> dict[str, bytes]:
+    """The attributes of the user namespace as a command sees them, without marks."""
+    visible: dict[str, bytes] = {}
+    for name in names:
+        if name.startswith(_ESCAPED_MARK):
+            visible[_MARK + name.removeprefix(_ESCAPED_MARK)] = os.getxattr(descriptor, name)
+        elif name.startswith("user.") and not name.startswith(_MARK):
+            visible[name] = os.getxattr(descriptor, name)
+    return visible
+
+
+def escape_xattr_name(name: str) -> str:
+    """The name in an overlay of an attribute that a command sees."""
+    return _ESCAPED_MARK + name.removeprefix(_MARK) if name.startswith(_MARK) else name
 
 
 def resolve_overlay_path(workspace: Workspace, path: bytes, overlay: Overlay) -> tuple[OverlayMount, str]:
-    """What lies over the root that the path of a step is in, and the path below that root."""
+    """The mount over the root of a step's path, and the path below that root."""
     full = os.path.join(workspace.main.path, os.fsdecode(path))
-    over = max((one for one in overlay.overlaid if full.startswith(_within(one.root))), key=lambda one: len(one.root))
-    return over, full[len(_within(over.root)) :]
+    mounts = (mount for mount in overlay.overlaid if full.startswith(_add_slash(mount.root)))
+    mount = max(mounts, key=lambda mount: len(mount.root))
+    return mount, full[len(_add_slash(mount.root)) :]
 
 
-def _within(folder: str) -> str:
+def _add_slash(folder: str) -> str:
     return f"{folder.rstrip('/')}/"

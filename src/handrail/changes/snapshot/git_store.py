@@ -1,8 +1,8 @@
-"""Git, as a store of contents and as who knows what it ignores. It works on a repository of our own, in which nothing
-is configured: what the workspace's repository configures is never read, so nothing of it runs or changes a byte.
+"""Stores contents in a private git repository, which also tells the ignored files of a workspace.
 
-Contents go in by a pipe, as they are: git opens no file of the workspace for them, and knows no filter for them. Of the
-workspace it reads the names, the `.gitignore` files and the list of what is tracked."""
+The configuration of the workspace's own repository is never read, so none of its hooks or filters run. Contents go in
+through a pipe, unchanged. Of the workspace, git reads only the names, the `.gitignore` files and the index.
+"""
 
 import contextlib
 import fcntl
@@ -19,7 +19,7 @@ PROGRAMS = ("/usr/bin/git", "/usr/local/bin/git", "/bin/git", "/opt/homebrew/bin
 _MAX_MEMORY_BYTES = 4 << 30
 _SET_CAPACITY = getattr(fcntl, "F_SETPIPE_SZ", 1031)
 _PIPE_CAPACITY_BYTES = 1 << 20
-"""Bytes that may be on their way to git, so that neither of us waits for the other all the time."""
+"""A large pipe, so that neither side waits for the other all the time."""
 _MAX_INDEX_BYTES = 256 << 20
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tfilemode = true\n"
 _OFF = (
@@ -30,26 +30,24 @@ _OFF = (
 
 
 class GitError(SnapshotError):
-    """Git did not do it."""
-
     def __init__(self, why: str) -> None:
         super().__init__(f"git did not keep what was there ({why})")
 
 
 def find_git() -> str | None:
-    """The system's git; one that lies elsewhere may be anybody's."""
+    """The git of the system. A git elsewhere is not trusted."""
     return next((path for path in PROGRAMS if os.path.isfile(path) and os.access(path, os.X_OK)), None)
 
 
 class PrivateGit:
-    """One repository of our own, in a folder that only we have."""
+    """A repository in a folder that only we can read."""
 
     def __init__(self, program: str, folder: str) -> None:
         self._program = program
         self._folder = os.path.join(folder, "git")
 
     def make(self) -> None:
-        """Makes the repository, where there is none."""
+        """Makes the repository if there is none."""
         for name in ("objects/pack", "objects/info", "refs", "info"):
             os.makedirs(os.path.join(self._folder, name), mode=0o700, exist_ok=True)
         for name, text in (("HEAD", "ref: refs/heads/none\n"), ("config", _CONFIG)):
@@ -61,30 +59,29 @@ class PrivateGit:
 
     @property
     def packs(self) -> int:
-        """How many files the contents are in."""
+        """The number of pack files."""
         return sum(name.endswith(".pack") for name in os.listdir(os.path.join(self._folder, "objects", "pack")))
 
-    def ignored(self, root: str, patience: SnapshotDeadline) -> list[str]:
-        """What git ignores below a folder, as far as it is there; a folder that is ignored as a whole stands for all
-        that is in it."""
-        top = _top_of(root)
-        place = _repository_of(top) if top is not None else None
-        index = os.path.join(place, "index") if place else ""
-        exclude = os.path.join(place, "info", "exclude") if place else ""
+    def ignored(self, root: str, deadline: SnapshotDeadline) -> list[str]:
+        """The ignored files and folders below a folder. The entries of an ignored folder are not listed."""
+        top = _find_work_tree(root)
+        repository = _find_repository(top) if top is not None else None
+        index = os.path.join(repository, "index") if repository else ""
+        exclude = os.path.join(repository, "info", "exclude") if repository else ""
         words = ["ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-standard"]
         words += [f"--exclude-from={exclude}"] if exclude and os.path.isfile(exclude) else []
         try:
-            listed = self._run(words, patience, top or root, root, index if _can_be_read(index) else "")
+            listed = self._run(words, deadline, top or root, root, index if _can_read(index) else "")
         except GitError:
             if not index:
                 raise
-            listed = self._run(words, patience, top or root, root, "")  # as if nothing were tracked
+            listed = self._run(words, deadline, top or root, root, "")  # without the index
         return [os.fsdecode(path.rstrip(b"/")) for path in listed.split(b"\0") if path]
 
-    def _run(self, words: list[str], patience: SnapshotDeadline, top: str, folder: str, index: str) -> bytes:
+    def _run(self, words: list[str], deadline: SnapshotDeadline, top: str, folder: str, index: str) -> bytes:
         process = self._start(words, folder, self._environment(top, index), errors=subprocess.PIPE)
         try:
-            listed, said = process.communicate(timeout=patience.left)
+            listed, said = process.communicate(timeout=deadline.left)
         except subprocess.TimeoutExpired:
             raise SnapshotLimitError from None
         finally:
@@ -94,9 +91,9 @@ class PrivateGit:
         return listed
 
     @contextlib.contextmanager
-    def storing(self, patience: SnapshotDeadline) -> Generator["IO[bytes]"]:
-        """What takes contents in, each by `blob_of`; they are kept when the block is left, also by an exception."""
-        with self._piped(patience, "fast-import", "--quiet", "--done", "--depth=0", "--force") as process:
+    def storing(self, deadline: SnapshotDeadline) -> Generator["IO[bytes]"]:
+        """A pipe that takes contents, each formatted by `format_blob`. They are stored at the end of the block."""
+        with self._piped(deadline, "fast-import", "--quiet", "--done", "--depth=0", "--force") as process:
             stdin = _stream(process.stdin)
             with contextlib.suppress(OSError):
                 fcntl.fcntl(stdin, _SET_CAPACITY, _PIPE_CAPACITY_BYTES)
@@ -105,15 +102,15 @@ class PrivateGit:
             except Exception:
                 _finish_storing(process, stdin)
                 raise
-            except BaseException:  # a Ctrl-C ends git too, and is no failure of it
+            except BaseException:  # a Ctrl-C ends git too, which is no failure of git
                 with contextlib.suppress(GitError):
                     _finish_storing(process, stdin)
                 raise
             _finish_storing(process, stdin)
 
-    def contents(self, names: Iterable[bytes], patience: SnapshotDeadline) -> Iterator[bytes | None]:
-        """What is kept under names; None for what is not."""
-        with self._piped(patience, "cat-file", "--batch") as process:
+    def contents(self, names: Iterable[bytes], deadline: SnapshotDeadline) -> Iterator[bytes | None]:
+        """The contents of object names. None for an unknown name."""
+        with self._piped(deadline, "cat-file", "--batch") as process:
             stdin, stdout = _stream(process.stdin), _stream(process.stdout)
             for name in names:
                 try:
@@ -121,14 +118,14 @@ class PrivateGit:
                     stdin.flush()
                 except BrokenPipeError:
                     raise GitError("it does not find it again") from None
-                yield _answered(stdout)
+                yield _read_object(stdout)
             stdin.close()
 
     @contextlib.contextmanager
-    def _piped(self, patience: SnapshotDeadline, *words: str) -> Generator["subprocess.Popen[bytes]"]:
+    def _piped(self, deadline: SnapshotDeadline, *words: str) -> Generator["subprocess.Popen[bytes]"]:
         process = self._start(words, "/", self._environment("/", ""), errors=subprocess.DEVNULL)
-        # Who has taken too long does not answer either: it is ended, and whoever writes to it finds the pipe closed.
-        ending = threading.Timer(patience.left + 5, process.kill)
+        # A process that hangs is killed, so that a write to it fails.
+        ending = threading.Timer(deadline.left + 5, process.kill)
         ending.daemon = True
         ending.start()
         try:
@@ -143,7 +140,7 @@ class PrivateGit:
     ) -> "subprocess.Popen[bytes]":
         settings = (word for setting in _OFF for word in ("-c", setting))
         try:
-            process = subprocess.Popen(  # noqa: S603  the system's git, told by us
+            process = subprocess.Popen(  # noqa: S603  the system's git with our arguments
                 [self._program, "--no-pager", "--literal-pathspecs", *settings, *words],
                 cwd=folder,
                 env=environment,
@@ -154,7 +151,7 @@ class PrivateGit:
             )
         except OSError as error:
             raise GitError(f"git cannot be started ({error.strerror})") from None
-        with contextlib.suppress(OSError, AttributeError):  # it is over already, or this system has no such call
+        with contextlib.suppress(OSError, AttributeError):  # it ended already, or this system has no prlimit
             resource.prlimit(process.pid, resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
         return process
 
@@ -178,7 +175,7 @@ class PrivateGit:
 
 
 def format_blob(data: bytes) -> bytes:
-    """Bytes as `storing` takes them."""
+    """A content in the format of `git fast-import`."""
     return b"blob\ndata %d\n%b\n" % (len(data), data)
 
 
@@ -190,7 +187,7 @@ def _finish_storing(process: "subprocess.Popen[bytes]", stdin: "IO[bytes]") -> N
         raise GitError("it failed")
 
 
-def _answered(stdout: "IO[bytes]") -> bytes | None:
+def _read_object(stdout: "IO[bytes]") -> bytes | None:
     header = stdout.readline().split()
     if len(header) != 3:
         if header[1:] == [b"missing"]:
@@ -200,27 +197,27 @@ def _answered(stdout: "IO[bytes]") -> bytes | None:
     return data[:-1] if len(data) == int(header[2]) + 1 else None
 
 
-def _top_of(folder: str) -> str | None:
-    """The folder that holds the repository around a folder."""
+def _find_work_tree(folder: str) -> str | None:
+    """The nearest folder above that holds a repository."""
     while not os.path.lexists(os.path.join(folder, ".git")):
         if folder == (folder := os.path.dirname(folder)):
             return None
     return folder
 
 
-def _repository_of(top: str) -> str | None:
-    place = os.path.join(top, ".git")
-    if not os.path.isfile(place):
-        return place
+def _find_repository(top: str) -> str | None:
+    path = os.path.join(top, ".git")
+    if not os.path.isfile(path):
+        return path
     try:
-        with open(place, encoding="utf-8", errors="surrogateescape") as file:  # of a work tree beside its repository
-            said = file.read(4096)
+        with open(path, encoding="utf-8", errors="surrogateescape") as file:  # a linked work tree
+            text = file.read(4096)
     except OSError:
         return None
-    return os.path.join(top, said[8:].strip()) if said.startswith("gitdir: ") else None
+    return os.path.join(top, text[8:].strip()) if text.startswith("gitdir: ") else None
 
 
-def _can_be_read(index: str) -> bool:
+def _can_read(index: str) -> bool:
     try:
         return os.path.isfile(index) and os.stat(index).st_size <= _MAX_INDEX_BYTES
     except (OSError, ValueError):

@@ -13,8 +13,14 @@ from msgspec.structs import replace
 from handrail.changes.model import CommandPreview, OverlayChanges
 from handrail.changes.overlay.changes import add_diffs, examine, read_git_configs
 from handrail.changes.overlay.commit import commit
-from handrail.changes.overlay.previews import count_preview_bytes, delete_preview, load_preview, save_preview
-from handrail.changes.overlay.restack import restack, set_expected_changes
+from handrail.changes.overlay.previews import (
+    count_preview_bytes,
+    delete_preview,
+    load_preview,
+    restack,
+    save_preview,
+    set_expected_changes,
+)
 from handrail.changes.recorder import Recorder
 from handrail.policy.changeset import collect_moved_paths, is_deletion, rank_by_harm, sort_by_harm
 from handrail.policy.parse import ParsedCommand, parse_fact

@@ -4,35 +4,21 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from handrail.changes.history import History
-from handrail.changes.snapshot import git_store, scan, tables
-from handrail.changes.snapshot.compare import compare_manifests, read_manifest
-from handrail.changes.snapshot.scan import SnapshotError
-from handrail.changes.snapshot.snapshot import Snapshot, SnapshotChanges, load_last_snapshot, take_snapshot
+from handrail.changes.snapshot import git_store, scan
+from handrail.changes.snapshot import snapshot as snapshots
+from handrail.changes.snapshot.compare import SnapshotChanges, compare_manifests, compare_snapshot, read_manifest
+from handrail.changes.snapshot.scan import RootScanner, SnapshotError
+from handrail.changes.snapshot.snapshot import Snapshot, load_last_snapshot, open_scanner, take_snapshot
 from handrail.workspace.roots import Root
 from handrail.workspace.workspace import Workspace
 
 GIT = git_store.find_git() or pytest.skip("git is not installed", allow_module_level=True)
-
-
-@pytest.fixture
-def house(workspace: Path) -> Iterator[Workspace]:
-    with Workspace(str(workspace)) as opened:
-        yield opened
-
-
-@pytest.fixture
-def history(tmp_path: Path) -> Iterator[History]:
-    kept = History(str(tmp_path / "state"))
-    os.makedirs(kept.folder, mode=0o700)
-    yield kept
-    kept.close()
 
 
 def told(outcome: SnapshotChanges) -> dict[str, str]:
@@ -73,7 +59,7 @@ def test_every_kind_of_change_is_told_with_what_was_there_before(
     (workspace / "new").write_bytes(b"\0\1")
     os.utime(workspace / "stays")
 
-    outcome = snapshot.compare(history)
+    outcome = compare_snapshot(snapshot, history)
     assert told(outcome) == {
         "changes": "modified",
         "goes": "deleted",
@@ -104,7 +90,7 @@ def test_names_of_any_bytes_are_told_as_they_are(workspace: Path, house: Workspa
     snapshot = take_snapshot(house, history)
     for name in names:
         Path(os.fsdecode(os.path.join(os.fsencode(workspace), name))).write_text("two\n")
-    steps = snapshot.compare(history).examined.steps
+    steps = compare_snapshot(snapshot, history).examined.steps
     assert sorted(step.path for step in steps) == sorted(names)
     assert all(step.before is not None and kept(history, step.before.hash) == b"one\n" for step in steps)
 
@@ -120,7 +106,7 @@ def test_bytes_are_kept_as_they_are_whatever_attributes_say(
     (workspace / "a").write_bytes(data)
     snapshot = take_snapshot(house, history)
     (workspace / "a").write_bytes(b"other")
-    (step,) = snapshot.compare(history).examined.steps
+    (step,) = compare_snapshot(snapshot, history).examined.steps
     assert step.before is not None
     assert kept(history, step.before.hash) == data
 
@@ -170,7 +156,7 @@ def test_nothing_that_a_repository_configures_is_run(
     (workspace / "a").write_text("one\n")
     snapshot = take_snapshot(house, history)
     (workspace / "a").write_text("two\n")
-    assert told(snapshot.compare(history)) == {"a": "modified"}
+    assert told(compare_snapshot(snapshot, history)) == {"a": "modified"}
     assert not sign.exists()
 
 
@@ -185,7 +171,7 @@ def test_a_damaged_index_does_not_stand_in_the_way(
     (workspace / "a").write_text("one\n")
     snapshot = take_snapshot(house, history)
     (workspace / "a").unlink()
-    assert told(snapshot.compare(history)) == {"a": "deleted"}
+    assert told(compare_snapshot(snapshot, history)) == {"a": "deleted"}
 
 
 @pytest.mark.parametrize("pointer", ["gitdir: /etc/passwd", "gitdir: /dev/zero\n", "gitdir: \0", "nonsense"])
@@ -196,7 +182,7 @@ def test_a_repository_that_says_it_is_elsewhere_is_believed_in_nothing(
     (workspace / "a").write_text("one\n")
     snapshot = take_snapshot(house, history)
     (workspace / "a").unlink()
-    assert told(snapshot.compare(history)) == {"a": "deleted"}
+    assert told(compare_snapshot(snapshot, history)) == {"a": "deleted"}
 
 
 def test_the_repository_and_those_within_are_not_covered_and_that_is_said(
@@ -208,13 +194,13 @@ def test_the_repository_and_those_within_are_not_covered_and_that_is_said(
     snapshot = take_snapshot(house, history)
     assert uncovered(snapshot) == {".git": "the repository itself", "vendor/inner": "a repository of its own"}
     (workspace / "vendor" / "inner" / "a").write_text("two\n")
-    assert told(snapshot.compare(history)) == {}
+    assert told(compare_snapshot(snapshot, history)) == {}
 
 
 def test_of_what_git_ignores_a_little_is_covered_and_much_is_told(
     workspace: Path, house: Workspace, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "MAX_IGNORED_PATHS", 10)
+    monkeypatch.setattr(snapshots, "MAX_IGNORED_PATHS", 10)
     repository(workspace)
     (workspace / ".gitignore").write_text("much/\nlittle/\n*.log\n")
     for folder, files in (("much", 30), ("little", 3)):
@@ -227,7 +213,7 @@ def test_of_what_git_ignores_a_little_is_covered_and_much_is_told(
     shutil.rmtree(workspace / "much")
     shutil.rmtree(workspace / "little")
     (workspace / "a.log").unlink()
-    outcome = snapshot.compare(history)
+    outcome = compare_snapshot(snapshot, history)
     assert set(told(outcome)) == {"a.log", "little", "little/0", "little/1", "little/2"}
     assert outcome.lost == ("much",)
 
@@ -235,7 +221,7 @@ def test_of_what_git_ignores_a_little_is_covered_and_much_is_told(
 def test_what_git_tracks_is_covered_although_it_would_be_ignored(
     workspace: Path, house: Workspace, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "MAX_IGNORED_PATHS", 0)
+    monkeypatch.setattr(snapshots, "MAX_IGNORED_PATHS", 0)
     repository(workspace)
     (workspace / ".gitignore").write_text("*.log\n")
     (workspace / "tracked.log").write_text("one\n")
@@ -244,13 +230,13 @@ def test_what_git_tracks_is_covered_although_it_would_be_ignored(
     snapshot = take_snapshot(house, history)
     for name in ("tracked.log", "other.log"):
         (workspace / name).write_text("two\n")
-    assert told(snapshot.compare(history)) == {"tracked.log": "modified"}
+    assert told(compare_snapshot(snapshot, history)) == {"tracked.log": "modified"}
 
 
 def test_what_was_there_is_never_told_as_new_whatever_becomes_of_ignore_rules(
     workspace: Path, house: Workspace, history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables, "MAX_IGNORED_PATHS", 0)
+    monkeypatch.setattr(snapshots, "MAX_IGNORED_PATHS", 0)
     (workspace / ".gitignore").write_text("data/\n*.log\n")
     (workspace / "data").mkdir()
     (workspace / "data" / "precious").write_text("one\n")
@@ -258,7 +244,7 @@ def test_what_was_there_is_never_told_as_new_whatever_becomes_of_ignore_rules(
     (workspace / "b.txt").write_text("one\n")
     snapshot = take_snapshot(house, history)
     (workspace / ".gitignore").write_text("*.txt\n")
-    assert told(snapshot.compare(history)) == {".gitignore": "modified"}
+    assert told(compare_snapshot(snapshot, history)) == {".gitignore": "modified"}
 
 
 def test_a_folder_that_becomes_a_repository_is_told_with_all_that_came(
@@ -268,7 +254,7 @@ def test_a_folder_that_becomes_a_repository_is_told_with_all_that_came(
     (workspace / "sub" / "a").write_text("one\n")
     snapshot = take_snapshot(house, history)
     repository(workspace / "sub")
-    changes = told(snapshot.compare(history))
+    changes = told(compare_snapshot(snapshot, history))
     assert changes["sub/.git"] == "created"
     assert changes["sub/.git/config"] == "created"
     assert "sub/a" not in changes
@@ -282,7 +268,7 @@ def test_credentials_are_not_kept_and_a_new_one_is_told(
     assert uncovered(snapshot) == {".env": "a credential"}
     (workspace / ".env").write_text("SECRET=afterwards\n")
     (workspace / "id_rsa").write_text("key\n")
-    assert told(snapshot.compare(history)) == {"id_rsa": "created"}
+    assert told(compare_snapshot(snapshot, history)) == {"id_rsa": "created"}
 
 
 def test_special_files_large_ones_and_closed_folders_are_not_covered(
@@ -297,7 +283,7 @@ def test_special_files_large_ones_and_closed_folders_are_not_covered(
     with open(workspace / "small", "wb") as file:
         file.truncate(scan.MAX_FILE_BYTES + 1)
     os.truncate(workspace / "large", 1)
-    outcome = snapshot.compare(history)
+    outcome = compare_snapshot(snapshot, history)
     assert told(outcome) == {"small": "modified"}
     assert outcome.missed == {}
 
@@ -310,14 +296,16 @@ def test_a_pipe_in_the_place_of_a_folder_hides_nothing_that_is_gone(
     snapshot = take_snapshot(house, history)
     shutil.rmtree(workspace / "folder")
     os.mkfifo(workspace / "folder")
-    assert told(snapshot.compare(history)) == {"folder": "deleted", "folder/a": "deleted"}
+    assert told(compare_snapshot(snapshot, history)) == {"folder": "deleted", "folder/a": "deleted"}
 
 
 def test_links_that_lead_outside_are_told_as_such(workspace: Path, house: Workspace, history: History) -> None:
     snapshot = take_snapshot(house, history)
     (workspace / "in").symlink_to("a")
     (workspace / "out").symlink_to("/etc/shadow")
-    found = {change.path: (change.target, change.outside) for change in snapshot.compare(history).examined.changes}
+    found = {
+        change.path: (change.target, change.outside) for change in compare_snapshot(snapshot, history).examined.changes
+    }
     assert found == {"in": ("a", False), "out": ("/etc/shadow", True)}
 
 
@@ -330,7 +318,7 @@ def test_a_change_within_the_same_tick_of_the_clock_is_seen(
     status = file.stat()
     file.write_text("two\n")
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    assert told(snapshot.compare(history)) == {"a": "modified"}
+    assert told(compare_snapshot(snapshot, history)) == {"a": "modified"}
 
 
 def test_the_next_snapshot_reads_only_what_changed(
@@ -343,17 +331,17 @@ def test_the_next_snapshot_reads_only_what_changed(
     take_snapshot(house, history)
     (workspace / "3").write_text("other\n")
     read: list[str] = []
-    real = tables.read_content
+    real = RootScanner.read_content
 
-    def noted(root: Root, path: str, *more: object, **options: bool) -> object:
+    def noted(scanner: RootScanner, path: str, mark: scan.PathStat) -> tuple[scan.PathStat, bytes]:
         read.append(path)
-        return real(root, path, *more, **options)  # pyright: ignore
+        return real(scanner, path, mark)
 
-    monkeypatch.setattr(tables, "read_content", noted)
+    monkeypatch.setattr(RootScanner, "read_content", noted)
     snapshot = take_snapshot(house, history)
     assert read == ["3"]
     (workspace / "3").write_text("again\n")
-    (step,) = snapshot.compare(history).examined.steps
+    (step,) = compare_snapshot(snapshot, history).examined.steps
     assert step.before is not None
     assert kept(history, step.before.hash) == b"other\n"
 
@@ -367,7 +355,7 @@ def test_what_was_kept_and_is_lost_makes_no_undo_that_would_bring_back_something
         pack.unlink()
     (workspace / "a").write_text("two\n")
     with pytest.raises(SnapshotError):
-        snapshot.compare(history)
+        compare_snapshot(snapshot, history)
 
 
 def test_too_much_is_not_kept_and_what_was_kept_by_then_is_not_lost(
@@ -377,7 +365,7 @@ def test_too_much_is_not_kept_and_what_was_kept_by_then_is_not_lost(
         (workspace / str(number)).write_text(f"{number}\n")
         os.utime(workspace / str(number))
     monkeypatch.setattr("handrail.changes.snapshot.scan.SETTLED_NANOSECONDS", 0)
-    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 1_000)
+    monkeypatch.setattr(snapshots, "MAX_SNAPSHOT_BYTES", 1_000)
     with pytest.raises(SnapshotError, match="too much"):
         take_snapshot(house, history)
     with pytest.raises(SnapshotError, match="too much"):
@@ -391,7 +379,7 @@ def test_a_snapshot_that_was_not_finished_is_never_used_to_settle_a_command(
     begun = datetime.now(UTC)
     for name in ("a", "b", "c"):
         (workspace / name).write_text(name * 100)
-    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 150)
+    monkeypatch.setattr(snapshots, "MAX_SNAPSHOT_BYTES", 150)
     with pytest.raises(SnapshotError, match="too much"):
         take_snapshot(house, history)
     with pytest.raises(SnapshotError, match="not kept"):
@@ -418,7 +406,7 @@ def test_one_root_without_a_snapshot_leaves_none_of_the_others(
     beside = tmp_path / "beside"
     beside.mkdir()
     (beside / "large").write_text("x" * 200)
-    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 150)
+    monkeypatch.setattr(snapshots, "MAX_SNAPSHOT_BYTES", 150)
     with Workspace(str(workspace), Root(str(beside))) as house:
         with pytest.raises(SnapshotError, match="too much"):
             take_snapshot(house, history)
@@ -437,8 +425,8 @@ def test_a_snapshot_of_an_older_version_is_only_used_to_save_work(
     written.rename(written.with_name("table"))  # what older versions called whole and partial ones alike
     with pytest.raises(SnapshotError, match="not kept"):
         load_last_snapshot(house, history, since=begun, until=datetime.now(UTC))
-    monkeypatch.setattr(tables, "MAX_SNAPSHOT_BYTES", 0)  # nothing may be read again
-    assert told(take_snapshot(house, history).compare(history)) == {}
+    monkeypatch.setattr(snapshots, "MAX_SNAPSHOT_BYTES", 0)  # nothing may be read again
+    assert told(compare_snapshot(take_snapshot(house, history), history)) == {}
 
 
 def test_roots_within_roots_are_told_once(tmp_path: Path, workspace: Path, history: History) -> None:
@@ -450,7 +438,7 @@ def test_roots_within_roots_are_told_once(tmp_path: Path, workspace: Path, histo
         (inner / "a").write_text("one\n")
         (beside / "b").write_text("one\n")
         (workspace / "c").write_text("one\n")
-        assert told(snapshot.compare(history)) == {"c": "created", str(beside / "b"): "created"}
+        assert told(compare_snapshot(snapshot, history)) == {"c": "created", str(beside / "b"): "created"}
 
 
 def test_the_last_snapshot_can_be_had_again(workspace: Path, house: Workspace, history: History) -> None:
@@ -461,7 +449,7 @@ def test_the_last_snapshot_can_be_had_again(workspace: Path, house: Workspace, h
     take_snapshot(house, history)
     (workspace / "a").write_text("two\n")
     found = load_last_snapshot(house, history, since=begun, until=datetime.now(UTC))
-    assert told(found.compare(history)) == {"a": "modified"}
+    assert told(compare_snapshot(found, history)) == {"a": "modified"}
     with pytest.raises(SnapshotError):
         load_last_snapshot(house, history, since=datetime.now(UTC), until=datetime.now(UTC))
 
@@ -477,7 +465,7 @@ def test_a_link_in_the_place_of_a_folder_leads_nowhere(
     snapshot = take_snapshot(house, history)
     shutil.rmtree(workspace / "folder")
     (workspace / "folder").symlink_to(outside)
-    outcome = snapshot.compare(history)
+    outcome = compare_snapshot(snapshot, history)
     assert told(outcome) == {"folder": "link", "folder/a": "deleted"}
     assert "secret" not in "".join(outcome.examined.diffs)
 
@@ -485,12 +473,12 @@ def test_a_link_in_the_place_of_a_folder_leads_nowhere(
 def test_a_manifest_tells_what_changed_and_brings_nothing_back(workspace: Path, house: Workspace) -> None:
     for name in ("stays", "changes", "goes", "mode"):
         (workspace / name).write_text("one\n")
-    before = read_manifest(house.main, frozenset(), kernel=house.kernel)
+    before = read_manifest(open_scanner(house.main, house))
     (workspace / "changes").write_text("two\n")
     (workspace / "goes").unlink()
     (workspace / "mode").chmod(0o700)
     (workspace / "new").mkdir()
-    after = read_manifest(house.main, frozenset(), kernel=house.kernel)
+    after = read_manifest(open_scanner(house.main, house))
     found = {change.path: (change.action, change.kind) for change in compare_manifests(before, after)}
     assert found == {
         "changes": ("modified", "file"),

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.changes.layering import World, a_world, by_path, told
+from tests.changes.support import World, a_world, by_path, told
 
 from handrail.changes.model import OverlayChanges
 from handrail.changes.overlay.changes import DiffBounds, add_diffs, examine

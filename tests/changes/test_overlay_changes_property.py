@@ -8,7 +8,7 @@ import shutil
 import stat
 
 import pytest
-from tests.changes.layering import As, World
+from tests.changes.support import As, World
 
 from handrail.changes.model import OverlayChanges
 from handrail.protocol.changes import State

@@ -5,13 +5,13 @@ import os
 import socket
 
 import pytest
-from tests.changes.layering import As, World, by_path, told
+from tests.changes.support import As, World, by_path, told
 
-from handrail.changes.model import OverlayChanges, OverlayPlacement
+from handrail.changes.model import OverlayChanges, Placement
 from handrail.changes.overlay.changes import examine, list_overlay_entries
 
 
-def manners(examined: OverlayChanges) -> dict[str, OverlayPlacement]:
+def manners(examined: OverlayChanges) -> dict[str, Placement]:
     return {os.fsdecode(step.path): manner for step, manner in zip(examined.steps, examined.manners, strict=True)}
 
 
@@ -195,8 +195,8 @@ def test_to_remove_a_name_of_a_file_changes_nothing_under_the_others(user: As) -
 def test_times_and_attributes_of_the_users_own(user: As) -> None:
     script = "touch -d @1000000000 n; setfattr -n user.mine -v x n; setfattr -n user.overlay.opaque -v y n; chmod 644 n"
     found = manners(user.examine("echo b >b; setfattr -n user.kept -v k b", f"{script}; echo more >>b"))
-    assert found["n"] == OverlayPlacement(
-        mtime_ns=1_000_000_000 * 10**9, attributes={"user.mine": b"x", "user.overlay.opaque": b"y"}
+    assert found["n"] == Placement(
+        in_place=False, mtime_ns=1_000_000_000 * 10**9, attributes={"user.mine": b"x", "user.overlay.opaque": b"y"}
     )
     assert found["b"].attributes == {"user.kept": b"k"}
 

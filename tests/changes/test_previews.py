@@ -10,13 +10,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.changes.layering import World, a_world
+from tests.changes.support import World, a_world
 
 from handrail.changes.history import History
 from handrail.changes.model import CommandPreview, OverlayChanges
 from handrail.changes.overlay.changes import examine
-from handrail.changes.overlay.previews import delete_preview, load_preview, save_preview
-from handrail.changes.overlay.restack import restack
+from handrail.changes.overlay.previews import delete_preview, load_preview, restack, save_preview
 from handrail.process.result import CapturedOutput, CommandResult
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError

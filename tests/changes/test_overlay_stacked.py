@@ -4,7 +4,7 @@ import os
 import shutil
 
 import pytest
-from tests.changes.layering import As, World, by_path, told
+from tests.changes.support import As, World, by_path, told
 
 from handrail.changes.model import OverlayChanges
 from handrail.changes.overlay.changes import add_diffs, examine

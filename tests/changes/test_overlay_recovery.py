@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.changes.keeping import tree
+from tests.changes.support import tree
 from tests.conftest import DEEP
 
 from handrail import Handrail

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.changes.layering import World, a_world
+from tests.changes.support import World, a_world
 
 from handrail.changes.overlay.changes import examine, read_git_configs
 from handrail.policy.changeset import judge_changes

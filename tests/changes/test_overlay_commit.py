@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.changes.keeping import Keeper, a_keeper, tree
-from tests.changes.layering import USERS, World, a_world, as_user
+from tests.changes.support import USERS, Keeper, World, a_keeper, a_world, as_user, tree
 
 from handrail.protocol.errors import ToolError
 from handrail.settings import Settings
