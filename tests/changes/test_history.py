@@ -114,7 +114,7 @@ HALF = """
 import os, signal, sys
 from pathlib import Path
 from handrail import Handrail
-from handrail.changes import bringing
+from handrail.changes import apply
 from handrail.settings import Settings
 
 workspace, state, files = sys.argv[1:]
@@ -131,7 +131,7 @@ def die(real, *, after, calls=[0]):
         return real(*args, **options)
     return replace
 
-bringing.put_instead = die(bringing.put_instead, after=int(files))
+apply.put_instead = die(apply.put_instead, after=int(files))
 rail.undo(session="killed")
 """
 
