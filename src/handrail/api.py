@@ -676,7 +676,7 @@ class Handrail(NamedTools, OfferMethods, HistoryMethods, AnswerMethods):
                 check_tools(loaded, self._session.offer.registered)
             for text in self._session.offer.unmatched():
                 self._session.journal.append((WarningEvent, {"code": "UNKNOWN_TOOL", "text": text}))
-            self._session.commands.end_left()  # first: what is left of a command could still change something
+            self._session.commands.kill_orphans()  # first: what is left of a command could still change something
             recover(self._session)
             settle_others(self._session)
             self._session.background.commit_deferred = self._keep_yielded

@@ -34,7 +34,7 @@ from handrail.settings import Settings
 from handrail.tools.exec.environment import CommandEnvironment
 from handrail.workspace.roots import Root
 commands = CommandEnvironment(Settings(), sys.argv[1] + "/state", dict(os.environ))
-print(commands.why_no_layer((Root(sys.argv[1] + "/home/projects/mine"),)))
+print(commands.find_overlay_obstacle((Root(sys.argv[1] + "/home/projects/mine"),)))
 """
 
 

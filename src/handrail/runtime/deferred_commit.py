@@ -133,7 +133,7 @@ def _kept(session: Session, pending: PendingCall, preview: CommandPreview) -> st
     recorder = Recorder(session.workspace, session.recorder.history, session.id, session.journal.runner)
     recorder.turn = resolve_turn(session, pending)
     with context.exclusive():  # outside: who cannot have it now tries again, and nothing is dropped for that
-        outcome = commit_preview(replace(context, exclusive=contextlib.nullcontext), preview, recorder, None)
+        outcome = commit_preview(replace(context, exclusive=contextlib.nullcontext), recorder, preview, None)
     if outcome.made is None:
         return f"what it changed was dropped: {outcome.failure.message}" if outcome.failure else "it changed nothing"
     session.journal.append((ChangeEvent, {**build_event_fields(pending), "change": outcome.made.changes}))

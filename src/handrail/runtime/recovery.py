@@ -95,7 +95,7 @@ def _settle(session: Session, runner: str) -> None:
     restore_lines(session, runner)
     for entry in session.journal.unfinished(runner, "started"):
         if entry.facts.command is not None:
-            session.commands.end_left()
+            session.commands.kill_orphans()
         _seal_interrupted(session, entry)
     # Of what was answered and not begun nothing is lost: whoever asks for it next runs it, and nobody is asked again.
     release_claims(session.journal.database, runner)

@@ -335,7 +335,9 @@ def _session(terms: SessionOptions, ground: SessionResources) -> Session:
         locks=Locks(state.locks()),
         outputs=StoredOutputs(Blobs(state.blobs()), ground.database),
         recorder=_recorder(terms, ground),
-        commands=CommandEnvironment(settings, state.path, os.environ, terms.variables),
+        commands=CommandEnvironment(
+            settings, state.path, os.environ, terms.variables, lambda: ground.workspace.sensitive_paths
+        ),
         background=BackgroundWork(folder, journal, settings.limits, root),
         opened_roots=_outside(terms, ground),
         notes=state.memories(root),

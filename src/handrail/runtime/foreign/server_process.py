@@ -17,10 +17,10 @@ from handrail.sandbox.proxy.handover import build_socket_folder
 from handrail.sandbox.proxy.proxy import Attempt, Proxy
 from handrail.settings import Settings
 from handrail.tools.exec.environment import CommandEnvironment
-from handrail.tools.exec.run import describe_attempt
+from handrail.tools.exec.network import describe_attempt
 from handrail.workspace.facts import list_tracked
 from handrail.workspace.roots import Root, check_roots
-from handrail.workspace.sensitive_paths import SensitivePaths, list_read_only_paths
+from handrail.workspace.sensitive_paths import list_read_only_paths
 
 _MAX_KEPT_ATTEMPTS = 1_000
 """Attempts to reach a host that are kept until somebody asks; of those after them, none is told by itself."""
@@ -144,7 +144,6 @@ class ServerPrograms:
     def __init__(self, settings: Settings, workspace: str, state: str, environ: Mapping[str, str]) -> None:
         self._workspace = workspace
         self._commands = CommandEnvironment(settings, state, environ)
-        self._withheld = SensitivePaths()
         self._lock = threading.Lock()
 
     def start(self, wanted: ServerProgramSpec) -> ServerProgram:
@@ -170,7 +169,7 @@ class ServerPrograms:
         root = Root(self._workspace, writable=wanted.writable, main=True)
         try:
             with self._lock:
-                found = self._withheld.scan((root,))
+                found = self._commands.sensitive_paths.scan((root,))
             known = list_tracked(found.credentials, [root.path]) if found.credentials else ()
             check_roots((root,), "The server was not started.")
             writable = (root.path,) if wanted.writable else ()
