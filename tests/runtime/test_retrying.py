@@ -432,7 +432,9 @@ def test_a_trial_that_an_interrupt_kept_from_being_shown_is_dropped(rail: Make, 
     assert answered(one, request, "once").ok
 
 
-@pytest.mark.parametrize(("place", "changes"), [("flush_audit", [1]), ("build_exec_output", [1]), ("_apply_answer", [])])
+@pytest.mark.parametrize(
+    ("place", "changes"), [("flush_audit", [1]), ("build_exec_output", [1]), ("_apply_answer", [])]
+)
 def test_a_trial_goes_with_the_result_that_an_interrupt_came_upon(
     rail: Make, tmp_path: Path, place: str, changes: list[int]
 ) -> None:

@@ -67,7 +67,8 @@ class ChangeOutcome(msgspec.Struct, frozen=True, kw_only=True):
         """The lines below that row."""
         if self.failure is not None:
             return f"[{self.failure.message}]\n"
-        return _render_change_list(self.changes) + "".join(f"[not kept: {one}]\n" for one in self.unkept)
+        files = _render_change_list(self.changes) if self.changes else ""
+        return files + "".join(f"[not kept: {one}]\n" for one in self.unkept)
 
     @property
     def warnings(self) -> tuple[str, ...]:
