@@ -82,6 +82,8 @@ def _is_credential(change: Change) -> bool:
 
 def _apply_rules(changes: tuple[Change, ...], rules: PolicyConfig, tool: str) -> list[PartVerdict]:
     """Verdicts of deny and ask rules. Allow rules are about the call, not about its changes."""
+    if not rules.rules:
+        return []
     book = build_rulebook(rules.rules)
     paths_by_rule: dict[Rule, list[str]] = {}
     for change in changes:
