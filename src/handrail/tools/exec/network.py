@@ -118,6 +118,4 @@ def describe_attempt(attempt: Attempt) -> str:
     if not attempt.host:
         return f"blocked: a request to the proxy: {attempt.reason}"
     where = f"{attempt.host}:{attempt.port}" if attempt.port else attempt.host
-    if attempt.reason.startswith(f"{attempt.host} "):
-        return f"blocked: {where}{attempt.reason.removeprefix(attempt.host)}"
-    return f"blocked: {where}: {attempt.reason}"
+    return f"blocked: {where} {attempt.problem}" if attempt.problem else f"blocked: {where}: {attempt.reason}"
