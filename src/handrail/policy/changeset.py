@@ -339,6 +339,14 @@ def is_new_object(change: Change) -> bool:
     return change.action == "created" and change.kind != "link" and _OBJECT.fullmatch(change.path) is not None
 
 
+def find_repository(change: Change) -> str | None:
+    """The repository in which git's everyday work made a change. None for other changes: they are listed one by one."""
+    before, found, within = f"/{change.path}".partition("/.git/")
+    if found and (is_new_object(change) or not is_git_control_name(within.partition("/")[0])):
+        return f"{before}/.git"[1:]
+    return None
+
+
 def _compare_config(change: Change, configs: Mapping[str, str]) -> tuple[str, ...] | None:
     """Names of unsafe settings that a changed `.git/config` changes. None for other files, and if it is unclear."""
     if change.path.split("/")[-2:] != [".git", "config"] or change.kind != "file" or change.replaces is not None:

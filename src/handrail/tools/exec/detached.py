@@ -240,13 +240,17 @@ def read_captured_output(log: ProcessLog, limits: ResourceLimits, folder: str) -
     head, tail = _read_both_ends(log.kept(), limits.output - _MAX_HEAD_BYTES, spill)
     if spill is not None:
         spill.close()
-        if spill.size > len(head):
-            lost = max(0, total - len(tail) - spill.size)
-            return CapturedOutput(
-                head=head, tail=tail, total=total, spilled=spill.path, spilled_bytes=spill.size, lost=lost
-            )
-        spill.discard()
-    return CapturedOutput(head=head, tail=tail, total=total, lost=max(0, total - len(head) - len(tail)))
+        if spill.size <= len(head):
+            spill.discard()
+    size = spill.size if spill is not None else 0
+    return CapturedOutput(
+        head=head,
+        tail=tail,
+        total=total,
+        spilled=spill.path if spill is not None and size else None,
+        spilled_bytes=size,
+        lost=max(0, total - len(tail) - max(len(head), size)),
+    )
 
 
 def _read_both_ends(pieces: Iterator[bytes], max_tail: int, spill: SpillFile | None) -> tuple[bytes, bytes]:

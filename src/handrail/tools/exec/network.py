@@ -2,7 +2,8 @@
 
 import shutil
 import threading
-from typing import Self
+from collections.abc import Generator
+from contextlib import contextmanager
 
 from msgspec.structs import replace
 
@@ -80,32 +81,25 @@ class ConnectionLog:
         return (f"{unreported:,} attempts were blocked, {after}, that are no events of their own.",)
 
 
-class OpenNetwork:
-    """A proxy that lives as long as a command runs.
+@contextmanager
+def open_network(
+    profile: SandboxProfile, hosts: tuple[str, ...], log: ConnectionLog, folder: str
+) -> Generator[SandboxProfile]:
+    """Runs a proxy to the hosts. Yields the profile with this proxy as its only network.
 
-    Its socket has a folder of its own in the session's spill folder. After a crash the next session removes it.
+    The socket has a folder of its own in `folder`. At the end all connections are closed, and all attempts are logged.
     """
-
-    def __init__(self, log: ConnectionLog, hosts: tuple[str, ...], folder: str) -> None:
-        self._hosts = hosts
-        self._folder = build_socket_folder(folder)
-        try:
-            self._proxy = Proxy(self._folder, Allowlist.from_entries(hosts), log.add)
-        except OSError as error:
-            message = f"The network could not be opened to the command ({error.strerror}). Nothing was run. Try again."
-            raise ToolError("UNAVAILABLE", message) from None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Ends every connection. All attempts are logged then."""
-        self._proxy.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def open_in(self, profile: SandboxProfile) -> SandboxProfile:
-        """The profile with this proxy as its only network."""
-        return replace(profile, proxy=self._proxy.path, listed=self._hosts)
+    socket_folder = build_socket_folder(folder)
+    try:
+        proxy = Proxy(socket_folder, Allowlist.from_entries(hosts), log.add)
+    except OSError as error:
+        message = f"The network could not be opened to the command ({error.strerror}). Nothing was run. Try again."
+        raise ToolError("UNAVAILABLE", message) from None
+    try:
+        yield replace(profile, proxy=proxy.path, listed=hosts)
+    finally:
+        proxy.close()
+        shutil.rmtree(socket_folder, ignore_errors=True)
 
 
 def _spell_address(attempt: Attempt) -> str:

@@ -12,8 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.changes.recorder import RecordedChangeSet
-from handrail.policy.changeset import collect_moved_paths, is_deletion, is_new_object, sort_by_harm
-from handrail.policy.names import is_git_control_name
+from handrail.policy.changeset import collect_moved_paths, find_repository, is_deletion, sort_by_harm
 from handrail.process.output import clean_output
 from handrail.process.result import CapturedOutput, CommandResult, describe_exit_code, find_exit_signal
 from handrail.protocol.changes import Change, ChangeSet
@@ -308,7 +307,6 @@ def _remove_spill_file(output: CapturedOutput) -> None:
 # The changes.
 
 _MAX_NAMED_FILES = 20
-_REPOSITORY = ".git"
 
 
 def render_change_row(made: ChangeSet) -> str:
@@ -329,14 +327,6 @@ def _render_change_list(changes: Sequence[Change]) -> str:
         lines.append(f"… and {len(files) - _MAX_NAMED_FILES:,} more files")
     lines += [f"{clip_path(folder)}: {describe_git_files(count)}" for folder, count in repositories.items()]
     return "".join(f"  {line}\n" for line in lines)
-
-
-def find_repository(change: Change) -> str | None:
-    """The repository in which git's everyday work made a change. None for other changes: they are listed one by one."""
-    before, found, within = f"/{change.path}".partition(f"/{_REPOSITORY}/")
-    if found and (is_new_object(change) or not is_git_control_name(within.partition("/")[0])):
-        return f"{before}/{_REPOSITORY}"[1:]
-    return None
 
 
 def describe_git_files(count: int) -> str:

@@ -19,7 +19,7 @@ from handrail.sandbox.launch import Launch
 from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay
 from handrail.sandbox.profile import ResourceLimits, SandboxProfile
 from handrail.tools.exec.environment import CommandEnvironment
-from handrail.tools.exec.network import ConnectionLog, OpenNetwork
+from handrail.tools.exec.network import ConnectionLog, open_network
 from handrail.tools.exec.spec import ExecArguments
 from handrail.tools.tool import Background, CommandContext
 from handrail.workspace.facts import build_command_fact, build_driver_settings, list_tracked
@@ -92,10 +92,9 @@ def run_command(
     if not hosts:
         return build_finished_run(_run_launch(run, profile, overlay), profile)
     log = ConnectionLog(run.context)
-    with OpenNetwork(log, hosts, run.environment.spill_folder) as network:
-        profile = network.open_in(profile)
-        result = _run_launch(run, profile, overlay)
-    return build_finished_run(result, profile, log)
+    with open_network(profile, hosts, log, run.environment.spill_folder) as open_profile:
+        result = _run_launch(run, open_profile, overlay)
+    return build_finished_run(result, open_profile, log)
 
 
 def build_finished_run(result: CommandResult, profile: SandboxProfile, log: ConnectionLog | None = None) -> FinishedRun:
