@@ -40,10 +40,10 @@ _LIMITS: dict[Ending, tuple[str, ...]] = {"timeout": ("time",), **{ending: (endi
 
 def execute_detached(run: CommandRun) -> Output:
     """Runs a command that may go on after its call, on the real tree or in an overlay."""
-    proxy = _plan_proxy(run)
-    profile = run.profile
-    if proxy is not None:
-        profile = replace(profile, proxy=os.path.join(proxy.folder, NAME), listed=proxy.allow)
+    profile, proxy = run.profile, None
+    if run.hosts:
+        proxy = ProxyPlan(build_socket_folder(run.background.folder), run.hosts)
+        profile = replace(profile, proxy=os.path.join(proxy.folder, NAME), listed=run.hosts)
     if run.arguments.yield_ms is not None and run.fact.has_overlay and not run.is_proven:
         return _execute_in_overlay(run, profile, proxy)
 
@@ -63,11 +63,6 @@ def _execute_in_overlay(run: CommandRun, profile: SandboxProfile, proxy: ProxyPl
             return judge_and_commit(run, build_preview(run, started, overlay), overlay)
         overlay.release()
     return _build_handover_output(run, started, used)
-
-
-def _plan_proxy(run: CommandRun) -> ProxyPlan | None:
-    """The proxy that the command's keeper runs, as long as the command does."""
-    return ProxyPlan(build_socket_folder(run.background.folder), run.hosts) if run.hosts else None
 
 
 class DetachedRun:

@@ -35,15 +35,13 @@ from handrail.tools.exec.run import (
     build_weaker_sandbox_error,
     discard_output_on_error,
     list_tracked_credentials,
-    require_command_fact,
     run_command,
+    summarize_command,
 )
 from handrail.tools.tool import ApprovalNeededError, CommandContext, Output
 from handrail.workspace.roots import check_roots
 from handrail.workspace.workspace import Workspace
 
-MAX_SUMMARY_CHARS = 200
-"""Characters of the command that summarize its change set."""
 _DROPPED = "Nothing of the command was kept."
 _MIXED = "it uses git, which tracks a credential here, and other programs of it could print that"
 _MAX_SHOWN_CHARS = 60_000
@@ -122,7 +120,7 @@ def commit_preview(
                 overlay,
                 session_id=context.session_id,
                 call_id=context.tool_call_id,
-                summary=require_command_fact(context).text[:MAX_SUMMARY_CHARS],
+                summary=summarize_command(context),
                 not_covered=preview.sandbox.not_covered,
             )
     except ToolError as error:

@@ -26,7 +26,7 @@ from handrail.workspace.facts import build_command_fact, build_driver_settings, 
 from handrail.workspace.roots import Root, check_roots
 from handrail.workspace.sensitive_paths import MaskedPaths, list_read_only_paths
 
-_WEAKER = "The sandbox that this was decided for does not work any more, and what is left confines less."
+_MAX_SUMMARY_CHARS = 200
 
 
 class CommandRun(msgspec.Struct, frozen=True, dict=True, kw_only=True):
@@ -130,7 +130,8 @@ def prepare_launch(run: CommandRun, profile: SandboxProfile, overlay: Overlay | 
 
 def build_weaker_sandbox_error() -> ToolError:
     """The refusal of a command that was decided for a better sandbox than there is now."""
-    return ToolError("CONFLICT", f"{_WEAKER} Nothing was run. Call again.")
+    message = "The sandbox that this was decided for does not work any more, and what is left confines less."
+    return ToolError("CONFLICT", f"{message} Nothing was run. Call again.")
 
 
 def check_started(run: CommandRun, result: CommandResult, overlay: Overlay | None = None) -> None:
@@ -163,6 +164,11 @@ def require_command_fact(context: CommandContext) -> CommandFact:
     if fact is None:
         raise AssertionError("a command was judged before it runs")
     return fact
+
+
+def summarize_command(context: CommandContext) -> str:
+    """The summary of the command's change set."""
+    return require_command_fact(context).text[:_MAX_SUMMARY_CHARS]
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from handrail.protocol.decisions import Decision
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.permissions import Preview
 from handrail.protocol.results import SandboxUsed
-from handrail.tools.exec.overlay import MAX_SUMMARY_CHARS, to_permission_preview
+from handrail.tools.exec.overlay import to_permission_preview
 from handrail.tools.exec.result import (
     ChangeOutcome,
     build_exec_output,
@@ -33,7 +33,7 @@ from handrail.tools.exec.result import (
     build_sandbox_used,
     describe_sent_data,
 )
-from handrail.tools.exec.run import CommandRun, FinishedRun, discard_output_on_error, run_command
+from handrail.tools.exec.run import CommandRun, FinishedRun, discard_output_on_error, run_command, summarize_command
 from handrail.tools.tool import ApprovalNeededError, Output
 from handrail.tools.undo import UndoArguments, build_undo_tool
 from handrail.workspace.errors import clip_path
@@ -60,7 +60,7 @@ def execute_with_snapshot(run: CommandRun) -> Output:
             why = f"{len(read_only):,} paths could neither be kept nor made read-only"
             _require_approval(run.context.needs_undo(), why)
         profile = replace(run.profile, read_only_paths=(*run.profile.read_only_paths, *read_only))
-        number = run.recorder.begin_command(run.context.tool_call_id, _summarize(run))
+        number = run.recorder.begin_command(run.context.tool_call_id, summarize_command(run.context))
         try:
             finished = run_command(run, profile, hosts=run.hosts)
         except BaseException:
@@ -134,7 +134,7 @@ def _judge(run: CommandRun, finished: FinishedRun, watch: CommandWatch, number: 
 def _record(
     run: CommandRun, number: int, watched: CommandWatchResult, not_covered: tuple[str, ...]
 ) -> RecordedChangeSet | None:
-    history, summary = run.recorder.history, _summarize(run)
+    history, summary = run.recorder.history, summarize_command(run.context)
     if watched.examined is not None:
         return finish_command(history, number, summary, watched.examined, watched.was, not_covered)
     return finish_without_undo(history, number, summary, watched.changes)
@@ -173,10 +173,6 @@ def _undo(run: CommandRun, made: RecordedChangeSet) -> None:
     context = replace(run.context, tool_call_id=f"{run.context.tool_call_id}{UNDO_ID_SUFFIX}")
     undo = build_undo_tool(context.workspace, run.recorder)
     undo.run(context, UndoArguments(numbers=(made.changes.number or 0,)))
-
-
-def _summarize(run: CommandRun) -> str:
-    return run.fact.text[:MAX_SUMMARY_CHARS]
 
 
 # What undo covers, in words.
