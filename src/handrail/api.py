@@ -638,7 +638,7 @@ class Handrail(TypedTools):
             check_tools(loaded, session.offer.registered)
         for text in session.offer.unmatched():
             session.journal.append((WarningEvent, {"code": "UNKNOWN_TOOL", "text": text}))
-        session.commands.end_left()  # first, since a command that still runs could change something
+        session.commands.kill_orphans()  # first, since a command that still runs could change something
         recover(session)
         recover_workspace(session)
         session.background.commit_deferred = self._commit_deferred

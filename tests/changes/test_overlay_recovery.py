@@ -106,5 +106,5 @@ def _directly(workspace: Path, tmp_path: Path) -> dict[str, tuple[object, ...]]:
 
 def _skip_without_layers(rail: Rail) -> None:
     session = rail(session="looks")._session
-    if reason := session.commands.why_no_layer(session.workspace.roots):
+    if reason := session.commands.find_overlay_obstacle(session.workspace.roots):
         pytest.skip(f"no layer can be had here: {reason}")

@@ -57,7 +57,7 @@ def played(folder: Path, seed: str) -> list[Step]:
     prepare(workspace, seed)
     steps: list[Step] = []
     with opened(workspace, folder / "state") as rail:
-        if reason := rail._session.commands.why_no_layer(rail._session.workspace.roots):
+        if reason := rail._session.commands.find_overlay_obstacle(rail._session.workspace.roots):
             pytest.skip(f"no layer can be had here: {reason}")
         before = tree(workspace)
         for kind in play(rail, seed):

@@ -432,7 +432,9 @@ def test_a_trial_that_an_interrupt_kept_from_being_shown_is_dropped(rail: Make, 
     assert answered(one, request, "once").ok
 
 
-@pytest.mark.parametrize(("place", "changes"), [("flush_audit", [1]), ("_answered", [1]), ("_apply_answer", [])])
+@pytest.mark.parametrize(
+    ("place", "changes"), [("flush_audit", [1]), ("build_exec_output", [1]), ("_apply_answer", [])]
+)
 def test_a_trial_goes_with_the_result_that_an_interrupt_came_upon(
     rail: Make, tmp_path: Path, place: str, changes: list[int]
 ) -> None:
@@ -459,7 +461,7 @@ def test_a_trial_goes_with_the_result_that_a_killed_process_did_not_write(rail: 
     if not child:
 
         def die(frame: FrameType, event: str, _: object) -> None:
-            if (event, frame.f_code.co_name) == ("call", "_answered"):
+            if (event, frame.f_code.co_name) == ("call", "build_exec_output"):
                 os.kill(os.getpid(), signal.SIGKILL)
 
         other = rail(mode="ask", session="named")

@@ -34,7 +34,7 @@ from handrail.settings import Settings
 from handrail.tools.exec.environment import CommandEnvironment
 from handrail.workspace.roots import Root
 commands = CommandEnvironment(Settings(), sys.argv[1] + "/state", dict(os.environ))
-print(commands.why_no_layer((Root(sys.argv[1] + "/home/projects/mine"),)))
+print(commands.find_overlay_obstacle((Root(sys.argv[1] + "/home/projects/mine"),)))
 """
 
 
@@ -82,7 +82,7 @@ def test_layers_of_an_ordinary_user_hold_as_those_of_root_do(somebody: Somebody,
 
 
 @pytest.mark.parametrize(
-    "name", ["process/test_process_waiting.py", "process/test_process_abandoned.py", "tools/test_exec_confirming.py"]
+    "name", ["process/test_process_waiting.py", "process/test_process_abandoned.py", "tools/test_exec_hidden_files.py"]
 )
 def test_commands_of_an_ordinary_user_begin_and_end_as_those_of_root_do(somebody: Somebody, name: str) -> None:
     check(somebody, f"tests/{name}")

@@ -163,7 +163,7 @@ def test_what_is_not_listed_is_refused_without_a_look_up(proxied: Make, host: st
     said = asked.get(f"http://{host}/")
     assert said.startswith(f"HTTP/1.1 403 handrail: {host} is not listed\r\n".encode())
     assert said.endswith(f"\r\n\r\nhandrail: {host} is not listed\n".encode())
-    assert asked.only_attempt() == Attempt(host, 80, False, f"{host} is not listed")
+    assert asked.only_attempt() == Attempt(host, 80, False, f"{host} is not listed", "is not listed")
 
 
 @pytest.mark.parametrize(

@@ -187,7 +187,7 @@ def test_a_listening_socket_can_be_handed_over_once_and_is_served_then(asked: Pr
             connection.sendall(b"CONNECT a.example:443 HTTP/1.1\r\n\r\n")
             assert all_of(connection).startswith(b"HTTP/1.1 403 ")
         assert nothing_listens_at(asked.proxy.path)
-        assert asked.attempts[0] == Attempt("a.example", 443, False, "a.example is not listed")
+        assert asked.attempts[0] == Attempt("a.example", 443, False, "a.example is not listed", "is not listed")
         asked.proxy.close()
         with pytest.raises(ConnectionRefusedError):
             socket.create_connection(("127.0.0.1", port), PATIENCE)

@@ -23,7 +23,7 @@ from handrail.protocol.results import ToolResult
 from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import NetworkSettings, Restricted, Sandbox
-from handrail.tools.exec import run as command_run
+from handrail.tools.exec import network as command_network
 
 Make = Callable[..., Handrail]
 pytestmark = [
@@ -218,7 +218,7 @@ def test_many_blocked_hosts_are_told_in_a_few_lines(rail: Make) -> None:
 
 
 def test_what_is_kept_of_blocked_hosts_has_an_end(rail: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_run, "MAX_BLOCKED_ATTEMPTS", 6)
+    monkeypatch.setattr(command_network, "MAX_BLOCKED_ATTEMPTS", 6)
     one = rail(mode="full", settings=listing("example.org:443"))
     result = run(one, f"for n in 1 2 3 4 5 6 7 8; do {CURL} -o /dev/null http://h$n.example.com; done")
     assert result.content.count("[blocked: h") == 5
@@ -229,7 +229,7 @@ def test_what_is_kept_of_blocked_hosts_has_an_end(rail: Make, monkeypatch: pytes
 def test_of_very_many_blocked_attempts_the_first_are_events_and_what_is_let_through_always_is(
     rail: Make, port: int, monkeypatch: pytest.MonkeyPatch, more: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(command_run, "MAX_BLOCKED_ATTEMPTS", 3)
+    monkeypatch.setattr(command_network, "MAX_BLOCKED_ATTEMPTS", 3)
     one = rail(mode="full", settings=listing(f"127.0.0.1:{port}"))
     tries = f"{CURL} -o /dev/null http://h$n.example.com; {CURL} http://127.0.0.1:{port}/$n"
     result = run(one, f"for n in 1 2 3 4 5; do {tries}; done", **more)

@@ -66,7 +66,7 @@ class PolicyWorkspace:
 
         roots = open_roots(self.workspace, self.loaded.settings, self.rules(), self.state())
         with closing(roots) as house, make_probe_folder(self.state().path) as place:
-            return self._commands(place or self.state().path).tier_over(house.roots)
+            return self._commands(place or self.state().path).find_tier(house.roots)
 
     def explainer(self, tier: "Callable[[], int]") -> "Explainer":
         """Explains calls here, as in a sandbox of that tier."""

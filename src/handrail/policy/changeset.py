@@ -81,6 +81,8 @@ def _is_credential(change: Change) -> bool:
 
 def _apply_rules(changes: tuple[Change, ...], rules: PolicyConfig, tool: str) -> list[PartVerdict]:
     """Verdicts of deny and ask rules. Allow rules are about the call, not about its changes."""
+    if not rules.rules:
+        return []
     book = build_rulebook(rules.rules)
     paths_by_rule: dict[Rule, list[str]] = {}
     for change in changes:
@@ -336,6 +338,14 @@ def list_new_repositories(changes: tuple[Change, ...], configs: Mapping[str, str
 def is_new_object(change: Change) -> bool:
     """Whether a change adds an object to a repository, under a name that states its content."""
     return change.action == "created" and change.kind != "link" and _OBJECT.fullmatch(change.path) is not None
+
+
+def find_repository(change: Change) -> str | None:
+    """The repository in which git's everyday work made a change. None for other changes: they are listed one by one."""
+    before, found, within = f"/{change.path}".partition("/.git/")
+    if found and (is_new_object(change) or not is_git_control_name(within.partition("/")[0])):
+        return f"{before}/.git"[1:]
+    return None
 
 
 def _compare_config(change: Change, configs: Mapping[str, str]) -> tuple[str, ...] | None:

@@ -204,7 +204,7 @@ def _judge_by_rules(step: CommandStep, context: PolicyContext, default: PartVerd
         if rule is not None:
             verdict = judge_by_rule(step.text, rule)
             return pick_strictest([default, verdict]) if default.final else verdict
-    grant = find_grant(rules.grants, default.part.grant)
+    grant = find_grant(rules.grants, default.part.grant) if rules.grants else None
     if grant is None:
         return default
     return allow(step.text, f"{GRANTED}{grant.id}", f"a person allowed {grant.command} for good")

@@ -1,6 +1,7 @@
 """The outline of a command for the audit log: programs, sub-commands and option names, without values."""
 
 import re
+from functools import lru_cache
 
 from handrail.policy.parse import UNNAMED, expand_inner_commands, name_program
 from handrail.policy.programs.registry import load_registry
@@ -17,6 +18,7 @@ _OPTION = re.compile(r"(--[a-z][a-z-]{0,30}(?:=|\Z)|-[A-Za-z]{1,2}\Z|-[A-Za-z]=?
 _MAX_OUTLINE_CHARS = 300
 
 
+@lru_cache(maxsize=32)  # agents repeat their commands
 def outline_command(text: str, displayed: tuple[DisplayedCommand, ...] | None = None) -> str:
     """Outline a command. `…` stands for words that may be secret. Inner commands follow in brackets."""
     script = lex(text)

@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import dropwhile, takewhile
 from typing import Literal
 
@@ -90,8 +90,8 @@ class CommandStep(msgspec.Struct, frozen=True):
         return program in _FILTERS and not self.uses and not self.redirections
 
 
-class ParsedCommand(msgspec.Struct, frozen=True):
-    """A command with its steps, or with the reason why it has none."""
+class ParsedCommand(msgspec.Struct, frozen=True, dict=True):
+    """A command with its steps, or with the reason why it has none. What follows from them is worked out once."""
 
     text: str
     cwd: str
@@ -99,12 +99,12 @@ class ParsedCommand(msgspec.Struct, frozen=True):
     steps: tuple[CommandStep, ...] = ()
     unparsed: Unparsed | None = None
 
-    @property
+    @cached_property
     def is_read_only(self) -> bool:
         """Whether the command only reads, so that the sandbox need not give it anything to change."""
         return self.unparsed is None and all(step.is_read_only for step in self.steps)
 
-    @property
+    @cached_property
     def bash_text(self) -> str:
         """The text for bash, rewritten from the parse and with the guards of proven commands."""
         if self.script is None:
@@ -113,18 +113,18 @@ class ParsedCommand(msgspec.Struct, frozen=True):
             return to_bash(Script(tuple(map(add_guard_options, self.script.commands)), self.script.joins))
         return to_bash(self.script)
 
-    @property
+    @cached_property
     def programs(self) -> tuple[str, ...]:
         """The programs that it starts, with their sub-commands: `git status`."""
         if self.unparsed is not None:
             return ("bash",)
         return tuple(dict.fromkeys((*(step.program for step in self.steps), *self._inner_programs)))
 
-    @property
+    @cached_property
     def _inner_programs(self) -> tuple[str, ...]:
         return tuple(name_program(inner.words) for step in self.steps for inner in step.inner if inner.words)
 
-    @property
+    @cached_property
     def last_program(self) -> str | None:
         """The program whose exit code is that of the command. None if that is uncertain."""
         if self.unparsed is not None or self.script is None:
@@ -132,13 +132,13 @@ class ParsedCommand(msgspec.Struct, frozen=True):
         last_joins = takewhile(lambda join: join != ";", reversed(self.script.joins))
         return self.steps[-1].program if all(join == "|" for join in last_joins) else None
 
-    @property
+    @cached_property
     def compares_with_git(self) -> bool:
         """Whether it compares files with git's copies, and reads no other file."""
         compares = any(step.program in _GIT_COMPARISONS for step in self.steps)
         return compares and all(step.compares_or_filters for step in self.steps)
 
-    @property
+    @cached_property
     def git_use(self) -> _GitUse:
         if self.unparsed is not None:
             return "among others" if _GIT_WORD.search(self.text) else "none"
@@ -147,7 +147,7 @@ class ParsedCommand(msgspec.Struct, frozen=True):
         alone = all(_is_quiet_git(step) or step.compares_or_filters for step in self.steps)
         return "alone" if alone else "among others"
 
-    @property
+    @cached_property
     def needs_display(self) -> bool:
         """Whether the display parser should look at the command, because the lexer cannot parse all of it."""
         return self.unparsed is not None or any(step.has_unparsed_text for step in self.steps)

@@ -216,7 +216,7 @@ def _collect_command_facts(session: Session, command: CommandUse) -> Facts:
         command.cwd,
         background=command.background,
         yields=command.yields,
-        tier=session.commands.tier_over(session.workspace.roots, background=command.background),
+        tier=session.commands.find_tier(session.workspace.roots, background=command.background),
         host=lambda: session.commands.host,
     )
 

@@ -154,7 +154,7 @@ def _commit(session: Session, pending: PendingCall, preview: CommandPreview) -> 
     recorder = Recorder(session.workspace, session.recorder.history, session.id, session.journal.runner)
     recorder.turn = resolve_turn(session, pending)
     with context.exclusive():  # outside of the commit: without the lock nothing is dropped, but tried again
-        outcome = commit_preview(replace(context, exclusive=nullcontext), preview, recorder, None)
+        outcome = commit_preview(replace(context, exclusive=nullcontext), recorder, preview, None)
     if outcome.made is None:
         return f"what it changed was dropped: {outcome.failure.message}" if outcome.failure else "it changed nothing"
     session.journal.append((ChangeEvent, {**build_event_fields(pending), "change": outcome.made.changes}))

@@ -79,7 +79,7 @@ def _find_obstacle(session: Session, pending: PendingCall, command: CommandFact)
     if reason is None and command.hosts:
         reason = f"needs the network ({_find_network_part(command, pending.decision)})"
     if reason is None and not command.has_overlay:
-        why = session.commands.why_no_layer(session.workspace.roots)
+        why = session.commands.find_overlay_obstacle(session.workspace.roots)
         reason = f"no overlay here: {why or 'the sandbox has none'}"
     return reason
 

@@ -92,7 +92,7 @@ def _settle_runner(session: Session, runner: str) -> None:
     _restore_records(session, runner)
     for entry in session.journal.list_unfinished(runner, "started"):
         if entry.facts.command is not None:
-            session.commands.end_left()
+            session.commands.kill_orphans()
         _close_crashed(session, entry)
     # Answered calls that did not begin run in the next process that needs their results.
     release_claims(session.journal.database, runner)

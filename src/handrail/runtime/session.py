@@ -335,7 +335,9 @@ def _build_session(options: SessionOptions, resources: SessionResources) -> Sess
         locks=Locks(state.locks()),
         outputs=StoredOutputs(Blobs(state.blobs()), resources.database),
         recorder=_build_recorder(options, resources),
-        commands=CommandEnvironment(settings, state.path, os.environ, options.variables),
+        commands=CommandEnvironment(
+            settings, state.path, os.environ, options.variables, lambda: resources.workspace.sensitive_paths
+        ),
         background=BackgroundWork(folder, journal, settings.limits, root),
         opened_roots=build_opened_roots(resources.workspace, opened, options.session_id, state, options.rules),
         grants=Grants(granted),

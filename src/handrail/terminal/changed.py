@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from handrail.policy.changeset import find_repository
 from handrail.protocol.changes import Action, Change
 from handrail.protocol.permissions import PreviewRun
 from handrail.protocol.text import escape_exact_line, measure_width, pad, wrap
-from handrail.tools.exec.result import describe_git_files, find_repository
+from handrail.tools.exec.result import describe_git_files
 
 MAX_FILE_ROWS = 10
 """Of the list of files that are shown unasked."""

@@ -241,7 +241,7 @@ class Workspace:
         Needed only for files with several hard links. The name of any other file says it.
         """
         try:
-            return self._sensitive_paths.credential_files(self.roots)
+            return self.sensitive_paths.credential_files(self.roots)
         except ToolError:
             return frozenset()
 
@@ -249,10 +249,11 @@ class Workspace:
         self, opened: OpenPath, stop: Callable[[], bool], is_skipped: Callable[[bytes], bool]
     ) -> "list[ProtectedName]":
         """The credentials below an open folder; see `SensitivePaths.list_protected_names`."""
-        return self._sensitive_paths.list_protected_names(opened.root, opened.relative, stop, is_skipped)
+        return self.sensitive_paths.list_protected_names(opened.root, opened.relative, stop, is_skipped)
 
     @cached_property
-    def _sensitive_paths(self) -> "SensitivePaths":
+    def sensitive_paths(self) -> "SensitivePaths":
+        """The paths that commands must not see, with the one cache of the session."""
         from handrail.workspace.sensitive_paths import SensitivePaths  # noqa: PLC0415  few calls need it
 
         return SensitivePaths(kernel=self.kernel)

@@ -51,7 +51,7 @@ class Ground:
             rail.close()
 
     def why_no_layer(self) -> str | None:
-        return self._session.commands.why_no_layer(self._session.workspace.roots)
+        return self._session.commands.find_overlay_obstacle(self._session.workspace.roots)
 
     def fill(self, start: Path) -> None:
         """Makes the workspace a copy of a tree. The folder itself stays: sessions hold it."""

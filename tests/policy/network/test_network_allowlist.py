@@ -13,7 +13,8 @@ from handrail.policy.network.hosts import HostPort, parse_host_port
 def said(entries: str, text: str) -> str | None:
     target = parse_host_port(text)
     assert isinstance(target, HostPort)
-    return Allowlist.from_entries(entries.split()).judge(target)
+    problem = Allowlist.from_entries(entries.split()).judge(target)
+    return f"{target.host} {problem}" if problem else None
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ _LOOPBACK = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
 
 
 class Allowlist:
-    """Hosts that a command may reach. Its judgements are None for a listed host, else the reason."""
+    """Hosts that a command may reach. Its judgements are None for a listed host, else what is wrong with the host."""
 
     def __init__(self, entries: "Iterable[HostPattern]" = ()) -> None:
         self.entries = tuple(entries)
@@ -48,13 +48,13 @@ class Allowlist:
         return bool(self.entries)
 
     def judge(self, target: HostPort) -> str | None:
-        """Judge a host that a command asks for."""
+        """Judge a host that a command asks for: `is not listed`."""
         ports = {port for entry in self.entries if entry.names(target) for port in entry.ports}
         if target.port in ports:
             return None
         if ports:
-            return f"{target.host} is listed for port {', '.join(map(str, sorted(ports)))}, not for {target.port}"
-        return f"{target.host} is not listed"
+            return f"is listed for port {', '.join(map(str, sorted(ports)))}, not for {target.port}"
+        return "is not listed"
 
     def judge_address(self, address: Address, port: int) -> str | None:
         """Judge an address to which a listed name resolved."""

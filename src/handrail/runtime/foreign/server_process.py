@@ -17,10 +17,10 @@ from handrail.sandbox.proxy.handover import build_socket_folder
 from handrail.sandbox.proxy.proxy import Attempt, Proxy
 from handrail.settings import Settings
 from handrail.tools.exec.environment import CommandEnvironment
-from handrail.tools.exec.run import describe_attempt
+from handrail.tools.exec.network import describe_attempt
 from handrail.workspace.facts import list_tracked
 from handrail.workspace.roots import Root, check_roots
-from handrail.workspace.sensitive_paths import SensitivePaths, list_read_only_paths
+from handrail.workspace.sensitive_paths import list_read_only_paths
 
 _MAX_KEPT_ATTEMPTS = 1_000
 """Network attempts that are kept until they are taken. Further ones are dropped."""
@@ -133,7 +133,6 @@ class ServerPrograms:
     def __init__(self, settings: Settings, workspace: str, state: str, environ: Mapping[str, str]) -> None:
         self._workspace = workspace
         self._commands = CommandEnvironment(settings, state, environ)
-        self._sensitive_paths = SensitivePaths()
         self._lock = threading.Lock()
 
     def start(self, spec: ServerProgramSpec) -> ServerProgram:
@@ -160,7 +159,7 @@ class ServerPrograms:
         root = Root(self._workspace, writable=spec.writable, main=True)
         try:
             with self._lock:
-                found = self._sensitive_paths.scan((root,))
+                found = self._commands.sensitive_paths.scan((root,))
             tracked = list_tracked(found.credentials, [root.path]) if found.credentials else ()
             check_roots((root,), "The server was not started.")
             writable = (root.path,) if spec.writable else ()

@@ -114,6 +114,12 @@ class ConnectFailure(NamedTuple):
     reason: str
     allowed: bool
     """Whether the list lets it through, and something else was in the way."""
+    problem: str = ""
+    """What the list has against the host: `is not listed`."""
+
+
+def _refuse(target: HostPort, problem: str) -> ConnectFailure:
+    return ConnectFailure(REFUSED, f"{target.host} {problem}", allowed=False, problem=problem)
 
 
 class ProxyConnector:
@@ -126,8 +132,8 @@ class ProxyConnector:
 
     def connect(self, target: HostPort) -> socket.socket | ConnectFailure:
         """A connection to the target, or why there is none."""
-        if reason := self._allow.judge(target):
-            return ConnectFailure(REFUSED, reason, allowed=False)
+        if problem := self._allow.judge(target):
+            return _refuse(target, problem)
         found = [target.address] if target.address is not None else self._addresses(target)
         return found if isinstance(found, ConnectFailure) else self._connected(found, target.port)
 
@@ -142,7 +148,7 @@ class ProxyConnector:
         # One is enough to refuse all: who owns the name chooses the order.
         for address in found:
             if reason := self._against(address, target.port):
-                return ConnectFailure(REFUSED, f"{target.host} is listed, but {reason}", allowed=False)
+                return _refuse(target, f"is listed, but {reason}")
         return found
 
     def _against(self, address: Address, port: int) -> str | None:

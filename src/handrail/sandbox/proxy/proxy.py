@@ -39,6 +39,8 @@ class Attempt(NamedTuple):
     allowed: bool
     reason: str
     """Why not, in words; of one that was allowed, what kept it from being reached, or nothing."""
+    problem: str = ""
+    """What the list has against the host: `is not listed`. Empty if it has nothing, or was not asked."""
 
 
 # § [sandbox.proxy.visit] One program's visit to the proxy: one request, one answer.
@@ -80,7 +82,8 @@ class ProxyConnection:
             return
         server = self._reaching.connect(target)
         if isinstance(server, ConnectFailure):
-            self._refuse(client, Attempt(target.host, target.port, server.allowed, server.reason), server.status)
+            attempt = Attempt(target.host, target.port, server.allowed, server.reason, server.problem)
+            self._refuse(client, attempt, server.status)
             return
         try:
             self._carry(client, server, request, target, first)

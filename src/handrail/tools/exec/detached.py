@@ -1,172 +1,142 @@
-"""Commands that outlive their call."""
+"""Commands that may outlive their call."""
 
 import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from handrail.changes.recorder import Recorder
-from handrail.policy.parse import ParsedCommand
-from handrail.process.output import SpillFile, Updates
+from handrail.process.output import SpillFile
 from handrail.process.result import CapturedOutput, CommandResult, Ending
-from handrail.process.sessions.sessions import generate_id
-from handrail.process.sessions.store import OverlayNote, build_note
+from handrail.process.sessions.keeper_client import ProxyPlan
+from handrail.process.sessions.sessions import ProcessSession, generate_id
+from handrail.process.sessions.store import OverlayNote, ProcessLog, build_note
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.results import SandboxUsed
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.overlay.overlay import Overlay, assign_owner
 from handrail.sandbox.profile import ResourceLimits, SandboxProfile
-from handrail.tools.exec.environment import CommandEnvironment
-from handrail.tools.exec.overlay import build_run_preview, judge_and_commit, open_overlay
-from handrail.tools.exec.result import build_overlay_sandbox_used
-from handrail.tools.exec.run import NetworkedRun, build_updates, check_ran, prepare_launch, watch_disk
-from handrail.tools.exec.spec import ExecArguments, ExecData
+from handrail.sandbox.proxy.handover import NAME, build_socket_folder
+from handrail.tools.exec.network import ConnectionLog
+from handrail.tools.exec.overlay import build_preview, judge_and_commit, open_overlay, watch_disk
+from handrail.tools.exec.result import build_overlay_sandbox_used, build_real_tree_output, build_sandbox_used
+from handrail.tools.exec.run import (
+    CommandRun,
+    FinishedRun,
+    build_finished_run,
+    build_updates,
+    prepare_launch,
+)
+from handrail.tools.exec.spec import ExecData
 from handrail.tools.process import take_new_output
-from handrail.tools.tool import Background, CommandContext, Output
-
-if TYPE_CHECKING:
-    from handrail.process.sessions.keeper_client import ProxyPlan
-    from handrail.process.sessions.sessions import ProcessSession
-    from handrail.process.sessions.store import ProcessLog
-    from handrail.tools.exec.run import ConnectionLog
-
-
-# § [tools.kept_output] What a command printed that was to be handed over and ended before: as if its call had read
-# § it itself.
-
-_MAX_HEAD_BYTES = 1 << 16
-
-
-def read_captured_output(log: "ProcessLog", limits: ResourceLimits, folder: str) -> CapturedOutput:
-    """All of it, or its beginning and its end, with a file of the whole where that is kept."""
-    total = log.size
-    if total <= limits.output and not log.dropped:
-        return CapturedOutput(head=b"".join(log.kept()), total=total)
-    spill = None if log.dropped else SpillFile(folder, limits.spilled)
-    head, tail = _both_ends(log.kept(), limits.output - _MAX_HEAD_BYTES, spill)
-    if spill is None:
-        return CapturedOutput(head=head, tail=tail, total=total, lost=total - len(head) - len(tail))
-    spill.close()
-    if spill.size <= len(head):
-        spill.discard()
-        return CapturedOutput(head=head, tail=tail, total=total, lost=max(0, total - len(head) - len(tail)))
-    lost = max(0, total - len(tail) - spill.size)
-    return CapturedOutput(head=head, tail=tail, total=total, spilled=spill.path, spilled_bytes=spill.size, lost=lost)
-
-
-def _both_ends(pieces: Iterator[bytes], most: int, spill: SpillFile | None) -> tuple[bytes, bytes]:
-    head, tail = b"", bytearray()
-    for piece in pieces:
-        if spill is not None:
-            spill.add(memoryview(piece))
-        missing = _MAX_HEAD_BYTES - len(head)
-        head += piece[:missing]
-        tail += piece[max(0, missing) :]
-        del tail[: max(0, len(tail) - most)]
-    return head, bytes(tail)
-
-
-# § [tools.keeping] Runs a command that may go on after its call: at once, or when it takes longer than the call
-# § waits.
+from handrail.tools.tool import Output
 
 _POLL_SECONDS = 0.1
-"""Seconds between two looks at what it prints."""
 _BLOCK_BYTES = 1 << 20
+_ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes", "disk": "disk"}
+_LIMITS: dict[Ending, tuple[str, ...]] = {"timeout": ("time",), **{ending: (ending,) for ending in _ENDINGS.values()}}
+
+
+def execute_detached(run: CommandRun) -> Output:
+    """Runs a command that may go on after its call, on the real tree or in an overlay."""
+    profile, proxy = run.profile, None
+    if run.hosts:
+        proxy = ProxyPlan(build_socket_folder(run.background.folder), run.hosts)
+        profile = replace(profile, proxy=os.path.join(proxy.folder, NAME), listed=run.hosts)
+    if run.arguments.yield_ms is not None and run.fact.has_overlay and not run.is_proven:
+        return _execute_in_overlay(run, profile, proxy)
+
+    started = DetachedRun(run, profile, proxy).execute()
+    if isinstance(started, FinishedRun):
+        return build_real_tree_output(run, started)
+    return _build_handover_output(run, started, build_sandbox_used(run, profile))
+
+
+def _execute_in_overlay(run: CommandRun, profile: SandboxProfile, proxy: ProxyPlan | None) -> Output:
+    """If the command ends in time, its changes are judged and committed. Otherwise that happens when it ends."""
+    used = build_overlay_sandbox_used(run, profile, run.hosts)
+    with open_overlay(run) as overlay:
+        profile = watch_disk(run, profile, overlay)
+        started = DetachedRun(run, profile, proxy, overlay, used).execute()
+        if isinstance(started, FinishedRun):
+            return judge_and_commit(run, build_preview(run, started, overlay), overlay)
+        overlay.release()
+    return _build_handover_output(run, started, used)
 
 
 class DetachedRun:
-    """One command that may go on: how it is started, waited for, and read back where it ended in time."""
+    """One command that may go on. It is started as a process session, which is removed if it ends in time."""
 
     def __init__(
-        self, context: CommandContext, arguments: ExecArguments, background: Background, spill_folder: str
+        self,
+        run: CommandRun,
+        profile: SandboxProfile,
+        proxy: ProxyPlan | None,
+        overlay: Overlay | None = None,
+        used: SandboxUsed | None = None,
     ) -> None:
-        self._tried: ConnectionLog | None = None
-        """What it tried to reach, where it has a network and ended in time."""
-        self._context, self._arguments = context, arguments
-        self._background, self._spill_folder = background, spill_folder
-        self._proxy: ProxyPlan | None = None
-        self.name: str | None = None
-        """The id that it is to have, where somebody has to know it before."""
-        self.layer: OverlayNote | None = None
-        """What its folder notes of its overlay, where it has one."""
+        self._run, self._profile, self._proxy, self._overlay = run, profile, proxy, overlay
+        self._name: str | None = None
+        self._files: dict[str, str] = {}
+        """Files for the folder of the process session, by their names."""
+        if run.arguments.yield_ms is not None:
+            self._files |= run.background.awaited
+        if overlay is not None and used is not None:
+            # From here on the overlay has an owner, also if this process is killed.
+            self._name = generate_id()
+            assign_owner(overlay, os.path.join(run.background.folder, self._name))
+            self._files |= build_note(OverlayNote(overlay.folder, run.context.tool_call_id, used))
 
-    def confine(self, profile: SandboxProfile, hosts: tuple[str, ...]) -> SandboxProfile:
-        """The profile with what is open to the command of the network: as long as it runs, by its keeper."""
-        if not hosts:
-            return profile
-        from handrail.process.sessions.keeper_client import ProxyPlan  # noqa: PLC0415  few commands have one
-        from handrail.sandbox.proxy.handover import NAME, build_socket_folder  # noqa: PLC0415
-
-        self._proxy = ProxyPlan(build_socket_folder(self._background.folder), hosts)
-        return replace(profile, proxy=os.path.join(self._proxy.folder, NAME), listed=hosts)
-
-    def run(self, launch: Launch, limits: ResourceLimits, updates: Updates) -> "CommandResult | ProcessSession":
-        """How it went, where it ended in time; else what goes on. Whatever goes wrong before that, nothing is left."""
-        process = self._start(launch, limits)
+    def execute(self) -> FinishedRun | ProcessSession:
+        """The finished run, or the process session that goes on. After an error nothing is left."""
+        process = self._start(prepare_launch(self._run, self._profile, self._overlay))
         try:
-            if self._arguments.yield_ms is not None:
-                return self._waited(process, limits, updates, self._arguments.yield_ms / 1000)
-            self._background.announce_start(process)
+            if self._run.arguments.yield_ms is not None:
+                return self._wait(process, self._run.arguments.yield_ms / 1000)
+            self._run.background.announce_start(process)
         except BaseException:
             self._break_off(process)
             raise
         return process
 
-    def to_networked_run(self, ran: CommandResult, profile: SandboxProfile) -> NetworkedRun:
-        """The same for one that ended in time, with what it tried to reach."""
-        tried = self._tried
-        if tried is None:
-            return NetworkedRun(ran=ran, profile=profile)
-        ran = replace(ran, warnings=(*ran.warnings, *tried.warnings))
-        return NetworkedRun(ran=ran, profile=profile, blocked=tried.blocked_messages, reached=tried.reached)
-
-    def _waited(
-        self, process: "ProcessSession", limits: ResourceLimits, updates: Updates, seconds: float
-    ) -> "CommandResult | ProcessSession":
-        """As long as nobody knows of it, it ends with us."""
-        with process.bind_lifetime() as let_go:
-            ran = self._wait(process, limits, updates, seconds)
-            if ran is None:
-                self._background.announce_start(process)
-                let_go()
-                return process
-        self._tell_tried(process)
-        process.remove()
-        return ran
-
-    def _start(self, launch: Launch, limits: ResourceLimits) -> "ProcessSession":
+    def _start(self, launch: Launch) -> ProcessSession:
+        run, background = self._run, self._run.background
         try:
-            self._background.make_room()
-            return self._background.sessions.start(
+            background.make_room()
+            return background.sessions.start(
                 launch,
-                session_id=self._context.session_id,
-                command=self._arguments.command,
-                cwd=self._arguments.cwd,
-                limits=limits,
-                idle_seconds=self._background.idle_seconds,
+                session_id=run.context.session_id,
+                command=run.arguments.command,
+                cwd=run.arguments.cwd,
+                limits=self._profile.limits,
+                idle_seconds=background.idle_seconds,
                 proxy=self._proxy,
-                files=self._notes(),
-                name=self.name,
+                files=self._files,
+                name=self._name,
             )
         except BaseException:
             launch.close()
             raise
 
-    def _notes(self) -> dict[str, str]:
-        """Files for its folder, by their names."""
-        awaited = self._background.awaited if self._arguments.yield_ms is not None else {}
-        return {**awaited, **(build_note(self.layer) if self.layer is not None else {})}
+    def _wait(self, process: ProcessSession, seconds: float) -> FinishedRun | ProcessSession:
+        """Until it is announced, the process session ends with this process."""
+        with process.bind_lifetime() as let_go:
+            result = self._follow(process, seconds)
+            if result is None:
+                self._run.background.announce_start(process)
+                let_go()
+                return process
+        log = self._log_attempts(process)
+        process.remove()
+        return build_finished_run(result, self._profile, log)
 
-    def _wait(
-        self, process: "ProcessSession", limits: ResourceLimits, updates: Updates, seconds: float
-    ) -> CommandResult | None:
-        """How it went; None where it goes on."""
-        cancelled, timeout_ms = self._context.cancelled, self._arguments.timeout_ms
-        limit: float | None = None if timeout_ms is None else timeout_ms / 1000
+    def _follow(self, process: ProcessSession, seconds: float) -> CommandResult | None:
+        """Waits for the end of the command. None if it goes on."""
+        cancelled, timeout_ms = self._run.context.cancelled, self._run.arguments.timeout_ms
+        limit = None if timeout_ms is None else timeout_ms / 1000
         until = seconds if limit is None else min(seconds, limit)
+        updates = build_updates(self._run.context)
         began, read = time.monotonic(), 0
         while not (ended := process.wait(max(0.0, min(_POLL_SECONDS, began + until - time.monotonic())), cancelled)):
             if cancelled() or time.monotonic() - began >= until:
@@ -180,122 +150,111 @@ class DetachedRun:
                 return None
             ending = "cancelled" if cancelled() else "timeout"
             process.stop()
-        return self._ran(process, limits, time.monotonic() - began, ending)
+        return self._build_result(process, time.monotonic() - began, ending)
 
-    def _ran(
-        self, process: "ProcessSession", limits: ResourceLimits, seconds: float, ended_by_us: Ending | None
-    ) -> CommandResult:
+    def _build_result(self, process: ProcessSession, seconds: float, stopped: Ending | None) -> CommandResult:
         try:
             record = process.record()
         except ToolError:
-            raise self._interrupted("Somebody removed the command while the call waited for it; it is gone.") from None
-        ending = ended_by_us or _ENDINGS.get(record.reason or "") or "exit"
+            raise self._build_interrupted(
+                "Somebody removed the command while the call waited for it; it is gone."
+            ) from None
+        ending = stopped or _ENDINGS.get(record.reason or "") or "exit"
         if ending == "exit" and record.exit_code is None:
-            raise self._interrupted("What kept the command was killed while the call waited, and the command with it.")
+            raise self._build_interrupted(
+                "What kept the command was killed while the call waited, and the command with it."
+            )
         return CommandResult(
             ending=ending,
             exit_code=record.exit_code if ending == "exit" else None,
             seconds=seconds,
-            output=read_captured_output(process.log, limits, self._spill_folder),
+            output=read_captured_output(process.log, self._profile.limits, self._run.environment.spill_folder),
             limits=_LIMITS.get(ending, ()),
         )
 
-    def _interrupted(self, how: str) -> ToolError:
-        left = "stays done: look before you repeat it" if self.layer is None else "was dropped with its overlay"
-        return ToolError("INTERRUPTED", f"{how} What it had done by then {left}.")
+    def _build_interrupted(self, cause: str) -> ToolError:
+        fate = "stays done: look before you repeat it" if self._overlay is None else "was dropped with its overlay"
+        return ToolError("INTERRUPTED", f"{cause} What it had done by then {fate}.")
 
-    def _break_off(self, process: "ProcessSession") -> None:
-        """Ends it; what it tried to reach is told all the same, where that is possible."""
+    def _break_off(self, process: ProcessSession) -> None:
+        """Ends it, and logs its attempts to reach hosts if possible."""
         try:
             process.stop()
-            self._tell_tried(process)
+            self._log_attempts(process)
         except (StoreError, ToolError, OSError):
             pass
         finally:
             process.remove()
 
-    def _tell_tried(self, process: "ProcessSession") -> None:
+    def _log_attempts(self, process: ProcessSession) -> ConnectionLog | None:
         if self._proxy is None:
-            return
-        from handrail.tools.exec.run import ConnectionLog  # noqa: PLC0415  few commands have one
-
-        self._tried = ConnectionLog(self._context)
+            return None
+        log = ConnectionLog(self._run.context)
         for attempt in process.attempts(0):
-            self._tried.add(attempt)
+            log.add(attempt)
+        return log
 
 
-_ENDINGS: dict[str, Ending] = {"memory": "memory", "processes": "processes", "disk": "disk"}
-_LIMITS: dict[Ending, tuple[str, ...]] = {"timeout": ("time",), **{ending: (ending,) for ending in _ENDINGS.values()}}
+# The output of a process session.
 
-
-# § [tools.hand_over] What exec answers where its command goes on: what it has printed so far, and how to look after
-# § it.
-
+_MAX_HEAD_BYTES = 1 << 16
 _STATE_ROOM_CHARS = 600
 """Characters of the result that say what goes on, and what to do next."""
-
 _CHANGES = {"read-only": "", "layer": "; what it changes is in its overlay, seen by nobody else, until it ends"}
 
 
-def build_handover_output(
-    context: CommandContext, process: "ProcessSession", sandbox: SandboxUsed, *, waited: bool
-) -> Output:
-    """What there is by now, where the call waited for it; the next poll goes on behind it."""
-    news = take_new_output(process, max(1_000, context.limits.characters - _STATE_ROOM_CHARS) if waited else 0)
+def _build_handover_output(run: CommandRun, process: ProcessSession, sandbox: SandboxUsed) -> Output:
+    """The output so far, if the call waited, and how to look after the process session."""
+    waited = run.arguments.yield_ms is not None
+    new = take_new_output(process, max(1_000, run.context.limits.characters - _STATE_ROOM_CHARS) if waited else 0)
     record = process.record()
-    taken = ((record.ended or datetime.now(UTC)) - record.started).total_seconds()
-    text = news.text if not news.text or news.text.endswith("\n") else f"{news.text}\n"
-    goes_on = "It goes on" if record.state == "running" else "It has ended by now"
-    left = _CHANGES.get(sandbox.undo, "; what it changes is not covered by undo")
-    more = f" {news.waiting:,} bytes more are there already." if news.waiting and waited else ""
+    seconds = ((record.ended or datetime.now(UTC)) - record.started).total_seconds()
+    text = new.text if not new.text or new.text.endswith("\n") else f"{new.text}\n"
+    state = "It goes on" if record.state == "running" else "It has ended by now"
+    changes = _CHANGES.get(sandbox.undo, "; what it changes is not covered by undo")
+    more = f" {new.waiting:,} bytes more are there already." if new.waiting and waited else ""
     how = f'process {{"action": "poll", "sessionId": "{process.id}"}} gives what it prints next; kill ends it.'
     return Output(
         summary=f"goes on as {process.id}",
-        content=f"{text}[{goes_on} as the process session {process.id}{left}.{more} Next: {how}]\n",
+        content=f"{text}[{state} as the process session {process.id}{changes}.{more} Next: {how}]\n",
         data=ExecData(
-            output=news.text, exit_code=None, duration_ms=round(max(0.0, taken) * 1000, 3), session_id=process.id
+            output=new.text, exit_code=None, duration_ms=round(max(0.0, seconds) * 1000, 3), session_id=process.id
         ),
-        truncated=waited and news.waiting > 0,
+        truncated=waited and new.waiting > 0,
         meta={"sandbox": sandbox},
-        commands_run=(context.facts.command.text if context.facts.command else "",),
+        commands_run=(run.fact.text,),
     )
 
 
-# § [tools.yielding] Runs a command that may outlive its call in an overlay: then the overlay lives on with it,
-# § until it ends.
+def read_captured_output(log: ProcessLog, limits: ResourceLimits, folder: str) -> CapturedOutput:
+    """The output of an ended process session, as if its call had read it."""
+    total = log.size
+    if total <= limits.output and not log.dropped:
+        return CapturedOutput(head=b"".join(log.kept()), total=total)
+    spill = None if log.dropped else SpillFile(folder, limits.spilled)
+    head, tail = _read_both_ends(log.kept(), limits.output - _MAX_HEAD_BYTES, spill)
+    if spill is not None:
+        spill.close()
+        if spill.size <= len(head):
+            spill.discard()
+    size = spill.size if spill is not None else 0
+    return CapturedOutput(
+        head=head,
+        tail=tail,
+        total=total,
+        spilled=spill.path if spill is not None and size else None,
+        spilled_bytes=size,
+        lost=max(0, total - len(tail) - max(len(head), size)),
+    )
 
 
-def execute_detachable(
-    context: CommandContext,
-    arguments: ExecArguments,
-    todo: ParsedCommand,
-    profile: SandboxProfile,
-    commands: CommandEnvironment,
-    background: Background,
-    recorder: Recorder,
-) -> Output:
-    """How it went, judged and committed, if it ended in time; else what goes on: then that happens when it ends."""
-    keeping = DetachedRun(context, arguments, background, commands.spill_folder)
-    hosts = commands.hosts_open_to(context, todo)
-    profile = keeping.confine(profile, hosts)
-    used = build_overlay_sandbox_used(profile, commands, hosts)
-    with open_overlay(context, profile, commands) as overlay:
-        profile = watch_disk(context, profile, overlay)
-        _give(overlay, keeping, context, background, used)
-        launch = prepare_launch(context, todo, profile, commands, overlay)
-        ran = keeping.run(launch, profile.limits, build_updates(context))
-        if isinstance(ran, CommandResult):
-            check_ran(ran, commands)
-            preview = build_run_preview(context, keeping.to_networked_run(ran, profile), commands, overlay)
-            return judge_and_commit(context, arguments, preview, commands, recorder, overlay)
-        overlay.release()
-    return build_handover_output(context, ran, used, waited=True)
-
-
-def _give(
-    overlay: Overlay, keeping: DetachedRun, context: CommandContext, background: Background, used: SandboxUsed
-) -> None:
-    """Whoever is killed from here on leaves no overlay without an owner."""
-    keeping.name = generate_id()
-    assign_owner(overlay, os.path.join(background.folder, keeping.name))
-    keeping.layer = OverlayNote(overlay.folder, context.tool_call_id, used)
+def _read_both_ends(pieces: Iterator[bytes], max_tail: int, spill: SpillFile | None) -> tuple[bytes, bytes]:
+    head, tail = b"", bytearray()
+    for piece in pieces:
+        if spill is not None:
+            spill.add(memoryview(piece))
+        missing = _MAX_HEAD_BYTES - len(head)
+        head += piece[:missing]
+        tail += piece[max(0, missing) :]
+        del tail[: max(0, len(tail) - max_tail)]
+    return head, bytes(tail)

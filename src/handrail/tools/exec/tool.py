@@ -1,101 +1,59 @@
-"""The tool exec."""
+"""The tool exec: the way of a command.
+
+A command that policy has proven to only read runs on the real tree. Any other command runs in an overlay, and its
+changes are committed when policy or a person allows them. Without overlays it runs on the real tree with a snapshot. A
+command with `background` or `yieldMs` may outlive its call. If a person approved a preview, that is committed, and
+nothing runs.
+"""
 
 from collections.abc import Callable
 
 from handrail.changes.recorder import Recorder
-from handrail.policy.parse import ParsedCommand, parse_fact
-from handrail.process.result import CommandResult
 from handrail.protocol.permissions import Preview
-from handrail.sandbox.profile import SandboxProfile
 from handrail.tools.exec.environment import CommandEnvironment
-from handrail.tools.exec.result import build_exec_output, build_sandbox_used
-from handrail.tools.exec.run import (
-    NetworkedRun,
-    build_updates,
-    check_ran,
-    prepare_launch,
-    remove_spill_files,
-    require_command_fact,
-    resolve_cwd,
-    run_command,
-)
+from handrail.tools.exec.result import build_real_tree_output
+from handrail.tools.exec.run import CommandRun, run_command
 from handrail.tools.exec.spec import EXEC, ExecArguments, find_exec_touches
 from handrail.tools.tool import Background, CommandContext, Output, Tool
 
 
-def build_exec_tool(commands: CommandEnvironment, background: Background, recorder: Callable[[], Recorder]) -> Tool:
-    """The tool exec."""
+def build_exec_tool(environment: CommandEnvironment, background: Background, recorder: Callable[[], Recorder]) -> Tool:
+    def build_run(context: CommandContext, arguments: ExecArguments) -> CommandRun:
+        return CommandRun(
+            context=context,
+            arguments=arguments,
+            environment=environment,
+            background=background,
+            recorder=recorder(),
+        )
 
     def run(context: CommandContext, arguments: ExecArguments) -> Output:
-        return execute(context, arguments, commands, background, recorder())
+        return execute(build_run(context, arguments))
 
     def preview(context: CommandContext, arguments: ExecArguments) -> Preview:
-        from handrail.tools.exec.overlay import preview_command  # noqa: PLC0415  most commands have no preview
+        from handrail.tools.exec.overlay import preview_command  # noqa: PLC0415  few commands have a preview
 
-        return preview_command(context, arguments, commands, recorder())
+        return preview_command(build_run(context, arguments))
 
     return Tool(EXEC, run, find_exec_touches, preview, context=CommandContext)
 
 
-def execute(
-    context: CommandContext,
-    arguments: ExecArguments,
-    commands: CommandEnvironment,
-    background: Background,
-    recorder: Recorder,
-) -> Output:
-    """Runs the command, and says how it went, or what goes on."""
-    if context.preview_id is not None:
-        from handrail.tools.exec.overlay import commit_stored_preview  # noqa: PLC0415  few commands were tried before
+def execute(run: CommandRun) -> Output:
+    """Runs a command in the way that was decided for it."""
+    if run.context.preview_id is not None:
+        from handrail.tools.exec.overlay import commit_stored_preview  # noqa: PLC0415  most commands only read
 
-        return commit_stored_preview(context, arguments, context.preview_id, commands, recorder)
-    fact = require_command_fact(context)
-    todo = parse_fact(fact)
-    beyond = arguments.background or arguments.yield_ms is not None
-    profile = commands.build_profile(context, resolve_cwd(context, fact.cwd), arguments.timeout_ms, todo)
-    if arguments.yield_ms is not None and fact.has_overlay and not todo.is_read_only:
-        from handrail.tools.exec.detached import execute_detachable  # noqa: PLC0415  few commands go on
+        return commit_stored_preview(run, run.context.preview_id)
+    if run.arguments.background or run.arguments.yield_ms is not None:
+        from handrail.tools.exec.detached import execute_detached  # noqa: PLC0415  as above
 
-        return execute_detachable(context, arguments, todo, profile, commands, background, recorder)
-    if beyond:
-        return _execute_beyond(context, arguments, todo, profile, commands, background)
-    if todo.is_read_only:
-        return _answered(context, todo, run_command(context, todo, profile, commands), commands)
-    if fact.has_overlay:
-        from handrail.tools.exec.overlay import execute_in_overlay  # noqa: PLC0415  most commands only look
+        return execute_detached(run)
+    if run.is_proven:
+        return build_real_tree_output(run, run_command(run, run.profile))
+    if run.fact.has_overlay:
+        from handrail.tools.exec.overlay import execute_in_overlay  # noqa: PLC0415  as above
 
-        return execute_in_overlay(context, arguments, todo, profile, commands, recorder)
-    from handrail.tools.exec.snapshot import execute_with_snapshot  # noqa: PLC0415  where there is no overlay
+        return execute_in_overlay(run)
+    from handrail.tools.exec.snapshot import execute_with_snapshot  # noqa: PLC0415  as above
 
-    return execute_with_snapshot(context, todo, profile, commands, recorder)
-
-
-def _execute_beyond(
-    context: CommandContext,
-    arguments: ExecArguments,
-    todo: ParsedCommand,
-    profile: SandboxProfile,
-    commands: CommandEnvironment,
-    background: Background,
-) -> Output:
-    """Of a command that may go on after its call."""
-    from handrail.tools.exec.detached import DetachedRun, build_handover_output  # noqa: PLC0415  few commands go on
-
-    keeping = DetachedRun(context, arguments, background, commands.spill_folder)
-    profile = keeping.confine(profile, commands.hosts_open_to(context, todo))
-    ran = keeping.run(prepare_launch(context, todo, profile, commands), profile.limits, build_updates(context))
-    if not isinstance(ran, CommandResult):
-        used = build_sandbox_used(context, profile, commands)
-        return build_handover_output(context, ran, used, waited=arguments.yield_ms is not None)
-    check_ran(ran, commands)
-    return _answered(context, todo, keeping.to_networked_run(ran, profile), commands)
-
-
-def _answered(context: CommandContext, todo: ParsedCommand, went: NetworkedRun, commands: CommandEnvironment) -> Output:
-    """How it went on the real tree, and what it tried to reach."""
-    try:
-        used = build_sandbox_used(context, went.profile, commands)
-        return build_exec_output(context, went.ran, todo, went.profile.limits, used, went.blocked)
-    except BaseException:
-        remove_spill_files(went.ran)
-        raise
+    return execute_with_snapshot(run)

@@ -301,7 +301,7 @@ def test_what_becomes_of_a_protected_name_is_taken_back_and_asked_about(rail: Ma
         assert state_of(workspace) == before, command
 
 
-@pytest.mark.parametrize("place", ["check_ran", "compare_snapshot", "finish_command", "describe_unwritable_paths"])
+@pytest.mark.parametrize("place", ["check_started", "compare", "finish_command", "_explain_read_only_paths"])
 def test_what_an_interrupted_command_changed_is_told_and_can_be_taken_back(
     rail: Make, workspace: Path, place: str
 ) -> None:
@@ -317,7 +317,7 @@ def test_what_an_interrupted_command_changed_is_told_and_can_be_taken_back(
     assert state_of(workspace) == before
 
 
-@pytest.mark.parametrize("place", ["check_ran", "to_permission_preview"])
+@pytest.mark.parametrize("place", ["check_started", "to_permission_preview"])
 def test_what_an_interrupted_command_changed_is_taken_back_where_it_needs_a_yes(
     rail: Make, workspace: Path, place: str
 ) -> None:
@@ -605,10 +605,10 @@ def test_an_ordinary_user_has_the_same_undo(common_folder: Path, tier: int) -> N
 UNFINISHED = """
 import sys
 from handrail import Handrail
-from handrail.changes.snapshot import snapshot
+from handrail.changes.snapshot import tables
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
-snapshot.MAX_SNAPSHOT_BYTES = 150  # so the snapshot stops in the middle
+tables.MAX_SNAPSHOT_BYTES = 150  # so the snapshot stops in the middle
 rail = Handrail(sys.argv[1], mode="full", state_dir=sys.argv[2], settings=Settings(sandbox=Sandbox(tier=2)))
 rail.exec("echo made > made; echo begun > pipe; sleep 60")
 """

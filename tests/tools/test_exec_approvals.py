@@ -14,6 +14,7 @@ from handrail.cli.request import render_request_text
 from handrail.sandbox import tiers
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
+from handrail.tools.exec import run as command_run
 
 Make = Callable[..., Handrail]
 UNTRIED = Settings(preview="never")
@@ -193,14 +194,14 @@ def test_a_sandbox_that_fails_between_decision_and_start_is_not_replaced_by_a_we
 ) -> None:
     one = rail(mode="full")
     commands = one._session.commands
-    usual = commands.build_profile
+    usual = command_run.build_profile
 
     def failing(*given: Any, **more: Any) -> Any:
         full_disk(one)
         return usual(*given, **more)
 
     assert commands.tier == 2
-    monkeypatch.setattr(commands, "build_profile", failing)
+    monkeypatch.setattr(command_run, "build_profile", failing)
     result = one.call("exec", {"command": "touch made"})
     assert result.error is not None
     assert result.error.code == "CONFLICT"

@@ -1,5 +1,4 @@
-"""A sandbox is made for what was there the last time: where something else is there, it is made anew, and the command
-runs once."""
+"""What is hidden from a command are the credentials, sockets and pipes that are there when it starts. It runs once."""
 
 import os
 import socket
