@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
     from handrail.runtime.foreign.source import ToolSource
     from handrail.tools.companions.skills import SkillBook
-    from handrail.tools.file_state import Records
-    from handrail.tools.text import SessionSearch
+    from handrail.tools.search import SessionSearch
 
 
 # § [runtime.registry] Every tool that was registered, and which of them a session offers.
@@ -235,7 +234,7 @@ class ToolServices:
         *,
         seen: ReadMarks,
         outputs: Outputs,
-        records: "Records",
+        records: "Recorder",
         recorder: "Callable[[], Recorder]",
         commands: "CommandEnvironment",
         background: Background,
@@ -252,7 +251,7 @@ class ToolServices:
     @cached_property
     def searching(self) -> "SessionSearch":
         """The engine that find and grep share."""
-        from handrail.tools.text import SessionSearch
+        from handrail.tools.search import SessionSearch
 
         return SessionSearch(self.settings.search.ignore, self.settings.search.engine)
 
