@@ -26,28 +26,19 @@ from handrail.runtime.foreign.schema import (
 )
 from handrail.runtime.foreign.source import ForeignTool, ToolSource, build_tool_name, split_tool_name
 from handrail.tools.custom import ANY_EFFECT
+from handrail.tools.read import find_image_type
 from handrail.tools.tool import CommandContext, Output, Tool, Touches
 
 # § [runtime.foreign.pictures] What kind of picture a server sent, by its bytes: a model's provider refuses one that
 # § is not what it is said to be, and would refuse it again with every question after it.
 
-_KINDS = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
-
 
 def detect_image_type(content: str) -> str | None:
-    """The kind, of a picture in base64; None where it is none."""
+    """The media type of a picture in base64. None if it is none that models take."""
     try:
-        data = b64decode(content, validate=True)
+        return find_image_type(b64decode(content, validate=True))
     except (Error, ValueError):
         return None
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for start, kind in _KINDS if data.startswith(start)), None)
 
 
 # § [runtime.foreign.outcome] What another server's tool gave, as the runtime takes it: cleaned, bounded, and
