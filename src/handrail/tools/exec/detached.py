@@ -24,7 +24,7 @@ from handrail.tools.exec.overlay import build_run_preview, judge_and_commit, ope
 from handrail.tools.exec.result import build_overlay_sandbox_used
 from handrail.tools.exec.run import NetworkedRun, build_updates, check_ran, prepare_launch, watch_disk
 from handrail.tools.exec.spec import ExecArguments, ExecData
-from handrail.tools.process import take_new_output
+from handrail.tools.process_output import take_new_output
 from handrail.tools.tool import Background, CommandContext, Output
 
 if TYPE_CHECKING:
