@@ -1,4 +1,4 @@
-"""undo: undoes change sets. For people only: no session offers it to a model."""
+"""The tool undo, for people: no session offers it to a model."""
 
 import contextlib
 import os
@@ -9,18 +9,17 @@ from handrail.changes.path_state import keep_all, probe_path, strip_data
 from handrail.changes.recorder import RecordedChangeSet, Recorder
 from handrail.changes.staging import StagingDir, build_staging_path
 from handrail.changes.undo import UndoPlan, UndoStep, build_undo_error, format_numbers, plan_undo
-from handrail.edit.diff import Diff, build_unified_diff
+from handrail.edit.diff import NO_DIFF, Diff, build_unified_diff
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.store.change_log import Step
+from handrail.tools.file_commit import revert_skipped
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.atomic import build_temporary_name
 from handrail.workspace.errors import clip_path
 from handrail.workspace.text import decode_text
 from handrail.workspace.workspace import Workspace
-
-_NO_DIFF = Diff("", 0, 0)
 
 
 class UndoArguments(Arguments, frozen=True):
@@ -29,14 +28,14 @@ class UndoArguments(Arguments, frozen=True):
     numbers: tuple[int, ...]
     """The change sets to undo, all of them or none."""
     lines: bool = False
-    """Where a file was changed since, undo only the lines that are as they were left."""
+    """If a file changed since, undo only the lines that did not."""
 
 
 class UndoData(Wire, frozen=True, omit_defaults=False):
     """What was undone."""
 
     number: int | None
-    """The change set that the undo is itself; None when nothing had to change."""
+    """The change set of the undo. None if nothing had to change."""
     undone: tuple[int, ...]
     paths: tuple[str, ...]
     diff: str
@@ -61,15 +60,15 @@ def build_undo_tool(workspace: Workspace, recorder: Recorder) -> Tool:
         plan = plan_undo(workspace, recorder.history, arguments.numbers, lines=arguments.lines)
         if plan.conflicts:
             raise build_undo_error(plan.numbers, plan.conflicts)
-        _keep(workspace, recorder, plan)
-        planned = _planned(workspace, recorder, plan)
+        _store(workspace, recorder, plan)
+        planned = _plan_changes(workspace, recorder, plan)
         temporary = build_temporary_name(context.session_id, context.tool_call_id)
 
         def work() -> tuple[Step, ...]:
-            taken = {step.path for step in _carried_out(workspace, recorder, plan, temporary)}
-            return tuple(step if step.path in taken else _stayed(step) for step in planned.steps)
+            taken = {step.path for step in _take_steps(workspace, recorder, plan, temporary)}
+            return tuple(revert_skipped(planned.steps, taken))
 
-        return _output(plan, planned, recorder.record(context.tool_call_id, planned, work))
+        return _build_output(plan, planned, recorder.record(context.tool_call_id, planned, work))
 
     def touches(arguments: UndoArguments) -> Touches:
         entries = [recorder.history.log.entry(number) for number in arguments.numbers]
@@ -84,11 +83,11 @@ def preview_undo(workspace: Workspace, recorder: Recorder, arguments: UndoArgume
     plan = plan_undo(workspace, recorder.history, arguments.numbers, lines=arguments.lines)
     if plan.conflicts:
         raise build_undo_error(plan.numbers, plan.conflicts)
-    return "".join(_planned(workspace, recorder, plan).diffs)
+    return "".join(_plan_changes(workspace, recorder, plan).diffs)
 
 
-def _carried_out(workspace: Workspace, recorder: Recorder, plan: UndoPlan, temporary: str) -> list[Step]:
-    """Takes the steps. What is taken out is held until the end, so that it can go back if one of them fails."""
+def _take_steps(workspace: Workspace, recorder: Recorder, plan: UndoPlan, temporary: str) -> list[Step]:
+    """Takes the steps. Removed files are held in a staging folder, and go back if a step fails."""
     history = recorder.history
     with contextlib.closing(StagingDir(build_staging_path(history.folder, temporary))) as staging:
         how = ApplyOptions(
@@ -100,8 +99,8 @@ def _carried_out(workspace: Workspace, recorder: Recorder, plan: UndoPlan, tempo
         return StepApplier(workspace, history, temporary, how).apply_steps(way.step for way in plan.steps)
 
 
-def _keep(workspace: Workspace, recorder: Recorder, plan: UndoPlan) -> None:
-    """Keeps what the undo takes away, so that it can be undone itself; and sees that all it brings back is there."""
+def _store(workspace: Workspace, recorder: Recorder, plan: UndoPlan) -> None:
+    """Stores the present files, so that the undo can be undone. NOT_FOUND if an old file is no longer stored."""
     needed: dict[str, bytes] = {}
     for way in plan.steps:
         after, before = way.step.after, way.step.before
@@ -116,22 +115,22 @@ def _keep(workspace: Workspace, recorder: Recorder, plan: UndoPlan) -> None:
     keep_all(workspace, recorder.history, ((way.step.path, way.found) for way in plan.steps))
 
 
-def _planned(workspace: Workspace, recorder: Recorder, plan: UndoPlan) -> PlannedChangeSet:
+def _plan_changes(workspace: Workspace, recorder: Recorder, plan: UndoPlan) -> PlannedChangeSet:
     shown = [workspace.render_path(way.step.path) for way in plan.steps]
     budget = DiffBudget()
     diffs = [
-        _diff(workspace, recorder, way, path) if budget.allows(way.step) else _NO_DIFF
+        _build_diff(workspace, recorder, way, path) if budget.allows(way.step) else NO_DIFF
         for way, path in zip(plan.steps, shown, strict=True)
     ]
     steps = tuple(way.step for way in plan.steps)
     files = [way.found.current is not None for way in plan.steps]
     changes = tuple(
-        build_change(step, path, diff, binary=is_file and diff is _NO_DIFF)
+        build_change(step, path, diff, binary=is_file and diff is NO_DIFF)
         for step, path, diff, is_file in zip(steps, shown, diffs, files, strict=True)
     )
     return PlannedChangeSet(
         "undo",
-        _summary(plan),
+        _summarize(plan),
         steps,
         changes,
         tuple(diff.text for diff in diffs),
@@ -142,38 +141,32 @@ def _planned(workspace: Workspace, recorder: Recorder, plan: UndoPlan) -> Planne
     )
 
 
-def _diff(workspace: Workspace, recorder: Recorder, way: UndoStep, path: str) -> Diff:
-    """What the way back changes, where both sides are text of a size that can be compared. One file at a time is read
-    for it: there may be very many."""
+def _build_diff(workspace: Workspace, recorder: Recorder, way: UndoStep, path: str) -> Diff:
+    """The diff of one file, if both sides are text and not large. Only one file is held in memory at a time."""
     after, now = way.step.after, way.found.current
     if now is not None and now.data is None:
         now = probe_path(workspace, way.step.path, keep=MAX_IN_MEMORY_BYTES).current
     if max(way.step.before.size if way.step.before else 0, after.size if after else 0) > MAX_IN_MEMORY_BYTES:
-        return _NO_DIFF
+        return NO_DIFF
     old = decode_text(now.data) if now is not None and now.data is not None else None
     if (now is not None and old is None) or (after is not None and after.kind != "file"):
-        return _NO_DIFF
-    content = way.data if way.data is not None or after is None else _content(recorder, after.hash, path)
+        return NO_DIFF
+    content = way.data if way.data is not None or after is None else _read_stored(recorder, after.hash, path)
     new = decode_text(content) if content is not None else None
     if after is not None and new is None:
-        return _NO_DIFF
+        return NO_DIFF
     return build_unified_diff(old.text if old else None, new.text if new else None, path)
 
 
-def _content(recorder: Recorder, digest: str, path: str) -> bytes:
+def _read_stored(recorder: Recorder, digest: str, path: str) -> bytes:
     try:
         return b"".join(recorder.history.blobs.chunks(digest))
     except StoreError as error:
         raise ToolError("IO_ERROR", f"{clip_path(path)} cannot be brought back: {error}. Nothing was undone.") from None
 
 
-def _stayed(step: Step) -> Step:
-    """A folder that was not empty, or was there already."""
-    return Step(step.path, step.before, step.before)
-
-
-def _output(plan: UndoPlan, planned: PlannedChangeSet, made: RecordedChangeSet) -> Output:
-    summary = _summary(plan)
+def _build_output(plan: UndoPlan, planned: PlannedChangeSet, made: RecordedChangeSet) -> Output:
+    summary = _summarize(plan)
     diff = "".join(planned.diffs)
     paths = tuple(change.path for change in planned.changes)
     left = f"{plan.left} of its places are no longer as they were left, and stay." if plan.left else None
@@ -187,7 +180,7 @@ def _output(plan: UndoPlan, planned: PlannedChangeSet, made: RecordedChangeSet) 
     )
 
 
-def _summary(plan: UndoPlan) -> str:
+def _summarize(plan: UndoPlan) -> str:
     states = [(way.step.path, way.step.after or way.step.before) for way in plan.steps]
     files = [path for path, state in states if state is not None and state.kind != "folder"]
     did = f"{'Brought' if plan.brings_back else 'Took'} back {format_numbers(plan.changes)}"
