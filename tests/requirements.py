@@ -152,9 +152,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause("keeps the mode", "tools/test_write.py::test_the_mode_stays"),
         clause(
             "JSON, YAML, TOML, front matter, Python, JS and TS that no longer parse: written, with a warning",
-            "tools/test_parses.py::test_what_does_not_parse_is_written_with_a_warning",
-            "tools/test_parses.py::test_what_parsed_before_is_told_when_it_no_longer_does",
-            "tools/test_parses.py::test_what_did_not_parse_before_is_no_news",
+            "tools/test_file_syntax.py::test_what_does_not_parse_is_written_with_a_warning",
+            "tools/test_file_syntax.py::test_what_parsed_before_is_told_when_it_no_longer_does",
+            "tools/test_file_syntax.py::test_what_did_not_parse_before_is_no_news",
         ),
         clause(
             "the result carries a unified diff",
@@ -441,10 +441,10 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "poll gives what is new since the last poll; log pages by line",
-            "tools/test_process_pages.py::test_polls_joined_give_every_character_once",
-            "tools/test_process_pages.py::test_polls_go_on_where_the_last_one_ended_whatever_is_printed",
-            "tools/test_process_pages.py::test_pages_joined_give_the_log_back",
-            "tools/test_process_pages.py::test_what_is_not_kept_has_a_line_in_its_place",
+            "tools/test_process_output.py::test_polls_joined_give_every_character_once",
+            "tools/test_process_output.py::test_polls_go_on_where_the_last_one_ended_whatever_is_printed",
+            "tools/test_process_output.py::test_pages_joined_give_the_log_back",
+            "tools/test_process_output.py::test_what_is_not_kept_has_a_line_in_its_place",
             "tools/test_process.py::test_pages_of_a_log_go_from_either_end",
         ),
         clause(

@@ -188,6 +188,20 @@ def test_a_command_is_tried_on_top_of_an_edit_of_what_an_edit_made_where_neither
     assert not (workspace / "gone").exists()
 
 
+def test_a_file_tool_sees_files_and_folders_of_earlier_calls_of_its_batch(rail: Make, workspace: Path) -> None:
+    one = rail(mode="auto", settings=Settings(bulk=Bulk(deleted=0)))
+    (workspace / "gone").write_text("x")
+    calls = [
+        call("w", "write", path="new/a.txt", content="one\n"),
+        call("e", "edit", path="new/a.txt", oldText="one", newText="two"),
+        call("m", "write", path="new/er/c.txt", content=""),
+        *commands("cat new/a.txt new/er/c.txt; find new | sort; rm gone"),
+    ]
+    requests = parked(one.batch(calls))
+    assert [preview.output for preview in previews(requests)] == ["two\nnew\nnew/a.txt\nnew/er\nnew/er/c.txt\n"]
+    assert [path.name for path in workspace.iterdir()] == ["gone"]
+
+
 def test_a_command_that_was_tried_on_a_write_that_is_denied_is_not_kept(rail: Make, workspace: Path) -> None:
     one = rail(mode="ask")
     requests = parked(one.batch([call("w", "write", path="a", content="x\n"), *commands("cat a | tee b")]))

@@ -68,3 +68,10 @@ def test_elsewhere_it_is_written_with_a_warning(rail: Make, notes: Path) -> None
     result = rail().write(".minds/x.json", "{")
     assert result.ok
     assert result.warnings
+
+
+def test_a_patch_may_delete_data(rail: Make, notes: Path) -> None:
+    (notes / "x.json").write_text("{}")
+    patch = "*** Begin Patch\n*** Delete File: .minds/x.json\n*** End Patch\n"
+    assert rail(settings=RESTRICTED).call("apply_patch", {"patch": patch}).ok
+    assert not (notes / "x.json").exists()

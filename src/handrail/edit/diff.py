@@ -31,11 +31,14 @@ class Diff(msgspec.Struct, frozen=True):
     truncated: bool = False
 
 
+NO_DIFF = Diff("", 0, 0)
+
+
 def build_unified_diff(old: str | None, new: str | None, path: str) -> Diff:
     """Compare two texts as `git diff` does. None means that there is no file."""
     before, after = old or "", new or ""
     if before == after:
-        return Diff("", 0, 0)
+        return NO_DIFF
     if before.count("\n") + after.count("\n") > _MAX_DIFFED_LINES:
         return _refuse_large(after.count("\n"), before.count("\n"))
     block = _DiffBlock(0, 0)

@@ -1,21 +1,16 @@
 """The preview of a call for its permission request."""
 
 import os
-import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from handrail.changes.history import History
-from handrail.changes.model import PLAIN_OVERLAY_PLACEMENT, OverlayChanges
+from handrail.changes.model import OverlayChanges
 from handrail.changes.overlay.changes import read_preview_configs
 from handrail.changes.overlay.previews import load_preview
-from handrail.changes.recorder import Recorder
 from handrail.policy.verdict import build_change_refusal
-from handrail.protocol.changes import State
 from handrail.protocol.decisions import CommandFact, Decision, DecisionPart, Mode
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.permissions import Preview
@@ -25,15 +20,9 @@ from handrail.runtime.decide import judge_call_changes
 from handrail.runtime.execute import build_context
 from handrail.runtime.pending_call import PendingCall, drop_preview
 from handrail.runtime.session import Session
-from handrail.sandbox.overlay.overlay import Overlay
-from handrail.store.journal import SessionJournal
-from handrail.tools.apply_patch import build_apply_patch_tool
-from handrail.tools.delete import build_delete_tool
-from handrail.tools.edit import build_edit_tool
-from handrail.tools.multi_edit import build_multi_edit_tool
-from handrail.tools.tool import CommandContext, Tool
-from handrail.tools.write import build_write_tool
-from handrail.workspace.workspace import Workspace
+from handrail.tools.file_state import SimulatedFiles
+from handrail.tools.file_tool import FileTool
+from handrail.tools.tool import CommandContext
 
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})
 """Errors of the command in its preview, not of the preview. No approval is requested then."""
@@ -156,31 +145,6 @@ class SimulatedChange(NamedTuple):
     name: str
     """The id of its stored preview. Of a file tool, the id of the call."""
     examined: OverlayChanges
-    marks: dict[str, bytes]
-    """The read marks that the call would set."""
-
-
-class _Marks:
-    """The read marks of the session, and those that simulated calls set."""
-
-    def __init__(self, journal: SessionJournal) -> None:
-        self._journal = journal
-        self.new: dict[str, bytes] = {}
-
-    def get_mark(self, path: str) -> bytes | None:
-        return self.new.get(path) or self._journal.get_mark(path)
-
-    def set_mark(self, path: str, mark: bytes) -> None:
-        self.new[path] = mark
-
-
-_TOOLS: dict[str, Callable[[_Marks, Recorder], Tool]] = {
-    "write": build_write_tool,
-    "edit": build_edit_tool,
-    "multi_edit": build_multi_edit_tool,
-    "delete": build_delete_tool,
-    "apply_patch": build_apply_patch_tool,
-}
 
 
 def _can_change_files(pending: PendingCall) -> bool:
@@ -201,37 +165,34 @@ def _can_change_files(pending: PendingCall) -> bool:
 
 def simulate_calls(session: Session, batch: Sequence[PendingCall]) -> list[SimulatedChange] | None:
     """The changes of each call, in their order. None if those of a call cannot be known."""
-    marks, changes = _Marks(session.journal), list[SimulatedChange]()
+    files, changes = SimulatedFiles(session.journal, session.recorder), list[SimulatedChange]()
     for pending in batch:
         try:
-            change = pending.simulated or _simulate(session, pending, [one.examined for one in changes], marks)
+            change = pending.simulated or _simulate_call(session, pending, files)
         except (ToolError, StoreError, OSError):
             return None
         if change is None:
             return None
         pending.simulated = change  # the same for every command after it
-        marks.new.update(change.marks)
+        files.add(change.examined, is_file_tool=_get_preview_id(pending) is None)
         if change.examined.steps:
             changes.append(change)
     return changes
 
 
-def _simulate(
-    session: Session, pending: PendingCall, before: list[OverlayChanges], marks: _Marks
-) -> SimulatedChange | None:
-    if pending.request is not None and (preview_id := pending.request.preview_id) is not None:
-        return SimulatedChange(preview_id, load_preview(session.recorder.history, preview_id).examined, {})
-    is_file_tool = pending.tool.spec.category == "builtin" and pending.name in _TOOLS
-    if not is_file_tool or not all(_is_plain(session, fact.path, fact.real, fact.kind) for fact in pending.facts.paths):
+def _simulate_call(session: Session, pending: PendingCall, files: SimulatedFiles) -> SimulatedChange | None:
+    if (preview_id := _get_preview_id(pending)) is not None:
+        return SimulatedChange(preview_id, load_preview(session.recorder.history, preview_id).examined)
+    if not isinstance(pending.tool, FileTool):
         return None
-    roots = tuple(root.path for root in session.workspace.roots if root.writable)
-    with session.commands.sandbox.create_overlay(roots) as overlay:  # only for its private folder
-        copies = os.path.join(overlay.folder, "copies")
-        os.mkdir(copies)
-        for fact in pending.facts.paths:
-            _copy_file(session, fact.real or "", copies, before)
-        examined = _run_on_copies(session, pending, copies, marks, overlay)
-    return SimulatedChange(pending.call.tool_call_id, examined, dict(marks.new))
+    if not all(_is_plain(session, fact.path, fact.real, fact.kind) for fact in pending.facts.paths):
+        return None
+    context = replace(build_context(session, pending), metadata=_ignore_metadata)
+    return SimulatedChange(pending.call.tool_call_id, pending.tool.simulate(context, pending.arguments, files))
+
+
+def _get_preview_id(pending: PendingCall) -> str | None:
+    return pending.request.preview_id if pending.request is not None else None
 
 
 def _is_plain(session: Session, path: str, real: str | None, kind: str) -> bool:
@@ -239,70 +200,3 @@ def _is_plain(session: Session, path: str, real: str | None, kind: str) -> bool:
     if real is None or os.path.isabs(real) or os.path.normpath(path) != real or kind not in {"file", "missing"}:
         return False
     return kind == "missing" or os.path.getsize(os.path.join(session.workspace.main.path, real)) <= _MAX_FILE_BYTES
-
-
-def _copy_file(session: Session, real: str, copies: str, before: list[OverlayChanges]) -> None:
-    """Copies a file with its folders as the calls before would leave them."""
-    states = {step.path: step.after for examined in before for step in examined.steps}
-    _copy_folders(session, real, copies, states)
-    content = _read_content(session, real, states, before)
-    if content is not None:
-        copy, (data, mode) = Path(copies, real), content
-        copy.write_bytes(data)
-        copy.chmod(mode)
-
-
-def _copy_folders(session: Session, real: str, copies: str, states: dict[bytes, State | None]) -> None:
-    for folder in reversed(Path(real).parents[:-1]):
-        original, copy = Path(session.workspace.main.path, folder), Path(copies, folder)
-        known, state = os.fsencode(folder) in states, states.get(os.fsencode(folder))
-        if (known and (state is None or state.kind != "folder")) or (not known and not original.is_dir()):
-            return
-        if not copy.is_dir():
-            copy.mkdir()
-            copy.chmod((state.mode if state else None) or stat.S_IMODE(original.stat().st_mode))
-
-
-def _read_content(
-    session: Session, real: str, states: dict[bytes, State | None], before: list[OverlayChanges]
-) -> tuple[bytes, int] | None:
-    """The content and the mode of a file after the calls before. None: there is no file."""
-    if os.fsencode(real) in states:
-        state = states[os.fsencode(real)]
-        if state is None:
-            return None
-        held = next((one.contents[state.hash] for one in before if state.hash in one.contents), None)
-        data = b"".join(session.recorder.history.blobs.chunks(state.hash)) if held is None else held
-        return data, 0o644 if state.mode is None else state.mode
-    try:
-        with session.workspace.open_file(real) as opened, open(os.dup(opened.descriptor), "rb") as file:
-            return file.read(), stat.S_IMODE(os.fstat(opened.descriptor).st_mode)
-    except ToolError as error:
-        if error.code == "NOT_FOUND":
-            return None
-        raise
-
-
-def _run_on_copies(
-    session: Session, pending: PendingCall, copies: str, marks: _Marks, overlay: Overlay
-) -> OverlayChanges:
-    folder = os.path.join(overlay.folder, "history")
-    os.mkdir(folder, 0o700)
-    history = History(folder)
-    with Workspace(copies) as workspace:
-        try:
-            tool = _TOOLS[pending.name](marks, Recorder(workspace, history, session.id, "rehearsal"))
-            context = replace(build_context(session, pending), workspace=workspace, metadata=_ignore_metadata)
-            output = tool.run(context, pending.arguments)
-            entry = (
-                history.log.find_by_call(session.id, pending.call.tool_call_id) if output.changes is not None else None
-            )
-        finally:
-            history.close()
-    if entry is None:
-        return OverlayChanges(started=overlay.started)
-    steps, changes = entry.body.steps, entry.body.changes
-    placements = (PLAIN_OVERLAY_PLACEMENT,) * len(steps)
-    files = [(step.path, step.after.hash) for step in steps if step.after and step.after.kind == "file"]
-    contents = {digest: Path(copies, os.fsdecode(path)).read_bytes() for path, digest in files}
-    return OverlayChanges(started=overlay.started, steps=steps, manners=placements, changes=changes, contents=contents)

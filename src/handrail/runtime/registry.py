@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from handrail.store.memories import Memories
     from handrail.tools.companions.skills import SkillBook
     from handrail.tools.exec.environment import CommandEnvironment
-    from handrail.tools.file_state import Records
-    from handrail.tools.text import SessionSearch
+    from handrail.tools.search import SessionSearch
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """Names that every provider accepts. A list of tools with another name in it is rejected."""
@@ -212,7 +211,7 @@ class ToolServices(msgspec.Struct, kw_only=True, dict=True):
 
     seen: ReadMarks
     outputs: Outputs
-    records: "Records"
+    records: "Recorder"
     recorder: "Callable[[], Recorder]"
     commands: "CommandEnvironment"
     background: Background
@@ -225,7 +224,7 @@ class ToolServices(msgspec.Struct, kw_only=True, dict=True):
     @cached_property
     def search(self) -> "SessionSearch":
         """The engine that find and grep share."""
-        from handrail.tools.text import SessionSearch
+        from handrail.tools.search import SessionSearch
 
         return SessionSearch(self.settings.search.ignore, self.settings.search.engine)
 

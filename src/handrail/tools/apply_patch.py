@@ -1,27 +1,31 @@
 """The tool apply_patch."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
-from handrail.edit.diff import Diff
-from handrail.edit.patch.envelope import parse_patch
 from handrail.protocol.changes import Action, Change
-from handrail.protocol.permissions import Preview
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.file_commit import FileChange, check_parses, commit_files, find_parse_warning
-from handrail.tools.file_state import Records, TargetResolver, WholeFileMark, encode_mark
-from handrail.tools.patch_plan import PlannedFile, add_position_by_path, check_nested_paths, plan_patch
-from handrail.tools.text import describe_tolerance, format_count
-from handrail.tools.tool import Context, Output, ReadMarks, Tool, Touches
+from handrail.tools.file_state import FileView
+from handrail.tools.file_tool import build_file_tool
+from handrail.tools.text import format_count
+from handrail.tools.tool import MAX_TEXT_BYTES, Output, ReadMarks, Tool, Touches
 from handrail.workspace.errors import clip_path
 
-# § [tools.apply_patch] apply_patch: several changes of several files, all of them or none.
+if TYPE_CHECKING:
+    from handrail.changes.recorder import Recorder
+    from handrail.tools.file_commit import CommitResult, FileChange, FilePlan
+    from handrail.tools.patch_plan import PlannedFile
 
-MAX_PATCH_CHARS = 32 * 1024 * 1024
-"""Characters that a patch may have."""
+_LETTERS = {"created": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M", "link": "M"}
+_MAX_LISTED_FILES = 100
+_MAX_NUMBERED_HUNKS = 5
+"""Hunks that a note numbers."""
+_MAX_DIFF_CHARS = 200_000
+"""Characters of all diffs together."""
 
 
 class ApplyPatchArguments(Arguments, frozen=True):
@@ -30,7 +34,7 @@ class ApplyPatchArguments(Arguments, frozen=True):
     patch: Annotated[
         str,
         Meta(
-            max_length=MAX_PATCH_CHARS,
+            max_length=MAX_TEXT_BYTES,
             description=(
                 "The patch: '*** Begin Patch' … '*** End Patch' with '*** Add File:', '*** Update File:' (and "
                 "'*** Move to:'), '*** Delete File:' and hunks of ' ', '-' and '+' lines behind '@@' lines; or a "
@@ -82,105 +86,80 @@ APPLY_PATCH = ToolSpec(
 )
 
 
-def build_apply_patch_tool(seen: ReadMarks, records: "Records") -> Tool:
-    """The tool apply_patch for one session. What it is done with is loaded when it is first used."""
-
-    def run(context: Context, arguments: ApplyPatchArguments) -> Output:
-
-        return apply_patch(context, arguments, seen, records)
-
-    def preview(context: Context, arguments: ApplyPatchArguments) -> Preview:
-
-        return preview_patch(context, arguments, seen, records)
-
-    def touches(arguments: ApplyPatchArguments) -> Touches:
-
-        return declare_touches(arguments)
-
-    return Tool(APPLY_PATCH, run, touches, preview)
+def build_apply_patch_tool(seen: ReadMarks, records: "Recorder") -> Tool:
+    """The tool apply_patch for one session."""
+    return build_file_tool(APPLY_PATCH, _plan, _declare_touches, seen, records, doing="patching")
 
 
-# § [tools.patching] What apply_patch does: reads the patch, works it out, changes the files, tells what changed.
+def _declare_touches(arguments: ApplyPatchArguments) -> Touches:
+    from handrail.edit.patch.envelope import parse_patch  # noqa: PLC0415  engine room
+    from handrail.tools.patch_plan import add_position_by_path, check_nested_paths  # noqa: PLC0415  engine room
 
-_LETTERS = {"created": "A", "modified": "M", "deleted": "D", "renamed": "R", "mode": "M", "link": "M"}
-_MAX_LISTED_FILES = 100
-"""Files that the model is told of one by one."""
-_MAX_NUMBERED_HUNKS = 5
-"""Hunks that are numbered, of those that something was forgiven for."""
-_MAX_DIFF_CHARS = 200_000
-"""Characters of all differences together."""
-
-
-def declare_touches(arguments: ApplyPatchArguments) -> Touches:
-    """The paths that a patch names, and what it does to them."""
     files = parse_patch(arguments.patch)
     check_nested_paths(files)
     return Touches(
-        reads=_once(file.path for file in files if file.action == "copy"),
-        writes=_once(file.target or file.path for file in files if file.action != "delete"),
-        deletes=_once(file.path for file in files if file.action in {"delete", "move"}),
+        reads=_drop_repeated(file.path for file in files if file.action == "copy"),
+        writes=_drop_repeated(file.target or file.path for file in files if file.action != "delete"),
+        deletes=_drop_repeated(file.path for file in files if file.action in {"delete", "move"}),
         locate_error=lambda error, path: add_position_by_path(error, files, path),
     )
 
 
-def _once(paths: Iterable[str]) -> tuple[str, ...]:
+def _drop_repeated(paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-def apply_patch(context: Context, arguments: ApplyPatchArguments, seen: ReadMarks, records: Records) -> Output:
-    """Applies the patch."""
-    planned = _plan(context, arguments, seen, records)
-    becoming = [each.change for each in planned]
-    for each in becoming:
-        check_parses(context.limits, each.slot.real, each.data or b"")
-    summary = _summary(planned)
-    made = commit_files(records, context, "apply_patch", f"apply_patch {_named(planned)}", becoming)
-    for each in becoming:
-        if each.after is not None:
-            seen.set_mark(each.slot.real, encode_mark(WholeFileMark(each.after.hash)))
-    changes = [change for change in made.changes.changes if change.kind != "folder"]
-    pairs = zip(changes, planned, strict=True)
-    told = [(_file(change, each), each) for change, each in pairs if not each.moves_away]
-    files = tuple(file for file, _ in told)
-    return Output(
-        summary=summary,
-        content=f"{summary}.\n{_listed(told)}",
-        data=ApplyPatchData(files=files, diff=_diff(planned)[0]),
-        meta={"unread": any(each.slot.unread for each in becoming)},
-        files_changed=tuple(change.path for change in changes),
-        warnings=(*_warnings(planned), *((f"It was applied, but: {made.problem}",) if made.problem else ())),
-        changes=made.changes,
+def _plan(view: FileView, arguments: ApplyPatchArguments) -> "FilePlan":
+    from handrail.edit.patch.envelope import parse_patch  # noqa: PLC0415  engine room
+    from handrail.tools.file_commit import FilePlan  # noqa: PLC0415  engine room
+    from handrail.tools.patch_plan import plan_patch  # noqa: PLC0415  engine room
+
+    planned = plan_patch(view, parse_patch(arguments.patch))
+    shown = [file for file in planned if not file.moves_away]
+    diff, is_truncated = _join_diffs([file.change for file in shown])
+    subject = clip_path(shown[0].change.target.real) if len(shown) == 1 else format_count(len(shown), "file")
+    return FilePlan(
+        subject=subject,
+        changes=tuple(file.change for file in planned),
+        preview=diff,
+        is_truncated=is_truncated,
+        done="applied",
+        describe=partial(_describe, planned, subject, diff),
     )
 
 
-def preview_patch(context: Context, arguments: ApplyPatchArguments, seen: ReadMarks, records: Records) -> Preview:
-    """What would change."""
-    text, truncated = _diff(_plan(context, arguments, seen, records))
-    return Preview(kind="diff", text=text, truncated=truncated)
-
-
-def _plan(context: Context, arguments: ApplyPatchArguments, seen: ReadMarks, records: Records) -> list[PlannedFile]:
-    return plan_patch(TargetResolver(context, seen, records, "patching"), parse_patch(arguments.patch))
-
-
-def _diff(planned: Sequence[PlannedFile]) -> tuple[str, bool]:
-    """The differences of all files, as much of them as is worth keeping, and whether that is only the beginning."""
-    told = [each.change for each in planned if not each.moves_away]
-    text = "".join(each.diff.text or _noted(each) for each in told)
-    truncated = any(each.diff.truncated for each in told)
+def _join_diffs(changes: "Sequence[FileChange]") -> tuple[str, bool]:
+    """The diffs of all files up to a length, and whether something is cut off."""
+    text = "".join(change.diff.text or _describe_without_diff(change) for change in changes)
     if len(text) <= _MAX_DIFF_CHARS:
-        return text, truncated
+        return text, any(change.diff.truncated for change in changes)
     cut = text.rfind("\n", 0, _MAX_DIFF_CHARS) + 1
     return f"{text[:cut]}… {len(text) - cut} more characters\n", True
 
 
-def _noted(each: FileChange) -> str:
-    """A change that has no lines to show."""
-    noun = "the link " if each.slot.is_link else ""
-    return f"({noun}{each.slot.real} {'goes' if each.data is None else 'is new, and empty or binary'})\n"
+def _describe_without_diff(change: "FileChange") -> str:
+    noun = "the link " if change.target.is_link else ""
+    return f"({noun}{change.target.real} {'goes' if change.data is None else 'is new, and empty or binary'})\n"
 
 
-def _file(change: Change, planned: PlannedFile) -> PatchedFile:
+def _describe(planned: "Sequence[PlannedFile]", subject: str, diff: str, committed: "CommitResult") -> Output:
+    diffs = [file.change.diff for file in planned]
+    counts = _render_counts(sum(one.added for one in diffs), sum(one.removed for one in diffs))
+    summary = f"Patched {subject}{counts}"
+    changes = committed.changes.changes if committed.changes is not None else ()
+    pairs = zip((change for change in changes if change.kind != "folder"), planned, strict=True)
+    rows = [(_build_patched_file(change, file), file) for change, file in pairs if not file.moves_away]
+    lines = [_render_file(*row) for row in rows[:_MAX_LISTED_FILES]]
+    if len(rows) > _MAX_LISTED_FILES:
+        lines.append(f"… and {len(rows) - _MAX_LISTED_FILES} more\n")
+    return Output(
+        summary=summary,
+        content=f"{summary}.\n{''.join(lines)}",
+        data=ApplyPatchData(files=tuple(file for file, _ in rows), diff=diff),
+    )
+
+
+def _build_patched_file(change: Change, planned: "PlannedFile") -> PatchedFile:
     return PatchedFile(
         path=change.path,
         action=change.action,
@@ -193,49 +172,26 @@ def _file(change: Change, planned: PlannedFile) -> PatchedFile:
     )
 
 
-def _listed(files: Sequence[tuple[PatchedFile, PlannedFile]]) -> str:
-    lines = [_line(*file) for file in files[:_MAX_LISTED_FILES]]
-    more = [f"… and {len(files) - _MAX_LISTED_FILES} more\n"] if len(files) > _MAX_LISTED_FILES else []
-    return "".join((*lines, *more))
-
-
-def _line(file: PatchedFile, planned: PlannedFile) -> str:
+def _render_file(file: PatchedFile, planned: "PlannedFile") -> str:
     source = f" from {file.renamed_from}" if file.renamed_from else ""
-    notes = "; ".join(_notes(file, planned))
-    return f"{_LETTERS[file.action]} {file.path}{source}{_counts(file)}{f' ({notes})' if notes else ''}\n"
+    counts = _render_counts(file.added, file.removed)
+    notes = "; ".join(_list_notes(file, planned))
+    return f"{_LETTERS[file.action]} {file.path}{source}{counts}{f' ({notes})' if notes else ''}\n"
 
 
-def _notes(file: PatchedFile, planned: PlannedFile) -> Iterator[str]:
-    if planned.change.slot.is_link:
+def _render_counts(added: int, removed: int) -> str:
+    return f" +{added} −{removed}" if added or removed else ""
+
+
+def _list_notes(file: PatchedFile, planned: "PlannedFile") -> Iterator[str]:
+    from handrail.tools.text_edit import describe_tolerance  # noqa: PLC0415  engine room
+
+    if planned.change.target.is_link:
         yield "was a link"
-    if planned.mode is not None:
-        yield f"mode {planned.mode:04o}"
+    if planned.shown_mode is not None:
+        yield f"mode {planned.shown_mode:04o}"
     for strategy in dict.fromkeys(name for name in file.strategies if name != "exact"):
         hunks = [str(number) for number, name in enumerate(file.strategies, 1) if name == strategy]
         more = ", …" if len(hunks) > _MAX_NUMBERED_HUNKS else ""
         numbers = f"hunk{'s' if len(hunks) > 1 else ''} {', '.join(hunks[:_MAX_NUMBERED_HUNKS])}{more}"
         yield f"{numbers} {describe_tolerance(strategy)}"
-
-
-def _counts(lines: PatchedFile | Diff) -> str:
-    return f" +{lines.added} −{lines.removed}" if lines.added or lines.removed else ""
-
-
-def _summary(planned: Sequence[PlannedFile]) -> str:
-    diffs = [each.change.diff for each in planned]
-    added, removed = sum(diff.added for diff in diffs), sum(diff.removed for diff in diffs)
-    return f"Patched {_named(planned)}{_counts(Diff('', added, removed))}"
-
-
-def _named(planned: Sequence[PlannedFile]) -> str:
-    told = [each.change.slot.real for each in planned if not each.moves_away]
-    return clip_path(told[0]) if len(told) == 1 else format_count(len(told), "file")
-
-
-def _warnings(planned: Sequence[PlannedFile]) -> list[str]:
-    """What is said of the new files after the fact."""
-    found: list[str | None] = []
-    for each in (each.change for each in planned if each.change.data is not None):
-        current = each.slot.found.current
-        found.append(find_parse_warning(each.slot.real, current.data if current else None, each.data or b""))
-    return [warning for warning in found if warning is not None]

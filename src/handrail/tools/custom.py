@@ -1,11 +1,11 @@
-"""Tools of third parties."""
+"""Makes tools from functions and definitions of third parties."""
 
 import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, NoReturn, get_type_hints
 
 import msgspec
 
@@ -16,10 +16,8 @@ from handrail.protocol.tool_spec import Arguments, SideEffect, ToolSpec, parse_m
 from handrail.protocol.wire import Json, Wire, encode, sanitize_json
 from handrail.tools.tool import Context, Output, Tool
 
-# § [tools.custom] Makes a tool out of a plain function: its signature is the schema, its docstring the description.
-
 ANY_EFFECT: tuple[SideEffect, ...] = ("files", "processes", "network")
-"""What a tool that says nothing about its effects is taken to have."""
+"""Effects of a tool that does not declare any."""
 
 
 class CustomData(Wire, frozen=True, omit_defaults=False):
@@ -41,16 +39,19 @@ def tool(
     enabled: bool = True,
     format_error: Callable[[tuple[str, ...]], str] | None = None,
 ) -> Any:
-    """Declares a function as a tool: `@tool` or `@tool(read_only=True, …)`. A parameter of the type Context, or named
-    `context`, gets the context of the call."""
+    """Declares a function as a tool: `@tool` or `@tool(read_only=True, …)`.
+
+    The signature becomes the schema, the docstring the description. A parameter of the type Context, or named
+    `context`, gets the context of the call.
+    """
 
     def declare(body: Callable[..., Any]) -> Tool:
         own_name = name or getattr(body, "__name__", "")
-        arguments, contexts = _arguments(body, own_name)
+        arguments, contexts = _build_arguments(body, own_name)
         spec = ToolSpec(
             name=own_name,
             title=title or own_name.replace("_", " ").capitalize(),
-            description=description or inspect.getdoc(body) or _undescribed(own_name),
+            description=description or inspect.getdoc(body) or _refuse_undescribed(own_name),
             arguments=arguments,
             data=CustomData,
             version=version,
@@ -61,13 +62,13 @@ def tool(
             enabled=enabled,
             format_error=format_error,
         )
-        return Tool(check_spec(spec), _runner(body, own_name, contexts))
+        return Tool(check_spec(spec), _build_runner(body, own_name, contexts))
 
     return declare if function is None else declare(function)
 
 
 def check_spec(spec: ToolSpec) -> ToolSpec:
-    """The spec, if a model can be told about it and calls of it can be checked: better now than at the first call."""
+    """The spec. UsageError if models cannot be given its schema or calls cannot be checked."""
     problem = None
     if not spec.name:
         problem = "has no name; give it one"
@@ -86,7 +87,7 @@ def check_spec(spec: ToolSpec) -> ToolSpec:
 
 
 def to_output(value: Any, name: str) -> Output:
-    """What a custom tool returned, as the runtime takes it."""
+    """The output for the value that a custom tool returned."""
     if isinstance(value, Output):
         return value
     try:
@@ -101,15 +102,15 @@ def to_output(value: Any, name: str) -> Output:
     return Output(summary=f"{name} is done", content=text, data=CustomData(value=value))
 
 
-def _arguments(body: Callable[..., Any], name: str) -> tuple[type[msgspec.Struct], tuple[str, ...]]:
-    """The arguments of a tool, and the names of the parameters that get its context."""
+def _build_arguments(body: Callable[..., Any], name: str) -> tuple[type[msgspec.Struct], tuple[str, ...]]:
+    """The type of the arguments, and the names of the parameters that get the context."""
     if inspect.iscoroutinefunction(body):
         raise UsageError(f"the tool {name!r} is async; declare a plain function, calls run in threads of their own")
     try:
-        hints = get_type_hints(_annotated(body), include_extras=True)
+        hints = get_type_hints(_find_annotated(body), include_extras=True)
         hints["context"] = Context
         parameters = inspect.signature(body).parameters.values()
-        fields = {parameter.name: _field(parameter, hints, name) for parameter in parameters}
+        fields = {parameter.name: _build_field(parameter, hints, name) for parameter in parameters}
         contexts = tuple(one for one in fields if hints[one] is Context)
         given = [field for one, field in fields.items() if one not in contexts]
         arguments = msgspec.defstruct(f"{name}Arguments", given, bases=(Arguments,), frozen=True, kw_only=True)
@@ -118,14 +119,14 @@ def _arguments(body: Callable[..., Any], name: str) -> tuple[type[msgspec.Struct
         raise UsageError(f"the tool {name!r} has a signature that no schema can express: {error}") from error
 
 
-def _annotated(body: Callable[..., Any]) -> Callable[..., Any]:
-    """What carries the annotations: a partial and an object that can be called have none of their own."""
+def _find_annotated(body: Callable[..., Any]) -> Callable[..., Any]:
+    """The function with the annotations. Partials and callable objects have none."""
     if isinstance(body, functools.partial):
-        return _annotated(body.func)
+        return _find_annotated(body.func)
     return body if inspect.isroutine(body) else type(body).__call__
 
 
-def _field(parameter: inspect.Parameter, hints: dict[str, Any], name: str) -> Any:
+def _build_field(parameter: inspect.Parameter, hints: dict[str, Any], name: str) -> Any:
     if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
         raise UsageError(f"the tool {name!r} has the parameter {parameter}; name each argument instead")
     if parameter.name not in hints:
@@ -134,7 +135,7 @@ def _field(parameter: inspect.Parameter, hints: dict[str, Any], name: str) -> An
     return field if parameter.default is parameter.empty else (*field, parameter.default)
 
 
-def _runner(body: Callable[..., Any], name: str, contexts: tuple[str, ...]) -> Callable[[Context, Any], Output]:
+def _build_runner(body: Callable[..., Any], name: str, contexts: tuple[str, ...]) -> Callable[[Context, Any], Output]:
     def run(context: Context, arguments: msgspec.Struct) -> Output:
         given = {field: getattr(arguments, field) for field in arguments.__struct_fields__}
         return to_output(body(**dict.fromkeys(contexts, context), **given), name)
@@ -142,11 +143,9 @@ def _runner(body: Callable[..., Any], name: str, contexts: tuple[str, ...]) -> C
     return run
 
 
-def _undescribed(name: str) -> str:
+def _refuse_undescribed(name: str) -> NoReturn:
     raise UsageError(f"the tool {name!r} has no description; give the function a docstring")
 
-
-# § [tools.definition] Makes a tool out of a definition with a JSON Schema and a handler.
 
 Handler = Callable[[dict[str, Json]], Any]
 
@@ -160,7 +159,7 @@ _LIMITS: dict[str, dict[str, str]] = {"string": _LENGTHS, "integer": _BOUNDS, "n
 
 
 def tool_from_definition(definition: Mapping[str, Json], handler: Handler) -> Tool:
-    """The tool of `{"name", "description", "parameters": {…JSON Schema…}}`; the handler gets a dict."""
+    """Makes a tool from `{"name", "description", "parameters": {…JSON Schema…}}`. The handler gets a dict."""
     name = definition.get("name")
     if not isinstance(name, str) or not name:
         raise UsageError("a tool definition needs a name")
@@ -168,7 +167,7 @@ def tool_from_definition(definition: Mapping[str, Json], handler: Handler) -> To
         raise UsageError(f"the tool {name!r} has no handler that can be called")
     schema: Any = definition.get("parameters") or definition.get("input_schema") or {}
     try:
-        arguments = _object(name, schema)
+        arguments = _build_struct(name, schema)
     except (TypeError, ValueError, re.error) as error:
         raise UsageError(f"the tool {name!r} has parameters that cannot be checked: {error}") from error
     spec = ToolSpec(
@@ -188,12 +187,12 @@ def tool_from_definition(definition: Mapping[str, Json], handler: Handler) -> To
     return Tool(check_spec(spec), run)
 
 
-def _object(name: str, schema: Any) -> type[msgspec.Struct]:
-    """An object with named properties, and no others: a name that is not there is a mistake."""
-    described = _mapping(name, schema)
+def _build_struct(name: str, schema: Any) -> type[msgspec.Struct]:
+    """The type of an object. Unknown properties are errors."""
+    described = _check_mapping(name, schema)
     if described.get("type", "object") != "object":
         raise ValueError(f"{name} is of type {render_value(described['type'])}, not an object")
-    properties = _mapping(f"properties of {name}", described.get("properties") or {})
+    properties = _check_mapping(f"properties of {name}", described.get("properties") or {})
     required: set[Any] = set(described.get("required") or ())
     for field in properties:
         if not str(field).isidentifier() or str(field).startswith("__"):
@@ -202,19 +201,19 @@ def _object(name: str, schema: Any) -> type[msgspec.Struct]:
         raise ValueError(f"{render_value(missing.pop())} is required and not described")
     fields: list[Any] = []
     for field, inner in properties.items():
-        kind = _type(field, inner)
+        kind = _build_type(field, inner)
         fields.append((field, kind) if field in required else (field, kind | msgspec.UnsetType, msgspec.UNSET))
     return msgspec.defstruct(f"{name}Arguments", fields, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
-def _type(name: str, schema: Any) -> Any:
-    described = _mapping(name, schema)
-    kind = _choice(name, described) if described.keys() & {"enum", "const"} else _union(name, described)
+def _build_type(name: str, schema: Any) -> Any:
+    described = _check_mapping(name, schema)
+    kind = _build_choice(name, described) if described.keys() & {"enum", "const"} else _build_union(name, described)
     text = described.get("description")
     return Annotated[kind, msgspec.Meta(description=str(text))] if text and kind is not Any else kind
 
 
-def _choice(name: str, described: dict[str, Any]) -> Any:
+def _build_choice(name: str, described: dict[str, Any]) -> Any:
     values = [described["const"]] if "const" in described else described["enum"]
     if not values or not all(value is None or isinstance(value, str | bool | int) for value in values):
         can_be = "texts, whole numbers, true, false and null"
@@ -222,20 +221,20 @@ def _choice(name: str, described: dict[str, Any]) -> Any:
     return Literal[tuple(values)]
 
 
-def _union(name: str, described: dict[str, Any]) -> Any:
+def _build_union(name: str, described: dict[str, Any]) -> Any:
     given: Any = described.get("type", "object" if "properties" in described else None)
     if given is None:
         return Any
-    kinds = [_single(name, kind, described) for kind in ([given] if isinstance(given, str) else given)]
+    kinds = [_build_single(name, kind, described) for kind in ([given] if isinstance(given, str) else given)]
     return reduce(lambda one, other: one | other, kinds)
 
 
-def _single(name: str, kind: str, described: dict[str, Any]) -> Any:
+def _build_single(name: str, kind: str, described: dict[str, Any]) -> Any:
     limits = {ours: described[theirs] for theirs, ours in _LIMITS.get(kind, {}).items() if theirs in described}
     if kind == "array":
-        found: Any = list[_type(name, described["items"])] if "items" in described else list[Any]
+        found: Any = list[_build_type(name, described["items"])] if "items" in described else list[Any]
     elif kind == "object":
-        found = _object(name, described | {"type": "object"}) if described.get("properties") else dict[str, Any]
+        found = _build_struct(name, described | {"type": "object"}) if described.get("properties") else dict[str, Any]
     elif kind in _TYPES:
         found = _TYPES[kind]
     else:
@@ -243,7 +242,7 @@ def _single(name: str, kind: str, described: dict[str, Any]) -> Any:
     return Annotated[found, msgspec.Meta(**limits)] if limits else found
 
 
-def _mapping(name: str, schema: Any) -> dict[str, Any]:
+def _check_mapping(name: str, schema: Any) -> dict[str, Any]:
     if not isinstance(schema, Mapping):
         raise ValueError(f"{name} is described by {render_value(schema)}, not by an object")
     return dict(schema)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

@@ -1,21 +1,20 @@
 """The tool delete."""
 
-from typing import Annotated, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta
 
-from handrail.changes.apply import MAX_IN_MEMORY_BYTES
-from handrail.edit.diff import Diff, build_unified_diff
-from handrail.protocol.permissions import Preview
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.file_commit import FileChange, commit_files
-from handrail.tools.file_state import ExistingTarget, Records, TargetPath, TargetResolver
-from handrail.tools.tool import Context, Output, ReadMarks, Tool, Touches
+from handrail.tools.file_state import FileView
+from handrail.tools.file_tool import build_file_tool
+from handrail.tools.tool import Output, ReadMarks, Tool, Touches
 from handrail.workspace.errors import clip_path
-from handrail.workspace.text import decode_text
 
-# § [tools.delete] delete: a file or a link goes, and undo brings it back.
+if TYPE_CHECKING:
+    from handrail.changes.recorder import Recorder
+    from handrail.tools.file_commit import CommitResult, FileChange, FilePlan
 
 
 class DeleteArguments(Arguments, frozen=True):
@@ -51,69 +50,41 @@ DELETE = ToolSpec(
 )
 
 
-def build_delete_tool(seen: ReadMarks, records: "Records") -> Tool:
-    """The tool delete for one session. What it is done with is loaded when it is first used."""
-
-    def run(context: Context, arguments: DeleteArguments) -> Output:
-
-        return delete(context, arguments, seen, records)
-
-    def preview(context: Context, arguments: DeleteArguments) -> Preview:
-
-        return preview_delete(context, arguments, seen, records)
-
-    return Tool(DELETE, run, lambda arguments: Touches(deletes=(arguments.path,)), preview)
+def build_delete_tool(seen: ReadMarks, records: "Recorder") -> Tool:
+    """The tool delete for one session."""
+    return build_file_tool(
+        DELETE, _plan, lambda arguments: Touches(deletes=(arguments.path,)), seen, records, doing="deleting"
+    )
 
 
-# § [tools.deleting] What delete does: looks at the file, keeps it for undo, removes it.
+def _plan(view: FileView, arguments: DeleteArguments) -> "FilePlan":
+    from handrail.tools.file_commit import FilePlan, build_removal  # noqa: PLC0415  engine room
 
-NO_DIFF = Diff("", 0, 0)
+    target = view.look_to_remove(arguments.path)
+    removal = build_removal(target)
+    noun = "the link " if target.is_link else ""
+    return FilePlan(
+        subject=target.real,
+        changes=(removal,),
+        preview=removal.diff.text or f"({noun}{target.real} goes)\n",
+        is_truncated=removal.diff.truncated,
+        done="deleted",
+        describe=partial(_describe, removal, noun),
+    )
 
 
-def delete(context: Context, arguments: DeleteArguments, seen: ReadMarks, records: Records) -> Output:
-    """Deletes the file."""
-    slot = _look(context, arguments, seen, records)
-    gone = build_removal(slot)
-    made = commit_files(records, context, "delete", f"delete {slot.real}", [gone])
-    lines = f" −{gone.diff.removed}" if gone.diff.removed else ""
-    summary = f"Deleted {_noun(slot)}{clip_path(arguments.path)}{lines}"
+def _describe(removal: "FileChange", noun: str, _: "CommitResult") -> Output:
+    target, state, diff = removal.target, removal.target.state, removal.diff
+    lines = f" −{diff.removed}" if diff.removed else ""
+    summary = f"Deleted {noun}{clip_path(target.path)}{lines}"
     return Output(
         summary=summary,
         content=f"{summary}.\n",
         data=DeleteData(
-            path=slot.real,
-            kind="link" if slot.is_link else "file",
-            size=slot.state.size,
-            before=slot.state.hash,
-            diff=gone.diff.text,
+            path=target.real,
+            kind="link" if target.is_link else "file",
+            size=state.size if state else 0,
+            before=state.hash if state else "",
+            diff=diff.text,
         ),
-        meta={"unread": slot.unread},
-        files_changed=(slot.real,),
-        warnings=(f"It was deleted, but: {made.problem}",) if made.problem else (),
-        changes=made.changes,
     )
-
-
-def preview_delete(context: Context, arguments: DeleteArguments, seen: ReadMarks, records: Records) -> Preview:
-    """What would go."""
-    slot = _look(context, arguments, seen, records)
-    diff = build_removal(slot).diff
-    return Preview(kind="diff", text=diff.text or f"({_noun(slot)}{slot.real} goes)\n", truncated=diff.truncated)
-
-
-def build_removal(slot: TargetPath) -> FileChange:
-    """A path that goes, with the difference that makes where it is text."""
-    now = slot.found.current
-    if now is None:
-        return FileChange(slot, None, None, NO_DIFF)
-    text = decode_text(now.data) if now.data is not None and len(now.data) <= MAX_IN_MEMORY_BYTES else None
-    diff = build_unified_diff(text.text, None, slot.real) if text is not None else NO_DIFF
-    return FileChange(slot, None, None, diff, binary=text is None)
-
-
-def _look(context: Context, arguments: DeleteArguments, seen: ReadMarks, records: Records) -> ExistingTarget:
-    return TargetResolver(context, seen, records, "deleting").to_remove(arguments.path)
-
-
-def _noun(slot: TargetPath) -> str:
-    return "the link " if slot.is_link else ""

@@ -1,232 +1,291 @@
-"""Writes files as one change set."""
+"""Commits a plan of file changes as one change set."""
 
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from handrail.changes.apply import MAX_IN_MEMORY_BYTES
-from handrail.changes.model import build_change
-from handrail.changes.recorder import RecordedChangeSet
-from handrail.code.data_syntax import find_front_matter_problem, find_json_problem, find_toml_problem, find_yaml_problem
-from handrail.code.python_syntax import find_python_problem
-from handrail.code.script_syntax import find_javascript_problem, find_tsx_problem, find_typescript_problem
-from handrail.edit.diff import Diff
+from handrail.changes.model import PLAIN_OVERLAY_PLACEMENT, OverlayChanges, build_change
+from handrail.changes.recorder import Recorder
+from handrail.edit.diff import NO_DIFF, Diff, build_unified_diff
 from handrail.protocol.changes import Change, ChangeSet, State
 from handrail.protocol.errors import ToolError
 from handrail.store.change_log import ChangeSetRecord, Step
-from handrail.tools.file_state import Records, TargetPath
-from handrail.tools.tool import CallLimits, Context
+from handrail.tools.file_state import FileTarget, WholeFileMark, encode_mark
+from handrail.tools.file_syntax import find_syntax_warning, refuse_broken_data
+from handrail.tools.tool import Context, Output, ReadMarks
 from handrail.workspace.atomic import build_temporary_name, replace, sync_folder
-from handrail.workspace.errors import clip_path
-from handrail.workspace.file_state import Content, FileSnapshot, start_hash
+from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.file_state import Content, FileSnapshot, build_executable_mode, start_hash
 from handrail.workspace.in_place import WriteResult
 from handrail.workspace.resolve import NewFolders, ResolvedParent
 from handrail.workspace.text import decode_text
 from handrail.workspace.workspace import Workspace
 
-# § [tools.parses] Whether a file that was changed still parses, for the kinds of files that handrail knows.
 
-_MEBIBYTE = 1 << 20
+class FileChange(msgspec.Struct, frozen=True):
+    """What a path becomes."""
 
-
-def find_parse_warning(path: str, before: bytes | None, after: bytes) -> str | None:
-    """What to tell about a file that does not parse, and did before, or is new; None otherwise.
-
-    `before` is None where there was no file, or nothing is known of it. It is looked at only when `after` does not
-    parse, so that a change that breaks nothing costs one look.
-    """
-    problem = find_parse_problem(path, after)
-    if problem is None:
-        return None
-    if before is None or not before.strip():
-        return f"{clip_path(path)} was written, but {problem}."
-    return (
-        None if find_parse_problem(path, before) else f"{clip_path(path)} was changed and no longer parses: {problem}."
-    )
-
-
-def check_parses(limits: CallLimits, path: str, data: bytes) -> None:
-    """Where data has to parse, what does not is not written: JSON, YAML, and the front matter of Markdown."""
-    if not limits.restricted or _kind(path) not in _DATA:
-        return
-    if problem := find_parse_problem(path, data):
-        message = f"{clip_path(path)} was not written: {problem}. The restricted profile keeps only data that parses."
-        raise ToolError("INVALID_ARGUMENT", message, details={"warnings": [problem]}, warnings=(problem,))
-
-
-def find_parse_problem(path: str, data: bytes) -> str | None:
-    """What is wrong with a file, with the line where the parser knows it; None when it parses, or is not looked at."""
-    syntax = _SYNTAXES.get(_kind(path))
-    if syntax is None or len(data) > syntax.largest or _has_comments(path):
-        return None
-    text = decode_text(data)
-    return "it is not text" if text is None else syntax.problem(text.text)
-
-
-class _Syntax(msgspec.Struct, frozen=True):
-    problem: Callable[[str], str | None]
-    largest: int = _MEBIBYTE
-    """Bytes that are looked at: up to here it takes less than a second, or a few hundred megabytes for a moment."""
-
-
-def _kind(path: str) -> str:
-    return path.rpartition(".")[2].lower() if "." in path else ""
-
-
-def _has_comments(path: str) -> bool:
-    """Whether the file is one of those that are called JSON and may have comments."""
-    folder, _, name = path.rpartition("/")
-    return name.startswith(_COMMENTED) or folder.endswith(".vscode")
-
-
-_DATA = frozenset({"json", "yaml", "yml", "md", "mdx", "markdown"})
-_COMMENTED = (
-    *("tsconfig", "jsconfig", "devcontainer", ".eslintrc", "tslint", "babel.config", ".babelrc", ".swcrc"),
-    *("api-extractor", "biome.json", "deno.json", "turbo.json", "wrangler.json", "rush.json"),
-)
-"""How their names begin."""
-
-
-_SYNTAXES: dict[str, _Syntax] = {
-    "json": _Syntax(find_json_problem, 8 * _MEBIBYTE),
-    **dict.fromkeys(("yaml", "yml"), _Syntax(find_yaml_problem)),
-    "toml": _Syntax(find_toml_problem),
-    **dict.fromkeys(("md", "mdx", "markdown"), _Syntax(find_front_matter_problem)),
-    **dict.fromkeys(("py", "pyi", "pyw"), _Syntax(find_python_problem, _MEBIBYTE // 2)),
-    **dict.fromkeys(("js", "jsx", "mjs", "cjs"), _Syntax(find_javascript_problem, _MEBIBYTE // 2)),
-    **dict.fromkeys(("ts", "mts", "cts"), _Syntax(find_typescript_problem, _MEBIBYTE // 2)),
-    "tsx": _Syntax(find_tsx_problem, _MEBIBYTE // 2),
-}
-
-
-# § [tools.saving] The last step of every tool that changes a file: new bytes take the place of the old ones, and
-# § that can be undone.
-
-
-class FileWrite(msgspec.Struct, frozen=True):
-    """New bytes for a file, and how to speak of them."""
-
-    tool: str
-    path: str
-    """As the call named it."""
-    real: str
-    before: FileSnapshot | None
-    data: bytes
+    target: FileTarget
+    data: bytes | None
+    """None removes the path."""
     diff: Diff
+    mode: int | None = None
+    """Permission bits. None: those of a new file."""
+    renamed_from: str | None = None
     binary: bool = False
 
 
 class CommitResult(msgspec.Struct, frozen=True):
-    """How it came out."""
+    """How a plan was committed."""
 
-    written: WriteResult
+    states: tuple[State | None, ...]
+    """What each path is now, in the order of the plan."""
     changes: ChangeSet | None
-    """None when the file had these bytes already."""
-    warnings: tuple[str, ...] = ()
+    """None if the file had these bytes already."""
+    problem: str | None = None
+    """What went wrong although the changes were made."""
+    in_place: bool | None = None
+    """Whether a single file was written in place. None if the plan was not a single file."""
+
+    @property
+    def written_state(self) -> State:
+        """The state of the file that a plan for a single file wrote."""
+        [state] = self.states
+        if state is None:
+            raise AssertionError("the file was removed")
+        return state
 
 
-def commit_file(records: Records, context: Context, landing: ResolvedParent, saving: FileWrite) -> CommitResult:
-    """Puts the bytes in the place of `before`, or creates the file with its parents; CONFLICT when it is another."""
-    check_parses(context.limits, saving.real, saving.data)
-    before, hashed = saving.before, start_hash(saving.data)
-    if before is not None and _holds(before, saving.data, hashed):
-        return CommitResult(WriteResult(before.hash, len(saving.data), before.status.st_mode & 0o7777), None)
-    context.check_cancelled()
-    if before is not None:
-        records.keep(before, landing)
-    new = Content(hashed(), len(saving.data), lambda: (saving.data,))
-    if before is not None and before.status.st_nlink > 1:
-        # It is written in place: to tell what a kill left of that, the new bytes are needed too.
-        records.keep_bytes(new.hash, saving.data)
-    steps = _steps(context, landing, before, new)
-    shown = _shown(landing, saving)
-    changes = tuple(build_change(*pair, saving.diff, binary=saving.binary) for pair in zip(steps, shown, strict=True))
-    diffs = (*[""] * (len(steps) - 1), saving.diff.text)
-    summary = f"{saving.tool} {saving.real}"
-    written: list[WriteResult] = []
+class FilePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call would change."""
 
-    def work() -> tuple[Step, ...]:
-        written.append(_write(context, landing, saving, new, durable=records.durable))
-        state = State(kind="file", hash=new.hash, size=new.size, mode=written[0].mode)
-        return (*steps[:-1], msgspec.structs.replace(steps[-1], after=state))
-
-    planned = ChangeSetRecord(saving.tool, summary, steps, changes)
-    made = records.record(context.tool_call_id, planned, work, diffs)
-    warnings = (f"It was written, but: {made.problem}",) if made.problem else ()
-    return CommitResult(written[0] if written else WriteResult(new.hash, new.size, 0), made.changes, warnings)
+    subject: str
+    """The files, as the summary of the change set names them."""
+    changes: tuple[FileChange, ...]
+    preview: str
+    is_truncated: bool = False
+    done: str = "written"
+    """Participle for a warning: It was written, but …"""
+    describe: Callable[[CommitResult], Output]
+    """The output, without the fields that all file tools fill alike."""
 
 
-def check_hard_links(before: FileSnapshot | None, data: bytes, path: str) -> None:
-    """A change that could not be undone, or not be redone, is not made."""
-    if (
-        before is not None
-        and before.status.st_nlink > 1
-        and max(before.status.st_size, len(data)) > MAX_IN_MEMORY_BYTES
-    ):
-        message = (
-            f"{clip_path(path)} has several hard links, and is written in place. Before and after it may have 8 MiB"
-        )
-        raise ToolError("LIMIT_EXCEEDED", f"{message}, as more could not be undone. Nothing was written. Use a copy.")
+def run_plan(context: Context, marks: ReadMarks, recorder: Recorder, tool: str, plan: FilePlan) -> Output:
+    """Commits a plan, marks its files as seen, and describes the outcome."""
+    _refuse_broken_data(context, plan)
+    committed = _commit(context, recorder, tool, plan)
+    for change, state in zip(plan.changes, committed.states, strict=True):
+        if state is not None:
+            marks.set_mark(change.target.real, encode_mark(WholeFileMark(state.hash)))
+    return _build_output(plan, committed)
 
 
-def _holds(before: FileSnapshot, data: bytes, hashed: Callable[[], str]) -> bool:
-    """Whether a file has these bytes already."""
+def simulate_plan(context: Context, plan: FilePlan) -> OverlayChanges:
+    """What a plan would change, for a command that is tried after it."""
+    _refuse_broken_data(context, plan)
+    changes = tuple(change for change in plan.changes if not change.target.exists or change.data != change.target.data)
+    new_mode = build_executable_mode(None, on=False)
+    states = tuple(_build_state(change, new_mode) for change in changes)
+    planned, _ = _build_change_set("", "", changes, states)
+    written = ((change.data, state) for change, state in zip(changes, states, strict=True))
+    return OverlayChanges(
+        started=0,
+        steps=planned.steps,
+        manners=(PLAIN_OVERLAY_PLACEMENT,) * len(planned.steps),
+        changes=planned.changes,
+        contents={state.hash: data for data, state in written if state is not None and data is not None},
+    )
+
+
+def build_removal(target: FileTarget) -> FileChange:
+    """The change that removes a path. It has a diff if the file is text and not large."""
+    if target.snapshot is None:
+        return FileChange(target, None, NO_DIFF)
+    data = target.data
+    text = decode_text(data) if data is not None and len(data) <= MAX_IN_MEMORY_BYTES else None
+    diff = build_unified_diff(text.text, None, target.real) if text is not None else NO_DIFF
+    return FileChange(target, None, diff, binary=text is None)
+
+
+def check_hard_links(target: FileTarget, data: bytes) -> None:
+    """Refuses a change that undo or redo could not make."""
+
+    before = target.snapshot
+    if before is None or before.status.st_nlink < 2 or max(before.status.st_size, len(data)) <= MAX_IN_MEMORY_BYTES:
+        return
+    message = (
+        f"{clip_path(target.path)} has several hard links, and is written in place. Before and after it may have 8 MiB"
+    )
+    raise ToolError("LIMIT_EXCEEDED", f"{message}, as more could not be undone. Nothing was written. Use a copy.")
+
+
+def _build_output(plan: FilePlan, committed: CommitResult) -> Output:
+
+    output, changes = plan.describe(committed), committed.changes
+    broken = (
+        find_syntax_warning(change.target.real, change.target.data, change.data)
+        for change in plan.changes
+        if change.data is not None
+    )
+    problems = (f"It was {plan.done}, but: {committed.problem}",) if committed.problem else ()
+    meta: dict[str, Any] = {"unread": any(change.target.is_unread for change in plan.changes)}
+    if committed.in_place is not None:
+        meta["in_place"] = committed.in_place
+    return msgspec.structs.replace(
+        output,
+        meta=meta | output.meta,
+        files_changed=tuple(change.path for change in changes.changes if change.kind != "folder") if changes else (),
+        warnings=(*output.warnings, *filter(None, broken), *problems),
+        changes=changes,
+    )
+
+
+def _refuse_broken_data(context: Context, plan: FilePlan) -> None:
+    """The restricted profile writes only data that parses."""
+    for change in plan.changes if context.limits.restricted else ():
+        if change.data is not None:
+            refuse_broken_data(change.target.real, change.data)
+
+
+def _commit(context: Context, recorder: Recorder, tool: str, plan: FilePlan) -> CommitResult:
+    """Makes all changes of a plan as one change set. ToolError if one cannot be made: then none is."""
+    summary, first = f"{tool} {plan.subject}", plan.changes[0]
+    if first.target.parent is None or first.data is None:
+        return _commit_files(context, recorder, tool, summary, plan.changes)
+    try:
+        return _SingleWrite(context, recorder, first, first.target.parent, first.data).commit(tool, summary)
+    except OSError as error:
+        raise to_tool_error(error, first.target.path) from None
+
+
+class _SingleWrite(NamedTuple):
+    """A file that is written into its open folder, which is the fast way."""
+
+    context: Context
+    recorder: Recorder
+    change: FileChange
+    parent: ResolvedParent
+    data: bytes
+
+    def commit(self, tool: str, summary: str) -> CommitResult:
+        """CONFLICT if another file is there by now. A missing file is created with its folders."""
+        target, data, recorder = self.change.target, self.data, self.recorder
+        before, hashed = target.snapshot, start_hash(data)
+        if before is not None and _has_bytes(before, data, hashed):
+            state = State(kind="file", hash=before.hash, size=len(data), mode=target.mode)
+            return CommitResult((state,), None, in_place=False)
+        self.context.check_cancelled()
+        if before is not None:
+            recorder.keep(before, self.parent)
+        new = Content(hashed(), len(data), lambda: (data,))
+        if before is not None and before.status.st_nlink > 1:
+            # Recovery after a kill needs the new bytes too: the file is written in place.
+            recorder.keep_bytes(new.hash, data)
+        state = State(kind="file", hash=new.hash, size=new.size, mode=self.change.mode)
+        planned, diffs = _build_change_set(tool, summary, (self.change,), (state,))
+        written: list[WriteResult] = []
+
+        def work() -> tuple[Step, ...]:
+            written.append(self._write(new))
+            after = msgspec.structs.replace(state, mode=written[0].mode)
+            return (*planned.steps[:-1], msgspec.structs.replace(planned.steps[-1], after=after))
+
+        made = recorder.record(self.context.tool_call_id, planned, work, diffs)
+        return CommitResult((state,), made.changes, made.problem, bool(written) and written[0].in_place)
+
+    def _write(self, new: Content) -> WriteResult:
+        target = self.change.target
+        folders = NewFolders(self.parent.folder, self.parent.missing)
+        try:
+            temporary = build_temporary_name(self.context.session_id, self.context.tool_call_id)
+            written = replace(
+                folders.innermost, self.parent.name, new, target.snapshot, temporary=temporary, path=target.path
+            )
+            if self.recorder.durable:
+                sync_folder(folders.innermost)
+            folders.keep()
+        finally:
+            folders.close()
+        return written
+
+
+def _has_bytes(before: FileSnapshot, data: bytes, hashed: Callable[[], str]) -> bool:
     return before.data == data if before.data is not None else before.hash == hashed()
 
 
-def _steps(context: Context, landing: ResolvedParent, before: FileSnapshot | None, new: Content) -> tuple[Step, ...]:
-    """The folders that are made on the way, and the file."""
-    path = context.workspace.build_exact_path(landing)
-    levels = len(landing.missing)
-    folders = [Step(path.rsplit(b"/", levels - n)[0], None, State(kind="folder")) for n in range(levels)]
-    old = before.to_state() if before is not None else None
-    after = State(kind="file", hash=new.hash, size=new.size, mode=old.mode if old else None)
-    return (*folders, Step(path, old, after))
+def _commit_files(
+    context: Context, recorder: Recorder, tool: str, summary: str, changes: tuple[FileChange, ...]
+) -> CommitResult:
+    """Stores the old bytes for undo and the new bytes to write from there, then takes the steps."""
+    context.check_cancelled()
+    states = tuple(map(_build_state, changes))
+    planned, diffs = _build_change_set(tool, summary, changes, states)
+    for change, state in zip(changes, states, strict=True):
+        _store(recorder, context.workspace, change, state)
+    temporary = build_temporary_name(context.session_id, context.tool_call_id)
+
+    def work() -> tuple[Step, ...]:
+        taken = {step.path for step in _take_steps(recorder, temporary, planned.steps)}
+        return tuple(_add_mode(context.workspace, step) for step in revert_skipped(planned.steps, taken))
+
+    made = recorder.record(context.tool_call_id, planned, work, diffs)
+    return CommitResult(states, made.changes, made.problem)
 
 
-def _shown(landing: ResolvedParent, saving: FileWrite) -> tuple[str, ...]:
-    levels = len(landing.missing)
-    return (*(saving.real.rsplit("/", levels - n)[0] for n in range(levels)), saving.real)
+def revert_skipped(steps: Sequence[Step], taken: set[bytes]) -> Iterator[Step]:
+    """The steps as they were taken. A folder that stayed as it was has no change."""
+    return (step if step.path in taken else Step(step.path, step.before, step.before) for step in steps)
 
 
-def _write(context: Context, landing: ResolvedParent, saving: FileWrite, new: Content, *, durable: bool) -> WriteResult:
-    folders = NewFolders(landing.folder, landing.missing)
+def _take_steps(recorder: Recorder, temporary: str, steps: tuple[Step, ...]) -> list[Step]:
     try:
-        temporary = build_temporary_name(context.session_id, context.tool_call_id)
-        written = replace(folders.innermost, landing.name, new, saving.before, temporary=temporary, path=saving.path)
-        if durable:
-            sync_folder(folders.innermost)
-        folders.keep()
-    finally:
-        folders.close()
-    return written
+        return recorder.carry_out(temporary, steps)
+    except ToolError as error:
+        if len(steps) == 1 or "stuck" in error.named_details:
+            raise
+        raise ToolError(error.code, f"{error.message} No file was changed.", details=error.details) from error
 
 
-# § [tools.together] Changes several paths as one: all of them or none, one change set, one undo.
+def _store(recorder: Recorder, workspace: Workspace, change: FileChange, state: State | None) -> None:
+    target = change.target
+    if target.exists:
+        with workspace.open_parent(target.exact) as parent:
+            if target.snapshot is not None:
+                recorder.keep(target.snapshot, parent)
+            else:
+                recorder.keep_link(parent)
+    if change.data is not None and state is not None:
+        recorder.keep_bytes(state.hash, change.data)
 
 
-class FileChange(msgspec.Struct, frozen=True):
-    """What a path is to be."""
+def _add_mode(workspace: Workspace, step: Step) -> Step:
+    """The step with the mode that a new file or folder got."""
+    if step.before is not None or step.after is None or step.after.mode is not None:
+        return step
+    with workspace.open_parent(step.path) as parent:
+        status = os.stat(parent.name, dir_fd=parent.folder, follow_symlinks=False)
+    return Step(step.path, None, msgspec.structs.replace(step.after, mode=stat.S_IMODE(status.st_mode)))
 
-    slot: TargetPath
-    data: bytes | None
-    """None: it goes."""
-    mode: int | None
-    """Permission bits; None for those that a new file has."""
-    diff: Diff
-    renamed_from: str | None = None
-    binary: bool = False
 
-    @property
-    def after(self) -> State | None:
-        """The state of it then."""
-        if self.data is None:
-            return None
-        new = Content.from_bytes(self.data)
-        return State(kind="file", hash=new.hash, size=new.size, mode=self.mode)
+def _build_state(change: FileChange, new_mode: int | None = None) -> State | None:
+    if change.data is None:
+        return None
+    new = Content.from_bytes(change.data)
+    mode = new_mode if change.mode is None else change.mode
+    return State(kind="file", hash=new.hash, size=new.size, mode=mode)
+
+
+def _build_change_set(
+    tool: str, summary: str, changes: Sequence[FileChange], states: Sequence[State | None]
+) -> tuple[ChangeSetRecord, tuple[str, ...]]:
+    """The change set, and the diff of each step."""
+    rows = [*_build_folder_rows(changes), *map(_build_row, changes, states)]
+    steps, shown, diffs = (tuple(column) for column in zip(*rows, strict=True)) if rows else ((), (), ())
+    return ChangeSetRecord(tool, summary, steps, shown), diffs
 
 
 class _Row(NamedTuple):
@@ -235,78 +294,24 @@ class _Row(NamedTuple):
     diff: str
 
 
-def commit_files(
-    records: Records, context: Context, tool: str, summary: str, all_of_them: Sequence[FileChange]
-) -> RecordedChangeSet:
-    """Makes the changes; ToolError, and everything as it was, when one cannot be made."""
-    context.check_cancelled()
-    rows = [*_folders(all_of_them), *(_row(each) for each in all_of_them)]
-    for each, row in zip(all_of_them, rows[-len(all_of_them) :], strict=True):
-        _keep(records, context.workspace, each, row.step)
-    steps = tuple(row.step for row in rows)
-    temporary = build_temporary_name(context.session_id, context.tool_call_id)
+def _build_row(change: FileChange, state: State | None) -> _Row:
 
-    def work() -> tuple[Step, ...]:
-        taken = {step.path for step in _carried_out(records, temporary, steps)}
-        return tuple(_as_taken(context.workspace, step) if step.path in taken else _stayed(step) for step in steps)
-
-    changes, diffs = tuple(row.change for row in rows), tuple(row.diff for row in rows)
-    return records.record(context.tool_call_id, ChangeSetRecord(tool, summary, steps, changes), work, diffs)
+    step = Step(change.target.exact, change.target.state, state)
+    shown = build_change(step, change.target.real, change.diff, binary=change.binary)
+    if change.renamed_from is not None:
+        shown = msgspec.structs.replace(shown, action="renamed", renamed_from=change.renamed_from)
+    return _Row(step, shown, change.diff.text)
 
 
-def _carried_out(records: Records, temporary: str, steps: tuple[Step, ...]) -> list[Step]:
-    try:
-        return records.carry_out(temporary, steps)
-    except ToolError as error:
-        if len(steps) == 1 or "stuck" in error.named_details:
-            raise
-        raise ToolError(error.code, f"{error.message} No file was changed.", details=error.details) from error
-
-
-def _row(each: FileChange) -> _Row:
-    step = Step(each.slot.exact, each.slot.found.state, each.after)
-    change = build_change(step, each.slot.real, each.diff, binary=each.binary)
-    if each.renamed_from is not None:
-        change = msgspec.structs.replace(change, action="renamed", renamed_from=each.renamed_from)
-    return _Row(step, change, each.diff.text)
-
-
-def _folders(all_of_them: Sequence[FileChange]) -> Iterator[_Row]:
-    """The folders that are made on the way, outer ones first."""
+def _build_folder_rows(changes: Sequence[FileChange]) -> Iterator[_Row]:
+    """The folders that are created on the way, outer ones first."""
     made: set[bytes] = set()
-    for each in all_of_them:
-        levels = len(each.slot.missing) if each.data is not None else 0
-        for number in range(levels):
-            exact = each.slot.exact.rsplit(b"/", levels - number)[0]
+    for change in changes:
+        target = change.target
+        levels = len(target.missing) if change.data is not None else 0
+        for level in range(levels, 0, -1):
+            exact, real = target.exact.rsplit(b"/", level)[0], target.real.rsplit("/", level)[0]
             if exact not in made:
                 made.add(exact)
-                step = Step(exact, None, State(kind="folder"))
-                shown = each.slot.real.rsplit("/", levels - number)[0]
-                yield _Row(step, build_change(step, shown, Diff("", 0, 0)), "")
-
-
-def _keep(records: Records, workspace: Workspace, each: FileChange, step: Step) -> None:
-    """Keeps what is replaced, to go back to it, and what replaces it, which is then written from there."""
-    found = each.slot.found
-    if found.current is not None or found.state is not None:
-        with workspace.open_parent(step.path) as landing:
-            if found.current is not None:
-                records.keep(found.current, landing)
-            else:
-                records.keep_link(landing)
-    if each.data is not None and step.after is not None:
-        records.keep_bytes(step.after.hash, each.data)
-
-
-def _as_taken(workspace: Workspace, step: Step) -> Step:
-    """A step with the permissions that a new file got."""
-    if step.before is not None or step.after is None or step.after.mode is not None:
-        return step
-    with workspace.open_parent(step.path) as landing:
-        status = os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False)
-    return Step(step.path, None, msgspec.structs.replace(step.after, mode=stat.S_IMODE(status.st_mode)))
-
-
-def _stayed(step: Step) -> Step:
-    """A folder that was there already by then."""
-    return Step(step.path, step.before, step.before)
+                folder = FileChange(FileTarget(real, real, exact), None, NO_DIFF)
+                yield _build_row(folder, State(kind="folder"))

@@ -4,378 +4,339 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Protocol
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Self
 
 import msgspec
 
-from handrail.changes.recorder import RecordedChangeSet
-from handrail.edit.lines import (
-    LineEnding,
-    Replacement,
-    count_common_end,
-    count_common_start,
-    format_line_range,
-    list_line_ranges,
-    normalize_newlines,
-    predict_line_ending,
-    restore_newlines,
-)
-from handrail.edit.sequences import narrow_replacements
+from handrail.edit.lines import count_common_end, count_common_start, format_line_range, list_line_ranges
 from handrail.policy.names import find_protection
 from handrail.protocol.changes import State
 from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import get_json_decoder
-from handrail.store.change_log import ChangeSetRecord, Step
 from handrail.tools.tool import MAX_TEXT_BYTES, Context, ReadMarks
 from handrail.workspace.errors import clip_path, to_tool_error
-from handrail.workspace.file_state import FileSnapshot, PathState, hash_range, read_file_snapshot, read_state
-from handrail.workspace.resolve import READ_FILE, ResolvedParent
-from handrail.workspace.text import (
-    Encoding,
-    LosslessText,
-    decode_lossless,
-    decode_text,
-    replace_surrogates,
-    splice_bytes,
-)
+from handrail.workspace.file_state import FileSnapshot, hash_range, read_file_snapshot, read_state
+from handrail.workspace.resolve import READ_FILE, ResolvedParent, closing_descriptor
+from handrail.workspace.text import SAMPLE_BYTES, decode_text
 
-# § [tools.records] Where file tools record what they change.
-
-
-class Records(Protocol):
-    """Where a change is written down, before and after it is made."""
-
-    @property
-    def durable(self) -> bool:
-        """Whether what is reported as done must survive a loss of power."""
-        ...
-
-    def content(self, digest: str) -> bytes | None:
-        """What was kept under a hash; None when nothing was, or it is large."""
-        ...
-
-    def keep(self, before: FileSnapshot, landing: ResolvedParent) -> None:
-        """Keeps what a file holds before it is changed."""
-
-    def keep_bytes(self, digest: str, data: bytes) -> None:
-        """Keeps bytes that are to be written, or that settling a crash may need."""
-
-    def keep_link(self, landing: ResolvedParent) -> None:
-        """Keeps where a link leads."""
-
-    def carry_out(self, temporary: str, steps: tuple[Step, ...]) -> list[Step]:
-        """Takes steps whose contents are kept, all of them or none; those that changed something."""
-        ...
-
-    def record(
-        self, call_id: str, planned: ChangeSetRecord, work: Callable[[], tuple[Step, ...]], diffs: tuple[str, ...] = ()
-    ) -> RecordedChangeSet:
-        """Does the work between the two records of it."""
-        ...
-
-
-# § [tools.marks] Marks: how a session remembers what it saw of a file, and how it finds out that the bytes are
-# § other ones now.
+if TYPE_CHECKING:
+    from handrail.changes.model import OverlayChanges
+    from handrail.changes.recorder import Recorder
 
 
 class WholeFileMark(msgspec.Struct, frozen=True, tag="whole"):
-    """All bytes were seen."""
+    """The session has seen all bytes of a file."""
 
     hash: str
 
 
 class PageMark(msgspec.Struct, frozen=True, tag="part"):
-    """One page of a large file was seen."""
+    """The session has seen one page of a large file."""
 
     hash: str
     start: int
     length: int
 
 
-Mark = WholeFileMark | PageMark
-_decode = get_json_decoder(Mark).decode
+_decode_mark = get_json_decoder(WholeFileMark | PageMark).decode
 encode_mark = msgspec.json.Encoder().encode
 
 
-def is_stale(mark: bytes | None, now: FileSnapshot | None, part: str | None) -> bool:
-    """Whether the session knew other bytes. Where none are left, none are lost."""
-    if mark is None or now is None:
-        return False
-    seen = _decode(mark)
-    return seen.hash != (now.hash if isinstance(seen, WholeFileMark) else part)
-
-
-def find_whole_hash(mark: bytes | None) -> str | None:
-    """The hash of all bytes, where all were seen."""
-    seen = _decode(mark) if mark else None
-    return seen.hash if isinstance(seen, WholeFileMark) else None
-
-
-def hash_seen_page(folder: int, name: str, mark: bytes | None) -> str | None:
-    """The hash of what is now at the place of the page that was seen, if it was a page."""
-    seen = _decode(mark) if mark else None
-    if not isinstance(seen, PageMark):
-        return None
-    descriptor = os.open(name, READ_FILE, dir_fd=folder)
-    try:
-        return hash_range(descriptor, seen.start, seen.length)
-    finally:
-        os.close(descriptor)
-
-
-# § [tools.looking] The first step of every tool that changes a file: where the path leads, what is there, who has
-# § seen it.
-
-
-class FileState(msgspec.Struct, frozen=True):
-    """A file that is about to change, as it is now."""
-
-    before: FileSnapshot | None
-    """None where there is none yet."""
-    path: str
-    doing: str
-    records: Records
-    mark: bytes | None
-    """What the session has seen of it."""
-    part: str | None
-    """The hash of what is now where a page was seen."""
-
-    @property
-    def seen(self) -> bool:
-        """Whether the session has read or written it."""
-        return self.mark is not None
-
-    @property
-    def unread(self) -> bool:
-        """Whether there is something that the session never saw."""
-        return self.before is not None and not self.seen
-
-    def refuse_stale(self) -> None:
-        """STALE_FILE when the session knew other bytes."""
-        if is_stale(self.mark, self.before, self.part):
-            where = _changed_lines(self.records, find_whole_hash(self.mark), self.before)
-            message = f"{clip_path(self.path)} changed since you read it{where}. Read it again before {self.doing}."
-            raise ToolError("STALE_FILE", message)
-
-
-@contextmanager
-def open_target(context: Context, path: str) -> Generator[tuple[ResolvedParent, str], None, None]:
-    """The folder of a file that is about to change, and the path as results name it; system refusals are told."""
-    landing, real = context.workspace.resolve_for_write(path)
-    with landing:
-        try:
-            yield landing, real
-        except OSError as error:
-            raise to_tool_error(error, path) from None
-
-
-def read_file_state(
-    landing: ResolvedParent, real: str, path: str, seen: ReadMarks, records: Records, *, keep: int, doing: str
-) -> FileState:
-    """Looks at the file, its bytes kept up to a size. Whether it is stale is asked later: that waits for the hash."""
-    _refuse_folder(landing, path, doing)
-    if find_protection(real) == "credential":
-        raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids {doing} {clip_path(path)}.")
-    before = None if landing.missing else read_file_snapshot(landing.folder, landing.name, keep)
-    mark = seen.get_mark(real)
-    part = hash_seen_page(landing.folder, landing.name, mark) if before else None
-    return FileState(before, path, doing, records, mark, part)
-
-
-def check_file_size(landing: ResolvedParent, path: str) -> None:
-    """Before it is read: a file can be larger than memory."""
-    if not landing.name or landing.missing:
-        return
-    with suppress(FileNotFoundError):
-        if os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False).st_size > MAX_TEXT_BYTES:
-            raise build_too_large_error(path)
-
-
-def build_too_large_error(path: str) -> ToolError:
-    """The refusal of a file that would not fit into memory a few times."""
-    message = f"{clip_path(path)} is larger than 32 MiB, the most that is edited. Use a program such as sed."
-    return ToolError("LIMIT_EXCEEDED", message)
-
-
-def _changed_lines(records: Records, seen: str | None, now: FileSnapshot | None) -> str:
-    """Which lines are other ones now, where what was seen is still known: handrail itself replaced it."""
-    then = records.content(seen) if seen is not None else None
-    old = decode_text(then) if then is not None else None
-    new = decode_text(now.data) if now is not None and now.data is not None else None
-    if old is None or new is None or old.text == new.text:
-        return ""
-    start = count_common_start(old.text, new.text)
-    end = len(new.text) - count_common_end(old.text[start:], new.text[start:])
-    [(first, last)] = list_line_ranges(new.text, [(start, end)])
-    return f" ({format_line_range(first, last)})"
-
-
-def _refuse_folder(landing: ResolvedParent, path: str, doing: str) -> None:
-    if not landing.name or path.rpartition("/")[2] in {"", ".", ".."}:
-        raise ToolError("NOT_A_FILE", f"{clip_path(path)} names a directory; {doing} takes the name of a file.")
-
-
-# § [tools.slots] Looks at a path that is about to be written or removed, one of many: nothing is held open
-# § afterwards.
-
-
-class TargetPath(msgspec.Struct, frozen=True):
-    """A path, and what is there."""
+class FileTarget(msgspec.Struct, frozen=True):
+    """A path that a call changes, and the file or link there now."""
 
     path: str
-    """As the call named it."""
+    """As the call spells it."""
     real: str
-    """As results name it."""
+    """As results show it."""
     exact: bytes
-    """As the system spells it."""
-    found: PathState
+    """As the change log stores it."""
+    snapshot: FileSnapshot | None = None
+    """The file, with its bytes unless it is large."""
+    link: State | None = None
+    """The link, if the path names one and is to be removed."""
     missing: tuple[str, ...] = ()
-    """Folders on the way that are not there yet."""
-    unread: bool = False
-    """Whether there is something that the session never saw."""
+    """Folders on the way that do not exist yet."""
+    mark: bytes | None = None
+    """What the session has seen of the file."""
+    page_hash: str | None = None
+    """Hash of the bytes that are now where the session saw a page."""
+    parent: ResolvedParent | None = None
+    """The open folder, if the call changes this path alone."""
+
+    @property
+    def state(self) -> State | None:
+        """Waits for the hash of the file."""
+        return self.snapshot.to_state() if self.snapshot is not None else self.link
+
+    @property
+    def data(self) -> bytes | None:
+        return self.snapshot.data if self.snapshot is not None else None
+
+    @property
+    def mode(self) -> int | None:
+        return stat.S_IMODE(self.snapshot.status.st_mode) if self.snapshot is not None else None
+
+    @property
+    def exists(self) -> bool:
+        return self.snapshot is not None or self.link is not None
 
     @property
     def is_link(self) -> bool:
-        """Whether a link is there."""
-        return self.found.state is not None and self.found.state.kind == "link"
+        return self.link is not None
+
+    @property
+    def is_unread(self) -> bool:
+        return self.exists and self.mark is None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the session saw other bytes than those there now."""
+        if self.mark is None or self.snapshot is None:
+            return False
+        seen = _decode_mark(self.mark)
+        return seen.hash != (self.snapshot.hash if isinstance(seen, WholeFileMark) else self.page_hash)
 
 
-class ExistingTarget(TargetPath, frozen=True, kw_only=True):
-    """A path where something is."""
+class FileView:
+    """The files of the workspace as one call sees them."""
 
-    state: State
+    def __init__(self, context: Context, marks: ReadMarks, recorder: "Recorder", doing: str) -> None:
+        """`doing` names the work in messages: writing, editing."""
+        self.context = context
+        self._marks = marks
+        self._recorder = recorder
+        self._doing = doing
+        self._parents = ExitStack()
 
+    def __enter__(self) -> Self:
+        return self
 
-class TargetResolver(msgspec.Struct, frozen=True):
-    """Looks on behalf of a call."""
+    def __exit__(self, *_: object) -> None:
+        self._parents.close()
 
-    context: Context
-    seen: ReadMarks
-    records: Records
-    doing: str
+    def open_target(self, path: str, keep: int) -> FileTarget:
+        """The only file that the call changes. Its folder stays open as long as the view, and it is written there."""
+        parent, real = self.context.workspace.resolve_for_write(path)
+        self._parents.enter_context(parent)
+        with _convert_errors(path):
+            return msgspec.structs.replace(self._look(parent, real, path, keep), parent=parent)
 
-    def to_write(self, path: str) -> TargetPath:
-        """A path that is to be written: links are followed, as write and edit do."""
-        with open_target(self.context, path) as (landing, real):
-            check_file_size(landing, path)
-            found = read_file_state(landing, real, path, self.seen, self.records, keep=MAX_TEXT_BYTES, doing=self.doing)
-            found.refuse_stale()
-            exact = self.context.workspace.build_exact_path(landing)
-            there = PathState(found.before.to_state(), found.before) if found.before else PathState(None)
-            return TargetPath(path, real, exact, there, landing.missing, found.unread)
+    def open_text(self, path: str, *, advice: str = "") -> tuple[FileTarget, bytes]:
+        """The same for a file that exists and can be held in memory, with its bytes. `advice` ends NOT_FOUND."""
+        target = self.open_target(path, -1)
+        if target.snapshot is None:
+            missing = self.context.workspace.not_found(path, "file")
+            raise ToolError(missing.code, f"{missing.message}{advice}", details=missing.details)
+        if target.snapshot.data is None:
+            raise build_too_large_error(path)
+        return target, target.snapshot.data
 
-    def to_remove(self, path: str) -> ExistingTarget:
-        """A path that is to be removed, which is the link itself where it is one; NOT_FOUND when nothing is there."""
-        _refuse_no_name(path)
-        landing, real = self.context.workspace.resolve_for_removal(path)
-        with landing:
-            try:
-                return self._there(landing, real, path)
-            except OSError as error:
-                raise to_tool_error(error, path) from None
+    def look_to_write(self, path: str) -> FileTarget:
+        """One of many paths that are written. Links are followed."""
+        parent, real = self.context.workspace.resolve_for_write(path)
+        with parent, _convert_errors(path):
+            target = self._look(parent, real, path, -1)
+        self.refuse_stale(target)
+        return target
 
-    def name_of(self, path: str) -> bytes | None:
-        """How the system spells a name, which may be that of a link; None where it has no folder."""
+    def look_to_remove(self, path: str) -> FileTarget:
+        """A path that is removed. If it is a link, the link is. NOT_FOUND if there is nothing."""
+        if path.rpartition("/")[2] in {"", ".", ".."} and path:
+            message = f"{clip_path(path)} names a directory, and those are not deleted. Give the path of a file."
+            raise ToolError("NOT_A_FILE", message)
+        parent, real = self.context.workspace.resolve_for_removal(path)
+        with parent, _convert_errors(path):
+            target = self._look_at_name(parent, real, path)
+        self.refuse_stale(target)
+        return target
+
+    def find_exact_name(self, path: str) -> bytes | None:
+        """The exact path of a name, which may be that of a link. None if its folder does not exist."""
         try:
-            landing, _ = self.context.workspace.resolve_for_removal(path)
+            parent, _ = self.context.workspace.resolve_for_removal(path)
         except ToolError:
             return None
-        with landing:
-            return self.context.workspace.build_exact_path(landing)
+        with parent:
+            return self.context.workspace.build_exact_path(parent)
 
-    def _there(self, landing: ResolvedParent, real: str, path: str) -> ExistingTarget:
-        if find_protection(real) == "credential":
-            raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids {self.doing} {clip_path(path)}.")
-        _refuse_special(landing)
-        found = read_state(landing, MAX_TEXT_BYTES)
+    def refuse_stale(self, target: FileTarget) -> None:
+        """STALE_FILE if the session saw other bytes. Waits for the hash of the file."""
+        if target.is_stale:
+            lines = self._describe_changed_lines(target)
+            message = f"{clip_path(target.path)} changed since you read it{lines}. Read it again before {self._doing}."
+            raise ToolError("STALE_FILE", message)
+
+    def _look(self, parent: ResolvedParent, real: str, path: str, keep: int) -> FileTarget:
+        """`keep`: how many bytes are held of a file of any size; -1 holds all bytes and refuses a file too large."""
+        if keep < 0:
+            _refuse_large(parent, path)
+        if not parent.name or path.rpartition("/")[2] in {"", ".", ".."}:
+            message = f"{clip_path(path)} names a directory; {self._doing} takes the name of a file."
+            raise ToolError("NOT_A_FILE", message)
+        self._refuse_credential(real, path)
+        most = MAX_TEXT_BYTES if keep < 0 else keep
+        snapshot = None if parent.missing else read_file_snapshot(parent.folder, parent.name, most)
+        return self._build_target(parent, real, path, snapshot)
+
+    def _look_at_name(self, parent: ResolvedParent, real: str, path: str) -> FileTarget:
+        self._refuse_credential(real, path)
+        _refuse_special(parent)
+        found = read_state(parent, MAX_TEXT_BYTES)
         if found.state is None:
             raise self.context.workspace.not_found(path, "file")
         if found.state.kind == "folder":
             message = f"{clip_path(path)} is a directory, and those are not deleted. Delete its files one by one."
             raise ToolError("NOT_A_FILE", message)
-        mark = self.seen.get_mark(real)
-        if found.current is not None:
-            part = hash_seen_page(landing.folder, landing.name, mark)
-            FileState(found.current, path, self.doing, self.records, mark, part).refuse_stale()
-        exact = self.context.workspace.build_exact_path(landing)
-        return ExistingTarget(path, real, exact, found, unread=mark is None, state=found.state)
+        target = self._build_target(parent, real, path, found.current)
+        return target if found.current is not None else msgspec.structs.replace(target, link=found.state)
+
+    def _build_target(self, parent: ResolvedParent, real: str, path: str, snapshot: FileSnapshot | None) -> FileTarget:
+        mark = self._marks.get_mark(real)
+        page_hash = _hash_page(parent, mark) if snapshot is not None and mark is not None else None
+        exact = self.context.workspace.build_exact_path(parent)
+        return FileTarget(path, real, exact, snapshot, None, parent.missing, mark, page_hash)
+
+    def _refuse_credential(self, real: str, path: str) -> None:
+        if find_protection(real) == "credential":
+            raise ToolError("POLICY_DENIED", f"Rule fs.secret forbids {self._doing} {clip_path(path)}.")
+
+    def _describe_changed_lines(self, target: FileTarget) -> str:
+        """The lines that changed. Empty if the bytes that the session saw were not stored."""
+        seen = _decode_mark(target.mark) if target.mark is not None else None
+        stored = self._recorder.content(seen.hash) if isinstance(seen, WholeFileMark) else None
+        old = decode_text(stored) if stored is not None else None
+        new = decode_text(target.data) if target.data is not None else None
+        if old is None or new is None or old.text == new.text:
+            return ""
+        start = count_common_start(old.text, new.text)
+        end = len(new.text) - count_common_end(old.text[start:], new.text[start:])
+        [(first, last)] = list_line_ranges(new.text, [(start, end)])
+        return f" ({format_line_range(first, last)})"
 
 
-def _refuse_no_name(path: str) -> None:
-    if path.rpartition("/")[2] in {"", ".", ".."} and path:
-        message = f"{clip_path(path)} names a directory, and those are not deleted. Give the path of a file."
-        raise ToolError("NOT_A_FILE", message)
-
-
-def _refuse_special(landing: ResolvedParent) -> None:
-    """A FIFO, a socket or a device is no file, and could not be brought back."""
-    with contextlib.suppress(FileNotFoundError):
-        mode = os.stat(landing.name, dir_fd=landing.folder, follow_symlinks=False).st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)):
-            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), landing.name)
-
-
-# § [tools.text_file] A file as text to be changed: what is replaced in it becomes bytes, and all other bytes stay.
-
-PDF = b"%PDF-"
-
-
-class FileRewrite(msgspec.Struct, frozen=True):
-    """What the bytes of a file become."""
-
-    data: bytes
-    encoding: Encoding
-    line_ending: LineEnding
-
-
-class TextFile(msgspec.Struct, frozen=True):
-    """A file that is text."""
-
-    file: LosslessText
-    text: str
-    """With plain newlines; bytes that are no text are lone surrogates."""
-
-    @property
-    def readable(self) -> str:
-        """The text as `read` shows it, of the same length."""
-        return replace_surrogates(self.text) if self.file.damaged else self.text
-
-    def rewritten(self, replacements: Sequence[Replacement], given: str, path: str) -> FileRewrite:
-        """The bytes with parts of the text replaced, in order. A file without lines takes the endings of a `given`
-        text; where endings are mixed, lines that stay keep theirs."""
-        file = self.file
-        if file.line_ending == "mixed":
-            replacements = list(narrow_replacements(self.text, replacements))
-        grown = sum(len(text) - (end - start) for start, end, text in replacements)
-        if len(file.text) + grown > MAX_TEXT_BYTES:  # before it is in memory; a character is a byte at least
-            raise _too_long(path)
-        own = list(restore_newlines(file.text, self.text, file.line_ending, replacements, given))
-        try:
-            data = splice_bytes(file, own)
-        except UnicodeEncodeError as error:
-            raise _no_such_character(error, file.encoding, path) from None
-        if len(data) > MAX_TEXT_BYTES:
-            raise _too_long(path)
-        return FileRewrite(data, file.encoding, predict_line_ending(file.text, file.line_ending, own))
-
-
-def decode_text_file(data: bytes, path: str) -> TextFile:
-    """The text of a file; BINARY_FILE when it is none."""
-    file = None if data.startswith(PDF) else decode_lossless(data)
-    if file is None:
-        raise ToolError("BINARY_FILE", f"{path} is not text. Use a program that knows its format.")
-    return TextFile(file, normalize_newlines(file.text))
-
-
-def _no_such_character(error: UnicodeEncodeError, encoding: str, path: str) -> ToolError:
-    character = error.object[error.start]
-    message = f"The new text has {character!r} (U+{ord(character):04X}), which {encoding} does not have: "
-    advice = f"that is the encoding of {path}. Use other characters, or write the whole file, which makes it UTF-8."
-    return ToolError("INVALID_ARGUMENT", f"{message}{advice}")
-
-
-def _too_long(path: str) -> ToolError:
-    message = f"{path} would be larger than 32 MiB, the most that is made of a file. Replace less."
+def build_too_large_error(path: str) -> ToolError:
+    """The refusal of a file of which several copies would not fit into memory."""
+    message = f"{clip_path(path)} is larger than 32 MiB, the most that is edited. Use a program such as sed."
     return ToolError("LIMIT_EXCEEDED", message)
+
+
+@contextmanager
+def _convert_errors(path: str) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise to_tool_error(error, path) from None
+
+
+def _hash_page(parent: ResolvedParent, mark: bytes) -> str | None:
+    """Hash of the bytes that are now where the session saw a page. None if it saw the whole file."""
+    seen = _decode_mark(mark)
+    if not isinstance(seen, PageMark):
+        return None
+    with closing_descriptor(os.open(parent.name, READ_FILE, dir_fd=parent.folder)) as descriptor:
+        return hash_range(descriptor, seen.start, seen.length)
+
+
+def _refuse_large(parent: ResolvedParent, path: str) -> None:
+    """Before the file is read, since it can be larger than memory."""
+    if not parent.name or parent.missing:
+        return
+    with contextlib.suppress(FileNotFoundError):
+        if os.stat(parent.name, dir_fd=parent.folder, follow_symlinks=False).st_size > MAX_TEXT_BYTES:
+            raise build_too_large_error(path)
+
+
+def _refuse_special(parent: ResolvedParent) -> None:
+    """A FIFO, a socket or a device cannot be restored by undo."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.stat(parent.name, dir_fd=parent.folder, follow_symlinks=False).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)):
+            raise OSError(errno.ENXIO, os.strerror(errno.ENXIO), parent.name)
+
+
+class SimulatedFiles:
+    """The files that earlier calls of a batch would change, as they would leave them."""
+
+    def __init__(self, marks: ReadMarks, recorder: "Recorder") -> None:
+        self._marks = marks
+        self._recorder = recorder
+        self._new_marks: dict[str, bytes] = {}
+        self._contents: dict[str, bytes] = {}
+        self.states: dict[bytes, State | None] = {}
+        """By exact path."""
+
+    def add(self, changes: "OverlayChanges", *, is_file_tool: bool) -> None:
+        """Adds what one call would change. A session knows the bytes that its file tools write."""
+        self.states |= {step.path: step.after for step in changes.steps}
+        self._contents |= changes.contents
+        for step in changes.steps if is_file_tool else ():
+            if step.after is not None and step.after.kind == "file":
+                self.set_mark(os.fsdecode(step.path), encode_mark(WholeFileMark(step.after.hash)))
+
+    def get_mark(self, path: str) -> bytes | None:
+        return self._new_marks.get(path) or self._marks.get_mark(path)
+
+    def set_mark(self, path: str, mark: bytes) -> None:
+        self._new_marks[path] = mark
+
+    def read(self, state: State) -> FileSnapshot:
+        """A file in one of the states; CONFLICT if its bytes are not known."""
+        data = self._contents.get(state.hash)
+        data = self._recorder.content(state.hash) if data is None else data
+        if state.kind != "file" or data is None:
+            raise ToolError("CONFLICT", "An earlier call changes it to something else than a small file.")
+        mode = stat.S_IFREG | (0o644 if state.mode is None else state.mode)
+        status = os.stat_result((mode, 0, 0, 1, os.geteuid(), os.getegid(), len(data), 0, 0, 0))
+        return FileSnapshot(state.hash, len(data), data[:SAMPLE_BYTES], data, status=status)
+
+
+class SimulatedView(FileView):
+    """The files as a call sees them that runs after other calls of its batch. All its paths are exact."""
+
+    def __init__(self, context: Context, files: SimulatedFiles, recorder: "Recorder", doing: str) -> None:
+        super().__init__(context, files, recorder, doing)
+        self._files = files
+
+    def open_target(self, path: str, keep: int) -> FileTarget:
+        target = self._simulate(path)
+        return self._adjust_missing(super().open_target(path, keep) if target is None else target)
+
+    def look_to_write(self, path: str) -> FileTarget:
+        target = self._simulate(path)
+        return self._adjust_missing(super().look_to_write(path) if target is None else target)
+
+    def look_to_remove(self, path: str) -> FileTarget:
+        target = self._simulate(path)
+        if target is None:
+            return super().look_to_remove(path)
+        if not target.exists:
+            raise self.context.workspace.not_found(path, "file")
+        return target
+
+    def _simulate(self, path: str) -> FileTarget | None:
+        """The target as earlier calls would leave it. None if they would not change it."""
+        real = os.path.normpath(path)
+        exact = os.fsencode(real)
+        if exact not in self._files.states:
+            return None
+        state, mark = self._files.states[exact], self._files.get_mark(real)
+        snapshot = self._files.read(state) if state is not None else None
+        target = FileTarget(path, real, exact, snapshot, mark=mark)
+        self.refuse_stale(target)
+        return target
+
+    def _adjust_missing(self, target: FileTarget) -> FileTarget:
+        """The target with the folders missing that would be missing by then."""
+        names = target.exact.split(b"/")[:-1]
+        on_disk = len(names) - len(target.missing)
+        for number in range(len(names)):
+            folder = b"/".join(names[: number + 1])
+            state = self._files.states.get(folder)
+            if state is not None and state.kind != "folder":
+                raise ToolError("CONFLICT", f"{clip_path(os.fsdecode(folder))} would not be a directory by then.")
+            if state is None and (folder in self._files.states or number >= on_disk):
+                return msgspec.structs.replace(target, missing=tuple(map(os.fsdecode, names[number:])))
+        return msgspec.structs.replace(target, missing=())

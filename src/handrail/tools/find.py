@@ -2,30 +2,29 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.text import (
+from handrail.tools.search import (
     SessionSearch,
     build_path_namer,
     describe_omissions,
     describe_search_scope,
-    format_count,
     list_fired_limits,
     render_hidden_count,
     render_no_results,
 )
+from handrail.tools.text import format_count
 from handrail.tools.tool import Context, Output, Tool, Touches
 from handrail.workspace.errors import to_tool_error
-from handrail.workspace.search.engine import SearchScope
-from handrail.workspace.search.search import Engines, SearchResult, find_files
 from handrail.workspace.workspace import OpenPath
 
-# § [tools.find] find: files by their names.
+if TYPE_CHECKING:
+    from handrail.workspace.search.search import Engines, SearchResult
 
 Globs = Annotated[tuple[Annotated[str, Meta(min_length=1, max_length=1_000)], ...], Meta(max_length=100)]
 
@@ -74,21 +73,15 @@ FIND = ToolSpec(
 )
 
 
-def build_find_tool(searching: "SessionSearch") -> Tool:
-    """The tool find."""
-
-    def run(context: Context, arguments: FindArguments) -> Output:
-
-        return find(searching, context, arguments)
-
-    return Tool(FIND, run, lambda arguments: Touches(reads=(arguments.path,)))
+def build_find_tool(searching: SessionSearch) -> Tool:
+    """The tool find for one session."""
+    return Tool(FIND, partial(_find, searching), lambda arguments: Touches(reads=(arguments.path,)))
 
 
-# § [tools.finding] How find finds, and what it says.
+def _find(searching: SessionSearch, context: Context, arguments: FindArguments) -> Output:
+    from handrail.workspace.search.engine import SearchScope  # noqa: PLC0415  engine room
+    from handrail.workspace.search.search import find_files  # noqa: PLC0415  engine room
 
-
-def find(searching: SessionSearch, context: Context, arguments: FindArguments) -> Output:
-    """Runs the search and words the answer."""
     engines = searching.engines(context.workspace)
     with context.workspace.open_folder(arguments.path) as opened:
         scope = SearchScope(
@@ -103,25 +96,25 @@ def find(searching: SessionSearch, context: Context, arguments: FindArguments) -
         )
         try:
             found = find_files(engines, scope, arguments.max_results, context.cancelled)
-        except OSError as error:  # the folder was moved while it was looked at
+        except OSError as error:  # another program moved the folder
             raise to_tool_error(error, arguments.path) from None
         context.check_cancelled()
-        empty = describe_search_scope(opened, arguments.pattern, searching.ignore, arguments.exclude)
-        return _output(arguments, found, opened, engines, empty)
+        described = describe_search_scope(opened, arguments.pattern, searching.ignore, arguments.exclude)
+        return _build_output(arguments, found, opened, engines, described)
 
 
-def _output(
-    arguments: FindArguments, found: SearchResult[bytes], opened: OpenPath, engines: Engines, empty: str
+def _build_output(
+    arguments: FindArguments, found: "SearchResult[bytes]", opened: OpenPath, engines: "Engines", scope: str
 ) -> Output:
     name = build_path_namer(opened)
     shown = [name(path) for path in found.items[: arguments.max_results]]
     more = found.total > len(shown) or not found.exact
     content = "".join(f"{path}\n" for path in shown)
     return Output(
-        summary=_summary(len(shown), found, arguments.path),
-        content=(content or render_no_results(found, "files", empty)) + render_hidden_count(found),
+        summary=_summarize(len(shown), found, arguments.path),
+        content=(content or render_no_results(found, "files", scope)) + render_hidden_count(found),
         data=FindData(path=opened.real, files=tuple(shown)),
-        whole=_whole(found, shown, name),
+        whole=_list_all(found, shown, name),
         truncated=more,
         meta={
             "returned": len(shown),
@@ -136,14 +129,14 @@ def _output(
     )
 
 
-def _whole(found: SearchResult[bytes], shown: list[str], name: Callable[[bytes], str]) -> str | None:
-    """All of them, where all are known and not all are shown."""
+def _list_all(found: "SearchResult[bytes]", shown: list[str], name: Callable[[bytes], str]) -> str | None:
+    """All files, if all are known and not all are shown."""
     if not found.exact or found.total <= len(shown):
         return None
     return "".join(f"{path}\n" for path in (*shown, *map(name, found.items[len(shown) :])))
 
 
-def _summary(shown: int, found: SearchResult[bytes], path: str) -> str:
+def _summarize(shown: int, found: "SearchResult[bytes]", path: str) -> str:
     place = "" if path == "." else f" in {escape_unprintable(path)[:200]}"
     if not shown:
         return f"No files{'' if found.exact else ' so far'}{place}"

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import takewhile
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from msgspec import Meta
@@ -13,26 +13,26 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.text import (
-    OUTPUT,
+from handrail.tools.search import (
     SessionSearch,
     build_path_namer,
     describe_omissions,
     describe_search_scope,
-    format_count,
     list_fired_limits,
     render_hidden_count,
     render_no_results,
 )
+from handrail.tools.text import OUTPUT, format_count
 from handrail.tools.tool import Context, Output, Outputs, Tool, Touches
 from handrail.workspace.errors import to_tool_error
-from handrail.workspace.search.engine import MAX_RESULT_BYTES, FileHits, HitLine, Pattern, SearchScope
-from handrail.workspace.search.ripgrep_output import build_line_break_error
-from handrail.workspace.search.search import STREAM_SECONDS, Engines, SearchResult, find_hits, find_in_stream
 from handrail.workspace.text import decode_page, detect_encoding
 from handrail.workspace.workspace import OpenPath
 
-# § [tools.grep] grep: lines by what is in them.
+if TYPE_CHECKING:
+    from handrail.workspace.search.engine import FileHits, HitLine, Pattern
+    from handrail.workspace.search.search import Engines, SearchResult
+
+_PathNamer = Callable[[bytes], str]
 
 
 class GrepArguments(Arguments, frozen=True):
@@ -91,38 +91,123 @@ GREP = ToolSpec(
 )
 
 
-def build_grep_tool(searching: "SessionSearch", outputs: Outputs) -> Tool:
-    """The tool grep."""
-
-    def run(context: Context, arguments: GrepArguments) -> Output:
-
-        return grep(searching, outputs, context, arguments)
-
-    return Tool(GREP, run, _touches)
+def build_grep_tool(searching: SessionSearch, outputs: Outputs) -> Tool:
+    """The tool grep for one session."""
+    return Tool(GREP, partial(_grep, searching, outputs), _declare_touches)
 
 
-def _touches(arguments: GrepArguments) -> Touches:
+def _declare_touches(arguments: GrepArguments) -> Touches:
     return Touches() if arguments.path.startswith(OUTPUT) else Touches(reads=(arguments.path,))
 
 
-# § [tools.grep_answer] What grep says: matches for programs, lines grouped by file for models.
+def _grep(searching: SessionSearch, outputs: Outputs, context: Context, arguments: GrepArguments) -> Output:
+    engines = searching.engines(context.workspace)
+    pattern = _build_pattern(arguments)
+    if arguments.path.startswith(OUTPUT):
+        descriptor = outputs.open(arguments.path.removeprefix(OUTPUT))
+        try:
+            return _grep_stream(engines, descriptor, pattern, context, arguments, arguments.path)
+        finally:
+            os.close(descriptor)
+    opened = _open_folder(context, arguments.path)
+    if opened is not None:
+        with opened:
+            return _grep_folder(searching, engines, opened, pattern, context, arguments)
+    with context.workspace.open_file(arguments.path) as file:
+        return _grep_stream(engines, file.descriptor, pattern, context, arguments, file.real)
 
-Name = Callable[[bytes], str]
+
+def _build_pattern(arguments: GrepArguments) -> "Pattern":
+    from handrail.workspace.search.engine import Pattern  # noqa: PLC0415  engine room
+    from handrail.workspace.search.ripgrep_output import build_line_break_error  # noqa: PLC0415  engine room
+
+    text = arguments.pattern
+    if "\n" in text:
+        raise build_line_break_error()
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ToolError("INVALID_ARGUMENT", "pattern is not valid text (a lone surrogate).") from None
+    if "\0" in text:
+        raise ToolError("INVALID_ARGUMENT", "pattern holds a NUL character; files with NULs are binary, not searched.")
+    return Pattern(text, arguments.case_sensitive, arguments.context_lines)
+
+
+def _open_folder(context: Context, path: str) -> OpenPath | None:
+    """The folder to search. None if the path is not a folder."""
+    try:
+        return context.workspace.open_folder(path)
+    except ToolError as error:
+        if error.code == "NOT_FOUND":
+            raise context.workspace.not_found(path, "file or folder") from None
+        if error.code != "NOT_A_DIRECTORY":
+            raise
+    return None
+
+
+def _grep_folder(
+    searching: SessionSearch,
+    engines: "Engines",
+    opened: OpenPath,
+    pattern: "Pattern",
+    context: Context,
+    arguments: GrepArguments,
+) -> Output:
+    from handrail.workspace.search.engine import SearchScope  # noqa: PLC0415  engine room
+    from handrail.workspace.search.search import find_hits  # noqa: PLC0415  engine room
+
+    scope = SearchScope(
+        opened.descriptor,
+        opened.root.descriptor,
+        opened.relative,
+        context.workspace.kernel,
+        include=arguments.file_pattern,
+        ignore=searching.ignore,
+        list_protected=partial(context.workspace.list_protected_names, opened),
+        credential_files=cache(context.workspace.credential_files),
+    )
+    try:
+        found = find_hits(engines, scope, pattern, arguments.max_results, context.cancelled)
+    except OSError as error:  # another program moved the folder
+        raise to_tool_error(error, arguments.path) from None
+    context.check_cancelled()
+    described = describe_search_scope(opened, arguments.file_pattern, searching.ignore)
+    return build_grep_output(arguments, found, opened.real, engines, build_path_namer(opened), described)
+
+
+def _grep_stream(
+    engines: "Engines", descriptor: int, pattern: "Pattern", context: Context, arguments: GrepArguments, real: str
+) -> Output:
+    """Searches one open file. Its hits need no second check, unlike those in a folder."""
+    from handrail.workspace.search.search import STREAM_SECONDS, find_in_stream  # noqa: PLC0415  engine room
+
+    found = find_in_stream(engines, descriptor, pattern, context.cancelled)
+    context.check_cancelled()
+    name = escape_unprintable(real)
+    longer = msgspec.structs.replace(engines, seconds=STREAM_SECONDS)
+    return build_grep_output(arguments, found, real, longer, lambda _: name, f"Searched {name}.")
 
 
 def build_grep_output(
-    arguments: GrepArguments, found: SearchResult[FileHits], real: str, engines: Engines, name: Name, empty: str
+    arguments: GrepArguments,
+    found: "SearchResult[FileHits]",
+    real: str,
+    engines: "Engines",
+    name: _PathNamer,
+    scope: str,
 ) -> Output:
-    """The result of a search in one folder or file."""
-    shown = list(_first(found.items, arguments.max_results, arguments.context_lines))
+    """The output of a search in one folder or file. `scope` says where a search without hits looked."""
+    from handrail.workspace.search.engine import MAX_RESULT_BYTES  # noqa: PLC0415  engine room
+
+    shown = list(_limit_hits(found.items, arguments.max_results, arguments.context_lines))
     returned = sum(hits.count_hits() for hits in shown)
     more = found.total > returned or not found.exact
     return Output(
-        summary=_summary(returned, len(shown), found),
-        content=("\n".join(_grouped(hits, name) for hits in shown) or render_no_results(found, "matches", empty))
+        summary=_summarize(returned, len(shown), found),
+        content=("\n".join(_render_hits(hits, name) for hits in shown) or render_no_results(found, "matches", scope))
         + render_hidden_count(found),
-        data=GrepData(path=real, matches=tuple(_matches(shown, name, arguments.context_lines))),
-        whole=_whole(found, name) if found.exact and more else None,
+        data=GrepData(path=real, matches=tuple(_list_matches(shown, name, arguments.context_lines))),
+        whole=_render_all(found, name, MAX_RESULT_BYTES) if found.exact and more else None,
         truncated=more,
         meta={
             "returned": returned,
@@ -137,7 +222,7 @@ def build_grep_output(
     )
 
 
-def _summary(returned: int, files: int, found: SearchResult[FileHits]) -> str:
+def _summarize(returned: int, files: int, found: "SearchResult[FileHits]") -> str:
     if not returned:
         return "No matches" if found.exact else "No matches so far"
     if found.total > returned or not found.exact:
@@ -146,30 +231,32 @@ def _summary(returned: int, files: int, found: SearchResult[FileHits]) -> str:
     return f"{format_count(returned, 'match')} in {format_count(files, 'file')}"
 
 
-def _whole(found: SearchResult[FileHits], name: Name) -> str | None:
-    """All of them; None where they are too much to be kept."""
+def _render_all(found: "SearchResult[FileHits]", name: _PathNamer, most: int) -> str | None:
+    """All hits. None if they are too long to be stored."""
     parts: list[str] = []
     size = 0
     for hits in found.items:
-        parts.append(_grouped(hits, name))
+        parts.append(_render_hits(hits, name))
         size += len(parts[-1])
-        if size > MAX_RESULT_BYTES:
+        if size > most:
             return None
     return "\n".join(parts)
 
 
-def _first(items: list[FileHits], most: int, context: int) -> Iterator[FileHits]:
-    """So many matches in all, each with its neighbours."""
+def _limit_hits(items: "list[FileHits]", most: int, context: int) -> "Iterator[FileHits]":
+    """The first matches, each with its context."""
+    from handrail.workspace.search.engine import FileHits  # noqa: PLC0415  engine room
+
     for hits in items:
         if most <= 0:
             return
         count = hits.count_hits()
-        yield hits if count <= most else FileHits(hits.path, _until(hits.lines, most, context))
+        yield hits if count <= most else FileHits(hits.path, _limit_lines(hits.lines, most, context))
         most -= count
 
 
-def _until(lines: tuple[HitLine, ...], most: int, context: int) -> tuple[HitLine, ...]:
-    """The lines up to a match, and its neighbours up to the next match: what a run knows of that depends on the run."""
+def _limit_lines(lines: "tuple[HitLine, ...]", most: int, context: int) -> "tuple[HitLine, ...]":
+    """The lines up to the last match, and its context up to the next match."""
     seen = 0
     for index, line in enumerate(lines):
         seen += bool(line.spans)
@@ -179,125 +266,41 @@ def _until(lines: tuple[HitLine, ...], most: int, context: int) -> tuple[HitLine
     return lines
 
 
-def _grouped(hits: FileHits, name: Name) -> str:
-    """The file's name on a line of its own, so that no colon in it is taken for another."""
+def _render_hits(hits: "FileHits", name: _PathNamer) -> str:
+    """The path has a line of its own, since it may contain colons."""
     rows = [name(hits.path)]
     width = len(str(hits.lines[-1].number))
-    apart = any(not line.spans for line in hits.lines)
+    has_context = any(not line.spans for line in hits.lines)
     before: int | None = None
     for line in hits.lines:
-        if apart and before is not None and line.number > before + 1:
+        if has_context and before is not None and line.number > before + 1:
             rows.append("  --")
-        rows.append(f"  {line.number:>{width}}{':' if line.spans else '-'} {_text(line)}")
+        rows.append(f"  {line.number:>{width}}{':' if line.spans else '-'} {_render_line(line)}")
         before = line.number
     return "\n".join(rows) + "\n"
 
 
-def _matches(items: list[FileHits], name: Name, context: int) -> Iterator[GrepMatch]:
+def _list_matches(items: "list[FileHits]", name: _PathNamer, context: int) -> Iterator[GrepMatch]:
     for hits in items:
         path = name(hits.path)
-        texts = {line.number: _text(line) for line in hits.lines}
+        texts = {line.number: _render_line(line) for line in hits.lines}
         for line in hits.lines:
             if line.spans:
                 yield GrepMatch(
                     path=path,
                     line=line.number,
                     text=texts[line.number],
-                    before=_near(texts, range(line.number - context, line.number)),
-                    after=_near(texts, range(line.number + 1, line.number + context + 1)),
+                    before=_pick_lines(texts, range(line.number - context, line.number)),
+                    after=_pick_lines(texts, range(line.number + 1, line.number + context + 1)),
                 )
 
 
-def _near(texts: dict[int, str], numbers: range) -> tuple[str, ...]:
+def _pick_lines(texts: dict[int, str], numbers: range) -> tuple[str, ...]:
     return tuple(texts[number] for number in numbers if number in texts)
 
 
-def _text(line: HitLine) -> str:
-    """The line as text, and marked where it goes on."""
+def _render_line(line: "HitLine") -> str:
+    """The printable text of a line, with an ellipsis where it is cut."""
     text = decode_page(line.data, detect_encoding(line.data) or "utf-8")[0]
     visible = text if text.isprintable() else "".join(c if c == "\t" else escape_unprintable(c) for c in text)
     return f"{'…' if line.cut_before else ''}{visible}{'…' if line.cut_after else ''}"
-
-
-# § [tools.grepping] How grep searches: a folder, one file, or a kept output.
-
-
-def grep(searching: SessionSearch, outputs: Outputs, context: Context, arguments: GrepArguments) -> Output:
-    """Runs the search and words the answer."""
-    engines = searching.engines(context.workspace)
-    pattern = _pattern(arguments)
-    if arguments.path.startswith(OUTPUT):
-        descriptor = outputs.open(arguments.path.removeprefix(OUTPUT))
-        try:
-            return _grep_stream(engines, descriptor, pattern, context, arguments, arguments.path)
-        finally:
-            os.close(descriptor)
-    opened = _folder(context, arguments.path)
-    if opened is not None:
-        with opened:
-            return _grep_folder(searching, engines, opened, pattern, context, arguments)
-    with context.workspace.open_file(arguments.path) as file:
-        return _grep_stream(engines, file.descriptor, pattern, context, arguments, file.real)
-
-
-def _pattern(arguments: GrepArguments) -> Pattern:
-    text = arguments.pattern
-    if "\n" in text:
-        raise build_line_break_error()
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ToolError("INVALID_ARGUMENT", "pattern is not valid text (a lone surrogate).") from None
-    if "\0" in text:
-        raise ToolError("INVALID_ARGUMENT", "pattern holds a NUL character; files with NULs are binary, not searched.")
-    return Pattern(text, arguments.case_sensitive, arguments.context_lines)
-
-
-def _folder(context: Context, path: str) -> OpenPath | None:
-    """The folder that is to be searched; None where the path is no folder."""
-    try:
-        return context.workspace.open_folder(path)
-    except ToolError as error:
-        if error.code == "NOT_FOUND":
-            raise context.workspace.not_found(path, "file or folder") from None
-        if error.code != "NOT_A_DIRECTORY":
-            raise
-    return None
-
-
-def _grep_folder(
-    searching: SessionSearch,
-    engines: Engines,
-    opened: OpenPath,
-    pattern: Pattern,
-    context: Context,
-    arguments: GrepArguments,
-) -> Output:
-    scope = SearchScope(
-        opened.descriptor,
-        opened.root.descriptor,
-        opened.relative,
-        context.workspace.kernel,
-        include=arguments.file_pattern,
-        ignore=searching.ignore,
-        list_protected=partial(context.workspace.list_protected_names, opened),
-        credential_files=cache(context.workspace.credential_files),
-    )
-    try:
-        found = find_hits(engines, scope, pattern, arguments.max_results, context.cancelled)
-    except OSError as error:  # the folder was moved while it was looked at
-        raise to_tool_error(error, arguments.path) from None
-    context.check_cancelled()
-    empty = describe_search_scope(opened, arguments.file_pattern, searching.ignore)
-    return build_grep_output(arguments, found, opened.real, engines, build_path_namer(opened), empty)
-
-
-def _grep_stream(
-    engines: Engines, descriptor: int, pattern: Pattern, context: Context, arguments: GrepArguments, real: str
-) -> Output:
-    """A file that was named is searched through the descriptor that was opened: there is nothing to look at again."""
-    found = find_in_stream(engines, descriptor, pattern, context.cancelled)
-    context.check_cancelled()
-    name = escape_unprintable(real)
-    longer = msgspec.structs.replace(engines, seconds=STREAM_SECONDS)
-    return build_grep_output(arguments, found, real, longer, lambda _: name, f"Searched {name}.")

@@ -1,5 +1,6 @@
 """The tool ls."""
 
+from functools import partial
 from typing import Annotated
 
 from msgspec import Meta
@@ -12,7 +13,7 @@ from handrail.workspace.directory import FolderListing, ListingEntry, list_tree
 from handrail.workspace.errors import clip_path, to_tool_error
 from handrail.workspace.ignore import read_ignore_rules
 
-# § [tools.ls] ls: what is in a folder.
+MAX_ENTRIES = 1_000
 
 
 class LsArguments(Arguments, frozen=True):
@@ -57,35 +58,23 @@ LS = ToolSpec(
 
 
 def build_ls_tool(ignore: tuple[str, ...] = ()) -> Tool:
-    """The tool ls; `ignore` adds patterns to the built-in list. What it is done with is loaded on first use."""
-
-    def run(context: Context, arguments: LsArguments) -> Output:
-
-        return list_folder(context, arguments, ignore)
-
-    return Tool(LS, run, lambda arguments: Touches(reads=(arguments.path,)))
+    """The tool ls. `ignore` adds patterns to the built-in list."""
+    return Tool(LS, partial(_list_folder, ignore), lambda arguments: Touches(reads=(arguments.path,)))
 
 
-# § [tools.listing] What ls does: reads the folder and puts it in rows.
-
-MAX_ENTRIES = 1_000
-"""Most entries in one listing."""
-
-
-def list_folder(context: Context, arguments: LsArguments, ignore: tuple[str, ...]) -> Output:
-    """Lists a folder."""
+def _list_folder(ignore: tuple[str, ...], context: Context, arguments: LsArguments) -> Output:
     with context.workspace.open_folder(arguments.path) as opened:
         try:
             rules = read_ignore_rules(opened.root.descriptor, opened.relative, ignore)
             found = list_tree(opened.descriptor, arguments.depth, MAX_ENTRIES, rules)
         except OSError as error:
             raise to_tool_error(error, arguments.path) from None
-        return _output(arguments, found, opened.real)
+        return _build_output(arguments, found, opened.real)
 
 
-def _output(arguments: LsArguments, found: FolderListing, real: str) -> Output:
+def _build_output(arguments: LsArguments, found: FolderListing, real: str) -> Output:
     shown = len(found.entries)
-    content = "".join(f"{_line(entry)}\n" for entry in found.entries)
+    content = "".join(f"{_render_entry(entry)}\n" for entry in found.entries)
     truncated = not found.exact or shown < found.total
     warnings: tuple[str, ...] = ()
     if truncated:
@@ -104,7 +93,7 @@ def _output(arguments: LsArguments, found: FolderListing, real: str) -> Output:
     )
 
 
-def _line(entry: ListingEntry) -> str:
+def _render_entry(entry: ListingEntry) -> str:
     path = escape_unprintable(entry.path)
     if entry.kind == "directory":
         return f"{path}/{f'  ({entry.note})' if entry.note else ''}"

@@ -3,7 +3,6 @@
 import binascii
 import hashlib
 import io
-import logging
 import os
 from datetime import UTC, datetime
 from itertools import islice
@@ -32,22 +31,18 @@ from handrail.workspace.pages import (
 from handrail.workspace.text import SAMPLE_BYTES, Encoding, decode_text, detect_start_encoding
 from handrail.workspace.workspace import OpenPath
 
-# § [tools.read] read: a page of a text file, a picture, the text of a PDF, or a page of an earlier output.
-
 MAX_WHOLE_BYTES = 8 * 1024 * 1024
-"""Files up to this size are read whole; of larger ones only the page."""
+"""Larger files are read a page at a time."""
 MAX_IMAGE_BYTES = 5 * 1024 * 1024
 
-_PDF = b"%PDF-"
-_IMAGES = (
+_IMAGE_STARTS = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
-_RIFF = b"RIFF"
-"""How WebP begins, and sounds and films do too."""
-_MAGICS = (*(magic for magic, _ in _IMAGES), _RIFF)
+_PDF = b"%PDF-"
+_MAX_PDF_PAGES = 500
 
 
 class ReadArguments(Arguments, frozen=True):
@@ -101,68 +96,66 @@ def build_read_tool(seen: ReadMarks, outputs: Outputs, *, images: bool = True) -
             return _read_output(outputs, arguments, context.limits.characters)
         with context.workspace.open_file(arguments.path) as opened:
             try:
-                return _read_file(opened, context, arguments)
+                return read_file(opened, context, arguments)
             except OSError as error:
                 raise to_tool_error(error, arguments.path) from None
 
-    def _read_file(opened: OpenPath, context: Context, arguments: ReadArguments) -> Output:
-        budget = context.limits.characters
-        if opened.status.st_size > MAX_WHOLE_BYTES:
+    def read_file(opened: OpenPath, context: Context, arguments: ReadArguments) -> Output:
+        budget, size = context.limits.characters, opened.status.st_size
+        contents = read_contents(opened.descriptor, size, MAX_WHOLE_BYTES) if size <= MAX_WHOLE_BYTES else None
+        if contents is None or contents.data is None:
             return _read_large(opened, arguments, budget, indexes, seen)
-        contents = read_contents(opened.descriptor, opened.status.st_size, MAX_WHOLE_BYTES)
-        if contents.data is None:
-            return _read_large(opened, arguments, budget, indexes, seen)
-        output, mark = _read_whole(opened, contents.data, contents.hash, arguments, budget, images=images)
-        seen.set_mark(opened.real, encode_mark(mark))
+        output = _read_whole(opened, contents.data, contents.hash, arguments, budget, images=images)
+        seen.set_mark(opened.real, encode_mark(WholeFileMark(contents.hash)))
         return output
 
-    return Tool(READ, run, _touches)
+    return Tool(READ, run, _declare_touches)
 
 
-def _touches(arguments: ReadArguments) -> Touches:
+def _declare_touches(arguments: ReadArguments) -> Touches:
     return Touches() if arguments.path.startswith(OUTPUT) else Touches(reads=(arguments.path,))
 
 
 def _read_whole(
     opened: OpenPath, data: bytes, digest: str, arguments: ReadArguments, budget: int, *, images: bool
-) -> tuple[Output, WholeFileMark]:
-    kind = _image_type(data)
+) -> Output:
+    kind = find_image_type(data)
     if kind and images:
-        return _picture(opened, data, digest, kind), WholeFileMark(digest)
+        return _build_picture(opened, data, digest, kind)
     text = decode_text(data)
     if text is None or data.startswith(_PDF):
-        return _from_pdf(opened, data, digest, arguments, budget), WholeFileMark(digest)
+        return _read_pdf(opened, data, digest, arguments, budget)
     page = build_whole_page(text.text, arguments.limit, budget) if arguments.offset == 1 else None
     if page is None:
-        page = _page_of(text.text, arguments, budget)
-    described = _data(opened, digest, text.encoding, text.line_ending, page.first, len(data))
-    return _output(arguments.path, page, described, text.damaged), WholeFileMark(digest)
+        page = _cut_page(text.text, arguments, budget)
+    described = _build_data(opened, digest, text.encoding, text.line_ending, page.first, len(data))
+    return _build_output(arguments.path, page, described, text.damaged)
 
 
 def _read_large(
     opened: OpenPath, arguments: ReadArguments, budget: int, indexes: LineIndexes, seen: ReadMarks
 ) -> Output:
     status, descriptor = opened.status, opened.descriptor
-    encoding = _large_encoding(os.pread(descriptor, SAMPLE_BYTES, 0), arguments.path)
+    encoding = _detect_large_encoding(os.pread(descriptor, SAMPLE_BYTES, 0), arguments.path)
     found = read_large_page(descriptor, status, encoding, arguments.offset, arguments.limit, budget, indexes)
     if found is None:
-        raise _past_end(arguments, indexes.total(status))
+        raise _build_past_end_error(arguments, indexes.total(status))
     digest = hash_range(descriptor, found.start, found.length)
     seen.set_mark(opened.real, encode_mark(PageMark(digest, found.start, found.length)))
     identity = f"{digest}:{status.st_ino}:{status.st_size}:{status.st_mtime_ns}"
     first = found.page.first if found.page.first > 0 else None
-    described = _data(
+    described = _build_data(
         opened, hashlib.sha256(identity.encode()).hexdigest(), encoding, found.line_ending, first, status.st_size
     )
-    return _output(arguments.path, found.page, described, found.damaged)
+    return _build_output(arguments.path, found.page, described, found.damaged)
 
 
-def _large_encoding(sample: bytes, path: str) -> Encoding:
-    if _image_type(sample) or sample.startswith(_PDF):
+def _detect_large_encoding(sample: bytes, path: str) -> Encoding:
+    if find_image_type(sample) or sample.startswith(_PDF):
         raise ToolError("LIMIT_EXCEEDED", f"{clip_path(path)} is a picture or PDF over 8 MiB, which is not read.")
     encoding = detect_start_encoding(sample)
     if encoding is None:
-        raise _binary(path)
+        raise _build_binary_error(path)
     if encoding.startswith("utf-16"):
         message = f"{clip_path(path)} is UTF-16 and over 8 MiB; convert it to UTF-8 to read pages of it."
         raise ToolError("LIMIT_EXCEEDED", message)
@@ -170,7 +163,7 @@ def _large_encoding(sample: bytes, path: str) -> Encoding:
 
 
 def _read_output(outputs: Outputs, arguments: ReadArguments, budget: int) -> Output:
-    """Rows, not lines: a row ends in a newline only where the text does, so pages joined are the text."""
+    """Reads rows. A row ends in a newline only if the text does, so that joined pages are the text."""
     descriptor = outputs.open(arguments.path.removeprefix(OUTPUT))
     try:
         size = os.fstat(descriptor).st_size
@@ -178,7 +171,7 @@ def _read_output(outputs: Outputs, arguments: ReadArguments, budget: int) -> Out
         digest = hash_range(descriptor, 0, size)
     finally:
         os.close(descriptor)
-    _in_range(arguments, page.total or 0)
+    _check_offset(arguments, page.total or 0)
     described = ReadData(
         path=arguments.path,
         size=size,
@@ -188,27 +181,27 @@ def _read_output(outputs: Outputs, arguments: ReadArguments, budget: int) -> Out
         hash=digest,
         first_line=page.first,
     )
-    return _output(arguments.path, page, described, 0)
+    return _build_output(arguments.path, page, described, 0)
 
 
-def _page_of(text: str, arguments: ReadArguments, budget: int) -> TextPage:
+def _cut_page(text: str, arguments: ReadArguments, budget: int) -> TextPage:
     total = count_lines(text)
-    return build_text_page(text, total, _in_range(arguments, total), arguments.limit, budget)
+    _check_offset(arguments, total)
+    return build_text_page(text, total, arguments.offset, arguments.limit, budget)
 
 
-def _in_range(arguments: ReadArguments, total: int) -> int:
+def _check_offset(arguments: ReadArguments, total: int) -> None:
     if arguments.offset > max(total, 1):
-        raise _past_end(arguments, total)
-    return arguments.offset
+        raise _build_past_end_error(arguments, total)
 
 
-def _past_end(arguments: ReadArguments, total: int | None) -> ToolError:
+def _build_past_end_error(arguments: ReadArguments, total: int | None) -> ToolError:
     known = f" ({total} lines)" if total is not None else ""
     message = f"offset {arguments.offset} is past the end of {clip_path(arguments.path)}{known}."
     return ToolError("INVALID_ARGUMENT", message)
 
 
-def _data(
+def _build_data(
     opened: OpenPath, digest: str, encoding: str | None, ending: str | None, first: int | None, size: int
 ) -> ReadData:
     mtime = datetime.fromtimestamp(opened.status.st_mtime, UTC)
@@ -217,22 +210,22 @@ def _data(
     )
 
 
-def _output(path: str, page: TextPage, data: ReadData, damaged: int) -> Output:
+def _build_output(path: str, page: TextPage, data: ReadData, damaged: int) -> Output:
     meta: dict[str, Any] = {"returned": page.returned, "total": page.total, "next_offset": page.next_offset}
     if page.total is None:
         meta["total_is_lower_bound"] = True
     more = page.next_offset is not None
     return Output(
-        summary=_summary(path, page),
+        summary=_summarize(path, page),
         content=page.content,
         data=data,
         truncated=more or page.cut > 0,
         meta=meta,
-        warnings=_warnings(page, damaged),
+        warnings=_list_warnings(page, damaged),
     )
 
 
-def _summary(spelled: str, page: TextPage) -> str:
+def _summarize(spelled: str, page: TextPage) -> str:
     path = clip_path(spelled)
     if page.returned == 0:
         return f"{path} is empty"
@@ -243,24 +236,23 @@ def _summary(spelled: str, page: TextPage) -> str:
     return f"Read lines {page.first}–{last}{of} of {path}"
 
 
-def _warnings(page: TextPage, damaged: int) -> tuple[str, ...]:
-    found: list[str] = []
+def _list_warnings(page: TextPage, damaged: int) -> tuple[str, ...]:
+    warnings: list[str] = []
     if page.cut:
-        found.append(f"{page.cut} lines over 2,000 characters were cut.")
+        warnings.append(f"{page.cut} lines over 2,000 characters were cut.")
     if damaged:
-        found.append(f"{damaged} bytes are not valid in the file's encoding and are shown as \ufffd.")
-    return tuple(found)
+        warnings.append(f"{damaged} bytes are not valid in the file's encoding and are shown as \ufffd.")
+    return tuple(warnings)
 
 
-def _image_type(data: bytes) -> str | None:
-    if not data.startswith(_MAGICS):
-        return None
-    if data.startswith(_RIFF):
-        return "image/webp" if data[8:12] == b"WEBP" else None
-    return next(kind for magic, kind in _IMAGES if data.startswith(magic))
+def find_image_type(data: bytes) -> str | None:
+    """The media type of a picture. None if it is none that models take."""
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _IMAGE_STARTS if data.startswith(start)), None)
 
 
-def _picture(opened: OpenPath, data: bytes, digest: str, kind: str) -> Output:
+def _build_picture(opened: OpenPath, data: bytes, digest: str, kind: str) -> Output:
     path, shown = opened.real, clip_path(opened.real)
     if len(data) > MAX_IMAGE_BYTES:
         raise ToolError("LIMIT_EXCEEDED", f"{shown} is a picture of {len(data)} bytes; the limit is {MAX_IMAGE_BYTES}.")
@@ -269,47 +261,44 @@ def _picture(opened: OpenPath, data: bytes, digest: str, kind: str) -> Output:
     return Output(
         summary=summary,
         content=f"{summary}; it is attached.",
-        data=_data(opened, digest, None, None, None, len(data)),
+        data=_build_data(opened, digest, None, None, None, len(data)),
         attachments=(Attachment(type="image", path=path, mime=kind, content=content),),
     )
 
 
-def _from_pdf(opened: OpenPath, data: bytes, digest: str, arguments: ReadArguments, budget: int) -> Output:
+def _read_pdf(opened: OpenPath, data: bytes, digest: str, arguments: ReadArguments, budget: int) -> Output:
     if not data.startswith(_PDF):
-        raise _binary(arguments.path)
-
-    page = _page_of(extract_pdf_text(data, arguments.path), arguments, budget)
-    return _output(arguments.path, page, _data(opened, digest, None, None, page.first, len(data)), 0)
-
-
-def _binary(path: str) -> ToolError:
-    return ToolError("BINARY_FILE", f"{clip_path(path)} is not text. Use a program that knows its format.")
+        raise _build_binary_error(arguments.path)
+    page = _cut_page(_extract_pdf_text(data, arguments.path), arguments, budget)
+    return _build_output(arguments.path, page, _build_data(opened, digest, None, None, page.first, len(data)), 0)
 
 
-# § [tools.pdf] The text of a PDF, page by page. Needs the extra `pdf`.
+def _extract_pdf_text(data: bytes, path: str) -> str:
+    """The text of the first pages, each under a line with its number."""
+    import logging  # noqa: PLC0415  few sessions read a PDF
 
-_MAX_PAGES = 500
-_SILENCE = logging.NullHandler()
-
-
-def extract_pdf_text(data: bytes, path: str) -> str:
-    """The text of the first pages, each under a line that says which it is."""
     try:
         import pypdf  # noqa: PLC0415  an extra
     except ImportError:
         message = f"{clip_path(path)} is a PDF; reading it needs: pip install 'handrail[pdf]'."
         raise ToolError("UNAVAILABLE", message) from None
-    # It would print what it finds wrong with a file, bytes of it included.
-    logging.getLogger("pypdf").addHandler(_SILENCE)
+    # Without a handler it would print problems of the file, with bytes of it.
+    logger = logging.getLogger("pypdf")
+    if not logger.handlers:
+        logger.addHandler(logging.NullHandler())
     try:
         pages = pypdf.PdfReader(io.BytesIO(data)).pages
         texts = [
             f"--- page {number} of {len(pages)} ---\n{page.extract_text()}\n"
-            for number, page in enumerate(islice(pages, _MAX_PAGES), 1)
+            for number, page in enumerate(islice(pages, _MAX_PDF_PAGES), 1)
         ]
     except Exception as error:  # whatever a parser raises over a broken file, the file is at fault
         message = f"{clip_path(path)} is a PDF whose text cannot be read ({type(error).__name__})."
         raise ToolError("BINARY_FILE", message) from None
-    if len(pages) > _MAX_PAGES:
-        texts.append(f"--- {len(pages) - _MAX_PAGES} more pages are not read ---\n")
+    if len(pages) > _MAX_PDF_PAGES:
+        texts.append(f"--- {len(pages) - _MAX_PDF_PAGES} more pages are not read ---\n")
     return "".join(texts)
+
+
+def _build_binary_error(path: str) -> ToolError:
+    return ToolError("BINARY_FILE", f"{clip_path(path)} is not text. Use a program that knows its format.")

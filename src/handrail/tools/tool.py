@@ -28,19 +28,19 @@ class CallLimits(msgspec.Struct, frozen=True):
     """What a call may use."""
 
     characters: int = 30_000
-    """Of the result's content."""
+    """Characters of the content of the result."""
     restricted: bool = False
-    """The restricted profile: data that does not parse is refused, commands have little time and room."""
+    """The restricted profile: data must parse, commands have little time and space."""
     offloads: bool = True
-    """Whether what does not fit can be kept aside: `read` is there to fetch it."""
+    """Whether text that does not fit can be stored, since `read` is enabled to page it."""
     offline: bool = False
-    """Whether the network stays shut to the call, whatever the settings list."""
+    """Whether the call has no network, whatever the settings allow."""
     bulk: bool = False
-    """Whether the mode allows bulk changes unasked."""
+    """Whether the mode allows bulk changes without approval."""
 
 
 class ApprovalNeededError(Exception):
-    """What a call came to needs a person's yes: nothing of it is committed yet, and all of it waits in the preview."""
+    """The result of a call needs approval. Nothing is committed; the changes are in the stored preview."""
 
     def __init__(self, decision: Decision, preview: Preview) -> None:
         super().__init__(decision.reason)
@@ -49,7 +49,7 @@ class ApprovalNeededError(Exception):
 
 
 class Context(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool knows about its call. Everything else a tool needs, its factory was given."""
+    """What a tool knows about its call. Its factory gets everything else."""
 
     session_id: str
     message_id: str | None
@@ -62,33 +62,32 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
     """`metadata(title=…, output=…)` updates live views."""
 
     def check_cancelled(self) -> None:
-        """Raises when the call was cancelled: to be asked between steps of long work."""
+        """Raises CANCELLED if the call was cancelled. Call it between steps of long work."""
         if self.cancelled():
             raise ToolError("CANCELLED", "The call was cancelled.")
 
 
 class CommandContext(Context, frozen=True, kw_only=True):
-    """The context of handrail's own tools for commands and of the tools of servers: also what was decided and approved,
-    and how to judge the changes of a command."""
+    """The context of exec, process and foreign tools: also the decision, the approval and how to judge changes."""
 
     facts: Facts
-    """What the decision about the call was made from."""
+    """The facts of the decision."""
     answered: bool
-    """Whether a person said yes to this very call."""
+    """Whether a person approved this call."""
     report_connection: Callable[[str, int, bool, str], None]
-    """Logs an attempt to reach a host: which one and its port, whether it was let through, and why not."""
+    """Logs a connection: host, port, whether it was allowed, and why not."""
     answer: AnswerKind | None
-    """What the person said, where somebody was asked."""
+    """The answer to the permission request, if there was one."""
     preview_id: str | None
-    """What the person approved: a stored preview."""
+    """The stored preview that was approved."""
     earlier_changes: "tuple[OverlayChanges, ...]" = ()
-    """What earlier calls of the batch would change, in their order: a command is tried as if that was committed."""
+    """What earlier calls of the batch would change, in their order. A preview runs on top of these changes."""
     judge: Callable[[tuple[Change, ...], Mapping[str, str]], Decision]
-    """What policy says of changes that a command made in its overlay; with the text of each new `.git/config`."""
+    """Decides on changes that a command made in its overlay. Takes the text of each new `.git/config`."""
     needs_undo: Callable[[], Decision | None]
-    """What policy says if undo does not cover what it changes; None where it is allowed all the same."""
+    """Decides on a command whose changes undo does not cover. None if it is allowed."""
     exclusive: Callable[[], AbstractContextManager[object]]
-    """Keeps other sessions from changing files of the workspace meanwhile; ToolError CONFLICT where that takes long."""
+    """Locks the files of the workspace against other sessions. CONFLICT if that takes long."""
 
 
 class CommandUse(msgspec.Struct, frozen=True):
@@ -98,67 +97,64 @@ class CommandUse(msgspec.Struct, frozen=True):
     cwd: str
     background: bool = False
     yields: bool = False
-    """Whether it goes on after its call where it takes longer than the call waits."""
+    """Whether it continues in the background if it outlasts the call."""
 
 
 class ProcessUse(msgspec.Struct, frozen=True):
-    """What a call wants with a process session."""
+    """The action of a call on a process session."""
 
     action: str
     spelled: str = ""
-    """Its id, or the beginning of it; empty where the call is about all of them."""
+    """The id or the start of it. Empty for all process sessions."""
 
 
 class MemoryUse(msgspec.Struct, frozen=True):
-    """What a call wants with the notes of the workspace."""
+    """The action of a call on the notes of the workspace."""
 
     action: str
     note: str = ""
-    """Its id, or the title of a new one."""
+    """The id, or the title of a new note."""
 
 
 class Touches(msgspec.Struct, frozen=True):
-    """The paths a call declares, before it runs: facts, policy and locks go by them."""
+    """What a call declares before it runs, for facts, policy and locks."""
 
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     deletes: tuple[str, ...] = ()
     locate_error: Callable[[ToolError, str], ToolError] | None = None
-    """Where the call names a path, for a refusal that looking at it led to."""
+    """Adds to an error of a path where the call names the path."""
     command: CommandUse | None = None
-    """What it would run; the paths are then those that the command names."""
+    """The command. The paths are those that the command names."""
     process: ProcessUse | None = None
-    """The process session that it is about."""
     memory: MemoryUse | None = None
-    """The note that it is about."""
     foreign: ForeignFact | None = None
-    """The tool of another server that it is about."""
 
 
 class OffloadedText(msgspec.Struct, frozen=True, kw_only=True):
-    """A text that is too large for the result, which names it already: to be kept for `read` to page."""
+    """A text that is too large for the result, to be stored for `read`. The result already has its reference."""
 
     text: str | None = None
     file: str | None = None
-    """A file of ours that holds it as it was printed; it is moved away."""
+    """A spill file with the output. It is moved away."""
     tail: bytes = b""
-    """What comes after the file's own bytes."""
+    """Bytes after those of the file."""
     characters: int | None = None
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True):
-    """What a tool returns; only the runtime makes results."""
+    """What a tool returns. The runtime makes the result from it."""
 
     summary: str
     content: str
     data: Any
     whole: str | None = None
-    """The whole text, where `content` is only a part of it by design: kept for `read` to page."""
+    """The whole text, if `content` is a part of it. It is stored for `read`."""
     kept: OffloadedText | None = None
     raw: bytes | None = None
-    """What was printed, byte for byte, where the text is not the same: kept for people."""
+    """The printed bytes, if the text differs from them. They are stored for people."""
     failure: ToolError | None = None
-    """Why the call failed although it has data: the result carries both."""
+    """The error of a call that failed and has data all the same."""
     title: str | None = None
     truncated: bool = False
     meta: dict[str, Any] = {}
@@ -168,67 +164,60 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     changes: ChangeSet | None = None
     events: tuple[tuple[type[Event], dict[str, Any]], ...] = ()
-    """What else there is to tell, of tools of our own only: it is written with the result, or not at all."""
+    """Events of built-in tools, written together with the result."""
 
 
 class ReadMarks(Protocol):
-    """What the session remembers of files it has read or written."""
+    """Marks of the files that the session has read or written."""
 
-    def get_mark(self, path: str) -> bytes | None:
-        """The mark of a file."""
-        ...
+    def get_mark(self, path: str) -> bytes | None: ...
 
-    def set_mark(self, path: str, mark: bytes) -> None:
-        """Marks a file."""
+    def set_mark(self, path: str, mark: bytes) -> None: ...
 
 
 class Background(Protocol):
-    """The commands of a session that go on after their calls, and who tells of them."""
+    """The background processes of a session, and the events about them."""
 
     @property
-    def sessions(self) -> "ProcessSessions":
-        """All that are known."""
-        ...
+    def sessions(self) -> "ProcessSessions": ...
 
     @property
     def folder(self) -> str:
-        """Where they are, for the owner only."""
+        """The folder of the process sessions, readable for its owner only."""
         ...
 
     @property
     def idle_seconds(self) -> float:
-        """How long one goes on that prints nothing and that nobody asks about."""
+        """Seconds without output and without a poll after which a process is ended."""
         ...
 
     def make_room(self) -> None:
-        """To be called before one is started; ToolError LIMIT_EXCEEDED where too many run."""
+        """Called before a process is started. LIMIT_EXCEEDED if too many run."""
 
     @property
     def awaited(self) -> dict[str, str]:
-        """Files for the folder of one whose call waits for it, by their names. If this process is killed meanwhile, it
-        is to be ended: nobody knows its id."""
+        """Files for the folder of a process whose call waits for it. They end the process if handrail is killed."""
         ...
 
     def announce_start(self, process: "ProcessSession") -> None:
-        """It goes on by itself from here: tells so, and when it has ended."""
+        """Emits the event of a process that continues in the background, and later the event of its end."""
 
     def announce_end(self, process: "ProcessSession") -> None:
-        """It has ended: tells so, unless somebody did."""
+        """Emits the event of an ended process, once."""
 
     def forget(self, process: "ProcessSession") -> None:
-        """Ends it where it runs, removes it, and tells both."""
+        """Ends and removes a process, and emits the events."""
 
 
 class Outputs(Protocol):
-    """Texts that were too large for a result, by the id of their call."""
+    """Stored outputs, by the id of their call."""
 
     def open(self, call_id: str) -> int:
-        """A descriptor of the whole text; ToolError NOT_FOUND when this session has none."""
+        """A descriptor of the text. NOT_FOUND if the session has none."""
         ...
 
 
-def build_empty_touches(_: Any) -> Touches:
-    """For tools that work on no path."""
+def _declare_nothing(_: Any) -> Touches:
     return Touches()
 
 
@@ -237,10 +226,10 @@ class Tool(msgspec.Struct, frozen=True):
 
     spec: ToolSpec
     run: Callable[[Any, Any], Output]
-    """Gets its context and the arguments."""
-    touches: Callable[[Any], Touches] = build_empty_touches
+    """Gets the context and the arguments."""
+    touches: Callable[[Any], Touches] = _declare_nothing
     preview: Callable[[Any, Any], Preview] | None = None
     asks: Callable[[str, Any], Question] | None = None
-    """What a call of this id asks the person: it is not run, and the reply is its result."""
+    """Builds the question of a call to the person. The call does not run; the reply becomes its result."""
     context: type[Context] = Context
-    """What `run` and `preview` get: a CommandContext is for handrail's own tools."""
+    """The type that `run` and `preview` get. CommandContext is for handrail's own tools."""

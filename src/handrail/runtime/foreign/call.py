@@ -26,6 +26,7 @@ from handrail.runtime.foreign.schema import (
 )
 from handrail.runtime.foreign.source import ForeignTool, ToolSource, build_tool_name, split_tool_name
 from handrail.tools.custom import ANY_EFFECT
+from handrail.tools.read import find_image_type
 from handrail.tools.tool import CommandContext, Output, Tool, Touches
 
 MAX_TEXT_CHARACTERS = 4_000_000
@@ -43,12 +44,6 @@ _CANCEL_SECONDS = 5.0
 """Seconds that a source has to end a cancelled call."""
 _MIME = re.compile(r"[a-z]+/[a-z0-9.+-]{1,80}")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
-_IMAGES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 
 
 def build_foreign_tool(source: ToolSource, listed: ForeignTool, pins: PinStore, *, read_only: bool) -> Tool:
@@ -118,9 +113,7 @@ def detect_image_type(content: str) -> str | None:
         data = b64decode(content, validate=True)
     except (Error, ValueError):
         return None
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for magic, kind in _IMAGES if data.startswith(magic)), None)
+    return find_image_type(data)
 
 
 def _build_preview(kind: Literal["diff", "input"], text: str) -> Preview:

@@ -1,1 +1,1 @@
-"""Companions: tools that work on the conversation with the person, and on no file. Each is off until switched on."""
+"""Tools for the conversation with the person. Each is disabled by default."""

@@ -1,4 +1,4 @@
-"""display: something for the person to see, in every view there is. Nothing is asked, and nothing waits for it."""
+"""The tool display: shows the person something in every view."""
 
 from typing import Annotated
 
@@ -56,7 +56,6 @@ DISPLAY = ToolSpec(
 
 
 def build_display_tool() -> Tool:
-    """The tool display."""
     return Tool(DISPLAY, _show)
 
 

@@ -1,12 +1,12 @@
-"""The tool memory."""
+"""The tool memory: notes about the workspace that later sessions read."""
 
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import Meta
 from msgspec.structs import replace
 
-from handrail.edit.diff import build_unified_diff
 from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import Preview
 from handrail.protocol.records import Memory
@@ -14,8 +14,6 @@ from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.store.memories import Memories
 from handrail.tools.tool import Context, MemoryUse, Output, Tool, Touches
-
-# § [tools.companions.memory] memory: notes about the workspace that later sessions read.
 
 Title = Annotated[str, Meta(min_length=1, max_length=120)]
 Content = Annotated[str, Meta(min_length=1, max_length=2_000)]
@@ -27,7 +25,8 @@ _TAKES: dict[str, tuple[set[str], set[str]]] = {
     "delete": ({"id"}, set()),
     "list": (set(), set()),
 }
-"""What an action needs, and what it takes besides."""
+"""Required and optional arguments of each action."""
+_DONE = {"create": "noted", "update": "changed", "delete": "deleted"}
 
 
 class MemoryArguments(Arguments, frozen=True):
@@ -54,7 +53,7 @@ class MemoryArguments(Arguments, frozen=True):
 
 
 class MemoryData(Wire, frozen=True, omit_defaults=False):
-    """The notes that the call was about: of list all, else the one."""
+    """All notes for list, else the note of the call."""
 
     action: Action
     notes: tuple[Memory, ...]
@@ -82,35 +81,19 @@ MEMORY = ToolSpec(
 
 
 def build_memory_tool(memories: Memories) -> Tool:
-    """The tool memory over the notes of a workspace. What it is done with is loaded on first use."""
-
-    def run(context: Context, arguments: MemoryArguments) -> Output:
-
-        return run_memory_action(memories, context.session_id, arguments)
-
-    def preview(_: Context, arguments: MemoryArguments) -> Preview:
-
-        return preview_note(memories, arguments)
-
-    return Tool(MEMORY, run, _touches, preview)
+    """The tool memory for one workspace."""
+    return Tool(MEMORY, partial(_run, memories), _declare_touches, partial(_preview, memories))
 
 
-def _touches(arguments: MemoryArguments) -> Touches:
+def _declare_touches(arguments: MemoryArguments) -> Touches:
     return Touches(memory=MemoryUse(arguments.action, arguments.id or arguments.title or ""))
 
 
-# § [tools.companions.remembering] Reads and changes the notes of a workspace.
-
-_UNCHANGED = "The note says that already. Nothing was changed."
-_DONE = {"create": "noted", "update": "changed", "delete": "deleted"}
-
-
-def run_memory_action(memories: Memories, session_id: str, arguments: MemoryArguments) -> Output:
-    """Does what a call asks for."""
+def _run(memories: Memories, context: Context, arguments: MemoryArguments) -> Output:
     if arguments.action == "list":
-        return _listed(memories.list_notes())
+        return _list_notes(memories.list_notes())
     with memories.alone():
-        before, after = _planned(memories, session_id, arguments)
+        before, after = _plan(memories, context.session_id, arguments)
         if after is not None:
             memories.keep(after)
         elif before is not None:
@@ -123,42 +106,42 @@ def run_memory_action(memories: Memories, session_id: str, arguments: MemoryArgu
     return Output(summary=summary, content=f"{summary[0].upper()}{summary[1:]}: {note.title}\n", data=data)
 
 
-def preview_note(memories: Memories, arguments: MemoryArguments) -> Preview:
-    """What the note would become, for the person who is asked."""
-    before, after = _planned(memories, "", arguments)
-    diff = build_unified_diff(_text(before), _text(after), "note")
+def _preview(memories: Memories, _: Context, arguments: MemoryArguments) -> Preview:
+    from handrail.edit.diff import build_unified_diff  # noqa: PLC0415  engine room
+
+    before, after = _plan(memories, "", arguments)
+    diff = build_unified_diff(_render(before), _render(after), "note")
     return Preview(kind="diff", text=diff.text, truncated=diff.truncated)
 
 
-def _planned(memories: Memories, session_id: str, arguments: MemoryArguments) -> tuple[Memory | None, Memory | None]:
-    """A note as it is and as it is to be; None where there is none."""
+def _plan(memories: Memories, session_id: str, arguments: MemoryArguments) -> tuple[Memory | None, Memory | None]:
+    """The note before and after. None if it does not exist."""
     now = datetime.now(UTC)
     if arguments.action == "create":
         title, content = arguments.title or "", arguments.content or ""
-        same = [one for one in memories.list_notes() if (one.title, one.content) == (title, content)]
-        if same:
-            raise ToolError("NO_CHANGE", f"{same[0].id} says that already. Nothing was noted.")
-        note = Memory(id=memories.new_id(), title=title, content=content, time=now, session_id=session_id)
-        return None, note
+        for note in memories.list_notes():
+            if (note.title, note.content) == (title, content):
+                raise ToolError("NO_CHANGE", f"{note.id} says that already. Nothing was noted.")
+        return None, Memory(id=memories.new_id(), title=title, content=content, time=now, session_id=session_id)
     before = memories.get(arguments.id or "")
     if arguments.action == "delete":
         return before, None
     after = replace(before, title=arguments.title or before.title, content=arguments.content or before.content)
     if after == before:
-        raise ToolError("NO_CHANGE", _UNCHANGED)
+        raise ToolError("NO_CHANGE", "The note says that already. Nothing was changed.")
     return before, replace(after, time=now, session_id=session_id)
 
 
-def _listed(notes: tuple[Memory, ...]) -> Output:
-    rows = [f"{note.id}  {note.title} ({note.time:%Y-%m-%d})\n{_indented(note.content)}\n" for note in notes]
+def _list_notes(notes: tuple[Memory, ...]) -> Output:
+    rows = [f"{note.id}  {note.title} ({note.time:%Y-%m-%d})\n{_indent(note.content)}\n" for note in notes]
     summary = f"{len(notes)} note{'s' if len(notes) != 1 else ''}"
     content = "".join(rows) or "There are no notes yet.\n"
     return Output(summary=summary, content=content, data=MemoryData(action="list", notes=notes))
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-def _text(note: Memory | None) -> str | None:
+def _render(note: Memory | None) -> str | None:
     return None if note is None else f"{note.title}\n\n{note.content.rstrip()}\n"

@@ -1,4 +1,4 @@
-"""The tool question."""
+"""The tool question: the model asks the person, and the reply becomes the result of the call."""
 
 from typing import Annotated
 
@@ -11,8 +11,8 @@ from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire, escape_surrogates
 from handrail.tools.tool import Context, Output, Tool
 
-# § [tools.companions.question] question: the model asks the person, and waits. The call has no result until
-# § somebody replies.
+_MAX_REPLY_CHARS = 20_000
+_NO_REPLY = "The person did not answer. Do not ask it again: decide yourself and say what you assumed, or stop here."
 
 Option = Annotated[str, Meta(min_length=1, max_length=500)]
 
@@ -41,9 +41,9 @@ class QuestionData(Wire, frozen=True, omit_defaults=False):
     """The reply."""
 
     chosen: tuple[str, ...]
-    """The options that were chosen, in their order."""
+    """The chosen options, in the order of the question."""
     text: str | None
-    """What the person said in their own words."""
+    """The reply in own words."""
 
 
 QUESTION = ToolSpec(
@@ -66,7 +66,7 @@ QUESTION = ToolSpec(
 
 
 def build_question_tool(*, unattended: bool) -> Tool:
-    """The tool question. The runtime puts it to the person; what is run here is what cannot be put."""
+    """The tool question. The runtime asks the person. `run` refuses a question that cannot be asked."""
 
     def run(_: Context, __: QuestionArguments) -> Output:
         if unattended:
@@ -75,10 +75,10 @@ def build_question_tool(*, unattended: bool) -> Tool:
         message = "A question must be the only call of its message. It was not asked. Ask again, alone."
         raise ToolError("INVALID_ARGUMENT", message)
 
-    return Tool(QUESTION, run, asks=None if unattended else _question)
+    return Tool(QUESTION, run, asks=None if unattended else _build_question)
 
 
-def _question(call_id: str, arguments: QuestionArguments) -> Question:
+def _build_question(call_id: str, arguments: QuestionArguments) -> Question:
     return Question(
         tool_call_id=call_id,
         question=arguments.question,
@@ -88,16 +88,9 @@ def _question(call_id: str, arguments: QuestionArguments) -> Question:
     )
 
 
-# § [tools.companions.replying] What a reply to a question may be, and what the model is told of it.
-
-_MAX_REPLY_CHARS = 20_000
-_NO_REPLY = "The person did not answer. Do not ask it again: decide yourself and say what you assumed, or stop here."
-
-
 def normalize_reply(question: Question, said: Reply | str) -> Reply:
-    """The reply as it counts: options in their order, own words without white space around them. UsageError where the
-    question cannot be answered so; it says what is possible."""
-    given = said if isinstance(said, Reply) else _in_words(question, said)
+    """The reply with its options in order and its text stripped. UsageError says which replies are possible."""
+    given = said if isinstance(said, Reply) else _parse_reply(question, said)
     text = escape_surrogates(given.text).strip() if given.text else ""
     unknown = [one for one in given.chosen if one not in question.options]
     if unknown:
@@ -119,7 +112,6 @@ def normalize_reply(question: Question, said: Reply | str) -> Reply:
 
 
 def describe_possible_replies(question: Question) -> str:
-    """What may be replied, in words."""
     options = ", ".join(render_value(option) for option in question.options)
     many = "one or more of" if question.multiple else "one of"
     own = "your own words" if question.custom else ""
@@ -127,37 +119,37 @@ def describe_possible_replies(question: Question) -> str:
 
 
 def build_reply_output(question: Question, reply: Reply) -> Output:
-    """What the model gets of a reply."""
+    """The output of a question that was answered."""
     chosen = "; ".join(reply.chosen)
-    told = [f"The person chose: {chosen}"] if chosen else []
-    told += [f"The person {'added' if chosen else 'replied'}: {reply.text}"] if reply.text else []
-    # The audit keeps it: it says how, and not what.
+    lines = [f"The person chose: {chosen}"] if chosen else []
+    lines += [f"The person {'added' if chosen else 'replied'}: {reply.text}"] if reply.text else []
+    # The summary goes to the audit, so it does not have the reply itself.
     how = [f"{len(reply.chosen)} of {len(question.options)} options"] if chosen else []
     summary = f"replied with {' and '.join(how + (['own words'] if reply.text else []))}"
     data = QuestionData(chosen=reply.chosen, text=reply.text)
-    return Output(title=question.question[:200], summary=summary, content="\n".join(told), data=data)
+    return Output(title=question.question[:200], summary=summary, content="\n".join(lines), data=data)
 
 
 def build_no_reply_error() -> ToolError:
-    """The error of a question that the person put aside."""
+    """The error of a question that the person did not answer."""
     return ToolError("CANCELLED", _NO_REPLY)
 
 
-def _in_words(question: Question, said: str) -> Reply:
-    """A text is the option that it spells, in whatever case where that is no other one; else own words."""
+def _parse_reply(question: Question, said: str) -> Reply:
+    """The option that a text spells, in any case if that is unambiguous. Otherwise it is a reply in own words."""
     spelled = said.strip()
     alike = [one for one in question.options if one.strip().casefold() == spelled.casefold()]
     exact = [one for one in alike if one.strip() == spelled]
     found = exact or (alike if len(alike) == 1 else [])
     if found:
         return Reply(chosen=tuple(found))
-    if question.multiple and (several := _several(question, spelled)):
+    if question.multiple and (several := _parse_several(question, spelled)):
         return Reply(chosen=several)
     return Reply(text=said)
 
 
-def _several(question: Question, spelled: str) -> tuple[str, ...]:
-    """Options with commas or new lines between them; none where one of the parts is no option."""
+def _parse_several(question: Question, spelled: str) -> tuple[str, ...]:
+    """Options separated by commas or newlines. Empty if a part is not an option."""
     names = {option.strip().casefold(): option for option in question.options}
     for mark in ("\n", ","):
         parts = [part.strip().casefold() for part in spelled.split(mark) if part.strip()]

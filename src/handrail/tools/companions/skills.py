@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from handrail.skills.finding import SkillCatalog
 
 
-# § [tools.companions.skill_list] skill_list: which skills there are, and which are active.
-
 _SOURCES = {"settings": "the person's settings", "user": "the person", "project": "this project", "gone": "gone"}
 
 
@@ -54,25 +52,22 @@ def build_skill_list_tool(entries: Callable[[], tuple[SkillEntry, ...]]) -> Tool
     """The tool skill_list for one session."""
 
     def run(_: Context, __: SkillListArguments) -> Output:
-        # Of one that is there by its name only, the model is to know where it is active.
+        # The model learns of a skill that only people activate once it is active.
         listed = tuple(entry for entry in entries() if entry.active or not entry.by_name_only)
         active = sum(entry.active for entry in listed)
         summary = f"{len(listed)} skill{'' if len(listed) == 1 else 's'}, {active} active"
-        content = "\n".join(map(_line, listed)) or "There are no skills here."
+        content = "\n".join(map(_render_entry, listed)) or "There are no skills here."
         return Output(summary=summary, content=content, data=SkillListData(skills=listed))
 
     return Tool(SKILL_LIST, run)
 
 
-def _line(entry: SkillEntry) -> str:
+def _render_entry(entry: SkillEntry) -> str:
     state = "active" if entry.active else "" if entry.usable else "cannot be used"
     where = ", ".join(filter(None, (f"from {_SOURCES[entry.source]}", state)))
-    told = entry.description if entry.usable else entry.problem
-    return f"{entry.name} ({where}): {told}"
+    text = entry.description if entry.usable else entry.problem
+    return f"{entry.name} ({where}): {text}"
 
-
-# § [tools.companions.skill_control] skill_control: a skill counts from now on, and its text is told; or it counts
-# § no longer.
 
 Action = Literal["activate", "deactivate"]
 
@@ -87,16 +82,16 @@ class SkillControlArguments(Arguments, frozen=True):
 
 
 class SkillControlData(Wire, frozen=True, omit_defaults=False):
-    """What became of the skill."""
+    """The state of the skill."""
 
     name: str
     action: Action
     active: tuple[str, ...]
-    """All that are active now."""
+    """All skills that are active now."""
     allowed_tools: tuple[str, ...] | None
-    """The tools that it leaves, in our names; None where it leaves all, and where it was deactivated."""
+    """Handrail's names of the tools that it allows. None if it allows all, or was deactivated."""
     folder: str | None
-    """Where its files are, as `read` takes it."""
+    """The folder of its files, for `read`."""
     files: tuple[str, ...]
     """Its files, relative to the folder."""
     warnings: tuple[str, ...]
@@ -105,32 +100,26 @@ class SkillControlData(Wire, frozen=True, omit_defaults=False):
 class SkillBook(Protocol):
     """The skills of a session."""
 
-    def found(self) -> "SkillCatalog":
-        """All that there are."""
-        ...
+    def found(self) -> "SkillCatalog": ...
 
     def skill(self, name: str) -> "Skill | None":
-        """One of them, with its other files."""
+        """A skill with its other files."""
         ...
 
     def entries(self) -> tuple[SkillEntry, ...]:
-        """The same as they are listed, with those that are active and gone."""
+        """The skills as they are listed, with active ones that are gone."""
         ...
 
-    def activate(self, skill: "Skill") -> object:
-        """Makes one count."""
-        ...
+    def activate(self, skill: "Skill") -> object: ...
 
     def deactivate(self, name: str) -> bool:
-        """Ends one; whether it was active."""
+        """Whether the skill was active."""
         ...
 
-    def active_names(self) -> tuple[str, ...]:
-        """Those that are active."""
-        ...
+    def active_names(self) -> tuple[str, ...]: ...
 
     def reaches(self, folder: str) -> bool:
-        """Whether files in a folder can be read."""
+        """Whether the session can read files in a folder."""
         ...
 
 
@@ -157,11 +146,10 @@ def build_skill_control_tool(book: SkillBook) -> Tool:
     """The tool skill_control for one session."""
 
     def run(_: Context, arguments: SkillControlArguments) -> Output:
-
-        return (activate if arguments.action == "activate" else deactivate)(book, arguments.name)
+        return (_activate if arguments.action == "activate" else _deactivate)(book, arguments.name)
 
     def touches(arguments: SkillControlArguments) -> Touches:
-        """What a project says is a file of the workspace, and judged as one."""
+        """Policy judges a skill of the project as a file of the workspace."""
         skill = book.found().get(arguments.name) if arguments.action == "activate" else None
         is_read = skill is not None and skill.origin == "project" and not skill.problem
         return Touches(reads=(f"{skill.folder}/SKILL.md",)) if skill is not None and is_read else Touches()
@@ -169,18 +157,14 @@ def build_skill_control_tool(book: SkillBook) -> Tool:
     return Tool(SKILL_CONTROL, run, touches)
 
 
-# § [tools.companions.skill_controlling] Activates a skill and tells its text, or ends it.
-
-
-def activate(book: SkillBook, name: str) -> Output:
-    """Makes a skill count, and tells what it says."""
-    skill = _usable(book, name)
+def _activate(book: SkillBook, name: str) -> Output:
+    skill = _find_usable(book, name)
     book.activate(skill)
-    return _told(book, skill, format_allowed_tools(skill.tools, skill.patterns))
+    return _describe(book, skill, format_allowed_tools(skill.tools, skill.patterns))
 
 
-def deactivate(book: SkillBook, name: str) -> Output:
-    """Ends a skill. One that is not active is left as it is: a call that was cut off may come a second time."""
+def _deactivate(book: SkillBook, name: str) -> Output:
+    """A skill that is not active stays as it is, since an interrupted call may be repeated."""
     ended = book.deactivate(name)
     active = book.active_names()
     if not ended and book.found().get(name) is None:
@@ -193,7 +177,7 @@ def deactivate(book: SkillBook, name: str) -> Output:
     return Output(title=name, summary=summary, content=f"The skill {summary}.", data=data)
 
 
-def _usable(book: SkillBook, name: str) -> Skill:
+def _find_usable(book: SkillBook, name: str) -> Skill:
     skill = book.skill(name)
     if skill is None:
         names = [one.name for one in book.found().skills if not one.problem and not one.by_name_only]
@@ -204,7 +188,7 @@ def _usable(book: SkillBook, name: str) -> Skill:
     return skill
 
 
-def _told(book: SkillBook, skill: Skill, tools: tuple[str, ...] | None) -> Output:
+def _describe(book: SkillBook, skill: Skill, tools: tuple[str, ...] | None) -> Output:
     reached = bool(skill.files) and book.reaches(skill.folder)
     warnings = (
         skill.warnings if reached or not skill.files else (*skill.warnings, "its other files cannot be read here")
@@ -221,13 +205,13 @@ def _told(book: SkillBook, skill: Skill, tools: tuple[str, ...] | None) -> Outpu
     return Output(
         title=skill.name,
         summary=f"{skill.name} is active" + ("" if tools is None else f", with {', '.join(tools) or 'no tools'}"[:200]),
-        content=f"{_preface(skill, tools, reached=reached)}\n\n{skill.body}",
+        content=f"{_render_preface(skill, tools, reached=reached)}\n\n{skill.body}",
         data=data,
         warnings=warnings,
     )
 
 
-def _preface(skill: Skill, tools: tuple[str, ...] | None, *, reached: bool) -> str:
+def _render_preface(skill: Skill, tools: tuple[str, ...] | None, *, reached: bool) -> str:
     whose = "this project" if skill.origin == "project" else "the person"
     lines = [f"The skill {skill.name} of {whose} is active. Its instructions rank below what the person says."]
     if tools is not None:

@@ -1,4 +1,4 @@
-"""todo: the model's list of what is to be done. Each call puts a whole list in the place of the last."""
+"""The tool todo: each call replaces the list of steps."""
 
 from typing import Annotated, Literal
 
@@ -51,11 +51,11 @@ TODO = ToolSpec(
 
 
 def build_todo_tool() -> Tool:
-    """The tool todo. The list is the result of its last call: nothing else keeps it."""
-    return Tool(TODO, _replace)
+    """The tool todo. The list is stored only as the result of its last call."""
+    return Tool(TODO, _replace_list)
 
 
-def _replace(_: Context, arguments: TodoArguments) -> Output:
+def _replace_list(_: Context, arguments: TodoArguments) -> Output:
     items = tuple(TodoItem(text=item.text, status=item.status) for item in arguments.items)
     done, active = ([item for item in items if item.status == status] for status in ("done", "active"))
     summary = f"{len(done)} of {len(items)} done" if items else "the list is empty"

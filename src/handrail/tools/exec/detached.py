@@ -29,7 +29,7 @@ from handrail.tools.exec.run import (
     prepare_launch,
 )
 from handrail.tools.exec.spec import ExecData
-from handrail.tools.process import take_new_output
+from handrail.tools.process_output import take_new_output
 from handrail.tools.tool import Output
 
 _POLL_SECONDS = 0.1

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.tools.file_commit import find_parse_problem
+from handrail.tools.file_syntax import find_syntax_problem
 
 PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 GOOD = {
@@ -123,12 +123,12 @@ SCRIPTS = (
 
 @pytest.mark.parametrize(("path", "text"), SCRIPTS)
 def test_a_script_that_only_the_grammar_does_not_know_has_no_warning(path: str, text: str) -> None:
-    assert find_parse_problem(path, f"{text}\n".encode()) is None
+    assert find_syntax_problem(path, f"{text}\n".encode()) is None
 
 
 @pytest.mark.parametrize(("path", "text"), SCRIPTS)
 def test_an_error_below_what_the_grammar_does_not_know_is_told_with_its_line(path: str, text: str) -> None:
-    problem = find_parse_problem(path, f"{text}\n\nlet z = [1, 2;\n".encode())
+    problem = find_syntax_problem(path, f"{text}\n\nlet z = [1, 2;\n".encode())
     assert problem is not None
     assert f"line {text.count(chr(10)) + 3}" in problem
 
@@ -152,7 +152,7 @@ def test_what_does_not_parse_is_written_with_a_warning(one: Handrail, workspace:
 
 def test_yaml_that_refers_to_itself_is_not_unfolded() -> None:
     text = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
-    assert find_parse_problem("a.yaml", text.encode()) is None
+    assert find_syntax_problem("a.yaml", text.encode()) is None
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_nothing_that_a_file_can_hold_harms_the_parsers(
     data, problems = HOSTILE[kind](60_000 if deep else 20_000).encode(), list[str | None]()
 
     def check() -> None:  # in a thread, which has less room for recursion
-        problems.extend(find_parse_problem(path, data) for path in ("a.py", "a.js", "a.tsx"))
+        problems.extend(find_syntax_problem(path, data) for path in ("a.py", "a.js", "a.tsx"))
 
     other = threading.Thread(target=check)
     other.start()
@@ -263,17 +263,17 @@ def test_nothing_that_a_file_can_hold_harms_the_parsers(
 
 def test_a_file_that_is_very_large_is_not_parsed() -> None:
     for path in ("a.py", "a.ts", "a.yaml", "a.json", "a.toml"):
-        assert find_parse_problem(path, b"{" * (8 * 1024 * 1024 + 1)) is None
+        assert find_syntax_problem(path, b"{" * (8 * 1024 * 1024 + 1)) is None
 
 
 def test_warnings_of_python_are_neither_shown_nor_errors() -> None:
     text = b'x = "\\d"\ny = 1if x else 2\n'
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        assert find_parse_problem("a.py", text) is None
+        assert find_syntax_problem("a.py", text) is None
         assert caught == []
         warnings.simplefilter("error")
-        assert find_parse_problem("a.py", text) is None
+        assert find_syntax_problem("a.py", text) is None
         with pytest.raises(SyntaxError):
             compile(text, "another name", "exec")
 
@@ -281,12 +281,12 @@ def test_warnings_of_python_are_neither_shown_nor_errors() -> None:
 def test_parsing_scripts_leaves_nothing_behind() -> None:
     """The binding has kept every page it was given, and freed numbers that were in use."""
     data = ("f(a, b);\n" * 3_000 + "f((a);\n").encode()
-    assert find_parse_problem("a.js", data)  # what is loaded for the first time stays
+    assert find_syntax_problem("a.js", data)  # what is loaded for the first time stays
     tracemalloc.start()
     try:
         for _ in range(30):
             assert (
-                find_parse_problem("a.js", data)
+                find_syntax_problem("a.js", data)
                 == "it is not what tree-sitter knows as JavaScript: ) is missing in line 3001"
             )
         grown, _ = tracemalloc.get_traced_memory()
@@ -298,5 +298,5 @@ def test_parsing_scripts_leaves_nothing_behind() -> None:
 @pytest.mark.parametrize("missing", ["tree_sitter", "tree_sitter_javascript", "tree_sitter_typescript"])
 def test_without_the_extra_scripts_are_not_parsed(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
-    assert (find_parse_problem("a.js", b"(") is None) == (missing != "tree_sitter_typescript")
-    assert (find_parse_problem("a.ts", b"(") is None) == (missing != "tree_sitter_javascript")
+    assert (find_syntax_problem("a.js", b"(") is None) == (missing != "tree_sitter_typescript")
+    assert (find_syntax_problem("a.ts", b"(") is None) == (missing != "tree_sitter_javascript")

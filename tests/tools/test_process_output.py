@@ -13,7 +13,7 @@ from handrail.process.keeper.log_writer import LogWriter
 from handrail.process.output import clean_output
 from handrail.process.sessions.sessions import ProcessSession
 from handrail.process.sessions.store import ProcessLog
-from handrail.tools.process import poll, read_log_page, take_new_output
+from handrail.tools.process_output import poll, read_log_page, take_new_output
 from handrail.workspace.pages import MAX_LINE_CHARACTERS
 
 PIECES = st.sampled_from(

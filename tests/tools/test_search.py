@@ -8,7 +8,7 @@ import pytest
 from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Search
-from handrail.tools.text import describe_omissions
+from handrail.tools.search import describe_omissions
 from handrail.workspace.search.engine import SearchStats
 from handrail.workspace.search.python_engine import PythonEngine
 from handrail.workspace.search.search import Engines, Limit, SearchResult
