@@ -11,10 +11,10 @@ from tests.sandbox.layers import WHY_NOT, LayeredWorld
 from tests.sandbox.namespaces import World, ended
 
 from handrail.protocol.errors import ToolError
+from handrail.sandbox.diagnosis import diagnose_mount_failure
 from handrail.sandbox.overlay import overlay, pool
 from handrail.sandbox.overlay.pool import (
     MountPoint,
-    diagnose_mount_failure,
     find_file_system,
     find_overlay_obstacle,
     list_memory_folders,
@@ -221,7 +221,7 @@ def test_a_layer_that_cannot_be_mounted_after_all_runs_nothing_and_is_remembered
         done = world.in_layer("echo ran >ran; echo ran", layer)
         assert done.code == 125
         assert "exit-code" not in done.status
-        error = world.sandbox.failed(done.out, layer)
+        error = world.sandbox.explain_failure(done.out, layer)
     assert error.code == "SANDBOX_UNAVAILABLE"
     assert "could not be put over the workspace (" in str(error)
     assert str(world.folder) not in str(error)

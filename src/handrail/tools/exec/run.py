@@ -88,7 +88,9 @@ def check_ran(ran: CommandResult, commands: CommandEnvironment, overlay: Overlay
     """ToolError where the sandbox could not be made, so that the command never ran."""
     if ran.ending == "failed":
         remove_spill_files(ran)
-        raise commands.sandbox.failed(_why_not(ran) if overlay is None else clean_output(ran.output.head), overlay)
+        raise commands.sandbox.explain_failure(
+            _why_not(ran) if overlay is None else clean_output(ran.output.head), overlay
+        )
 
 
 def watch_disk(
