@@ -86,18 +86,13 @@ class PreparedCommand(NamedTuple):
     """Shell code that runs before the command."""
 
 
-class _CachedCommand(NamedTuple):
-    base: BaseView
-    prepared: PreparedCommand
-
-
 class BubblewrapBackend:
     """Launches commands by one bwrap, for one host."""
 
     def __init__(self, program: Bubblewrap, host: SandboxHost) -> None:
         self.program = program
         self._host = host
-        self._cache: dict[SandboxProfile, _CachedCommand] = {}
+        self._cache: dict[SandboxProfile, tuple[BaseView, PreparedCommand]] = {}
 
     def launch(self, profile: SandboxProfile, text: str, overlay: Overlay | None = None) -> Launch:
         return launch_namespaced(self.prepare(collapse_hidden(drop_missing(profile))), text, overlay)
@@ -107,12 +102,12 @@ class BubblewrapBackend:
         if profile.proxy or profile.variables:  # not cached: each call has its own proxy, and variables are secrets
             return self._prepare(profile, base)
         cached = self._cache.get(profile)
-        if cached is None or cached.base is not base:
-            cached = _CachedCommand(base, self._prepare(profile, base))
+        if cached is None or cached[0] is not base:
+            cached = base, self._prepare(profile, base)
             if len(self._cache) >= _MAX_KEPT_PROFILES:
                 self._cache.clear()
             self._cache[profile] = cached
-        return cached.prepared
+        return cached[1]
 
     def _prepare(self, profile: SandboxProfile, base: BaseView) -> PreparedCommand:
         self._check(profile)

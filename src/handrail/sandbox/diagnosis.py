@@ -117,12 +117,14 @@ def build_report(
     tier: int, program: Bubblewrap | None, failures: tuple[Failure, ...], memory_bytes: int | None = None
 ) -> Report:
     """The report of a tier. `memory_bytes` is the room of an overlay that is held in memory."""
-    means = f"bubblewrap {program.version}" if program else _MEANS[tier]
+    means, gaps = (_MEANS[tier], list_gaps(tier)) if program is None else (f"bubblewrap {program.version}", ())
+    if program and "--size" not in program.options:
+        gaps = (_UNSIZED,)
     return Report(
         tier=tier,
         means=f"{means} in an overlay over the workspace" if tier >= OVERLAY_TIER else means,
         failures=failures,
-        gaps=(*_list_program_gaps(tier, program), *list_memory_gaps(memory_bytes)),
+        gaps=(*gaps, *list_memory_gaps(memory_bytes)),
         per_process=("file size", "core dumps"),
         tree=("time", "output", "memory", "processes"),
     )
@@ -139,12 +141,6 @@ def list_memory_gaps(memory_bytes: int | None) -> tuple[str, ...]:
 def list_gaps(tier: int) -> tuple[str, ...]:
     """The gaps of tiers 1 and 0 on this kernel."""
     return (*TIER_1, *describe_missing_rights(read_abi_version())) if tier else TIER_0
-
-
-def _list_program_gaps(tier: int, program: Bubblewrap | None) -> tuple[str, ...]:
-    if program is None:
-        return list_gaps(tier)
-    return () if "--size" in program.options else (_UNSIZED,)
 
 
 def list_kernel_facts() -> tuple[str, ...]:
@@ -178,10 +174,6 @@ def diagnose_landlock_failure(error: str) -> Diagnosis:
         fix = "grubby --update-kernel=ALL --args=lsm=landlock" if shutil.which("grubby") else None
         return Diagnosis(f"the kernel was started without Landlock ({error})", _as_root(fix) if fix else None)
     return Diagnosis(f"Landlock and seccomp do not confine here ({error})", None)
-
-
-def diagnose_missing_programs() -> Diagnosis:
-    return Diagnosis("the programs unshare and mount (of util-linux) are not installed", None)
 
 
 def diagnose_mount_failure(error: str, state: str, kind: str, roots: list[tuple[str, str]]) -> Diagnosis:

@@ -242,7 +242,9 @@ def _build_usable_check(profile: SandboxProfile, is_visible: PathCheck) -> PathC
         if not _is_normal(path) or not is_visible(path):
             return False
         target = _find_target(path)
-        return target is not None and not any(_leads_through(root, path, target) for root in roots)
+        return target is not None and not any(
+            is_inside(path, root) if path == target else is_located_in(path, root) for root in roots
+        )
 
     return is_usable
 
@@ -267,9 +269,3 @@ def _find_target(path: str) -> str | None:
         return None if os.fstat(descriptor).st_mode & stat.S_IWOTH else find_descriptor_path(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _leads_through(root: str, path: str, target: str) -> bool:
-    if path == target:  # no links
-        return is_inside(path, root)
-    return is_located_in(path, root)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
+from pathlib import PurePath
 
 import msgspec
 
@@ -31,7 +32,7 @@ from handrail.kernel.landlock import (
 )
 from handrail.kernel.process import CAP_DAC_OVERRIDE, CAP_FOWNER
 from handrail.protocol.errors import ToolError
-from handrail.sandbox.environment import build_environment, find_bash
+from handrail.sandbox.environment import build_environment, check_text, find_bash
 from handrail.sandbox.launch import Launch
 from handrail.sandbox.mounts import Mount, is_shown
 from handrail.sandbox.profile import SandboxHost, SandboxProfile, drop_missing
@@ -58,6 +59,7 @@ _SUPERVISOR = os.path.abspath(os.path.join(os.path.dirname(__file__), "superviso
 
 def launch_supervised(profile: SandboxProfile, host: SandboxHost, text: str, tier: int) -> Launch:
     """A command that is ready to start under a supervisor: confined in tier 1, unconfined in tier 0."""
+    check_text(text)
     if not sys.executable:
         raise ToolError("UNAVAILABLE", "Python cannot tell its own path (sys.executable), and commands are run by it.")
     with DescriptorSet() as opened:
@@ -166,7 +168,7 @@ def _list_rules(profile: SandboxProfile, base: BaseView) -> Iterator[LandlockRul
 
 def _split_around(place: str, exceptions: set[str]) -> Iterator[str]:
     """The largest parts of a place that contain no exception."""
-    return _list_parts(place, exceptions, {above for path in exceptions for above in _list_parents(path)})
+    return _list_parts(place, exceptions, {str(above) for path in exceptions for above in PurePath(path).parents})
 
 
 def _list_parts(place: str, exceptions: set[str], parents: set[str]) -> Iterator[str]:
@@ -181,12 +183,6 @@ def _list_parts(place: str, exceptions: set[str], parents: set[str]) -> Iterator
         return
     for name in names:
         yield from _list_parts(os.path.join(place, name), exceptions, parents)
-
-
-def _list_parents(path: str) -> Iterator[str]:
-    while path != (above := os.path.dirname(path)):
-        yield above
-        path = above
 
 
 def _add_rules(ruleset: Ruleset, rules: Iterable[LandlockRule]) -> None:

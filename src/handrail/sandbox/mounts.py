@@ -48,7 +48,7 @@ def order_mounts(wanted: Iterable[Mount]) -> tuple[Mount, ...]:
     by_place = {mount.place: mount for mount in wanted}
     ordered: list[Mount] = []
     around: list[Mount] = []
-    for mount in sorted(by_place.values(), key=_split_place):
+    for mount in sorted(by_place.values(), key=lambda mount: mount.place.strip("/").split("/")):
         while around and not is_inside(mount.place, around[-1].place):
             around.pop()
         if _has_effect(mount, around[-1].kind if around else None):
@@ -118,10 +118,6 @@ def has_content(folder: str) -> bool:
         return True
     except OSError:
         return False
-
-
-def _split_place(mount: Mount) -> list[str]:
-    return [name for name in mount.place.split("/") if name]
 
 
 def _has_effect(mount: Mount, around: MountKind | None) -> bool:

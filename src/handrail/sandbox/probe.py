@@ -15,7 +15,7 @@ import msgspec
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.bubblewrap import count_file_kilobytes
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay, OverlayMount, OverlayPrograms, wrap_in_overlay
+from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay, OverlayPrograms, wrap_in_overlay
 from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile
 from handrail.store.state_dir import make_temporary_folder
 
@@ -199,9 +199,9 @@ def _find_overlay_faults(overlay: Overlay, mark: str, printed: str) -> Iterator[
         changed = os.path.join(mount.upper, mark)
         if os.path.lexists(os.path.join(mount.root, mark)):
             yield "what is changed in an overlay also changes the files below it"
-        if not _is_whiteout(os.path.join(changed, "gone")) or _read_text(os.path.join(changed, "kept")) != "new\n":
+        if not _has_changes(changed):
             yield error or "what is changed in an overlay is not stored in it"
-        if not _is_replaced(mount, mark):
+        if not _is_opaque(os.path.join(changed, "replaced")):
             yield error or "a folder cannot be replaced in an overlay"
 
 
@@ -212,24 +212,19 @@ def extract_mount_error(printed: str) -> str:
     return messages[-1][:300] if messages else ""
 
 
-def _is_whiteout(path: str) -> bool:
+def _has_changes(folder: str) -> bool:
+    """Whether an upper folder has the whiteout of the removed file and the text of the changed one."""
     try:
-        status = os.lstat(path)
-    except OSError:
-        return False
-    return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
-
-
-def _is_replaced(mount: OverlayMount, mark: str) -> bool:
-    try:
-        return os.getxattr(os.path.join(mount.upper, mark, "replaced"), "user.overlay.opaque") == b"y"
-    except OSError:
-        return False
-
-
-def _read_text(path: str) -> str:
-    try:
-        with open(path, encoding="ascii") as file:
-            return file.read(100)
+        status = os.lstat(os.path.join(folder, "gone"))
+        with open(os.path.join(folder, "kept"), encoding="ascii") as file:
+            text = file.read(100)
     except (OSError, ValueError):
-        return ""
+        return False
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0 and text == "new\n"
+
+
+def _is_opaque(folder: str) -> bool:
+    try:
+        return os.getxattr(folder, "user.overlay.opaque") == b"y"
+    except OSError:
+        return False

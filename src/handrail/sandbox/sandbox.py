@@ -206,12 +206,8 @@ def _refuse(
     return ToolError(code, text + (f" A person can type: {fix}" if fix else ""))
 
 
-class _ProbeResult(NamedTuple):
-    fault: str | None
-    until: float
-
-
-_probe_results: dict[Hashable, _ProbeResult] = {}
+_probe_results: dict[Hashable, tuple[str | None, float]] = {}
+"""The faults that probes found, each with the time until it counts."""
 
 
 def forget_probes() -> None:
@@ -274,11 +270,11 @@ def _diagnose_landlock(host: SandboxHost) -> Diagnosis | None:
 
 def _probe_once(key: Hashable, probe: Callable[[], str | None]) -> str | None:
     result = _probe_results.get(key)
-    if result is None or time.monotonic() >= result.until:
+    if result is None or time.monotonic() >= result[1]:
         fault = probe()
         until = math.inf if fault is None else time.monotonic() + SECONDS_TO_BELIEVE
-        result = _probe_results[key] = _ProbeResult(fault, until)
-    return result.fault
+        result = _probe_results[key] = fault, until
+    return result[0]
 
 
 def _launch_supervised(profile: SandboxProfile, host: SandboxHost, text: str, tier: int = 1) -> Launch:

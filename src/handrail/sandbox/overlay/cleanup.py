@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-from handrail.sandbox.folder_removal import OPEN_FOLDER, empty_folder
+from handrail.kernel.folder_removal import OPEN_FOLDER, empty_folder
 
 
 def remove_folder(folder: str) -> None:

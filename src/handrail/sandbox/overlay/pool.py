@@ -11,12 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TextIO
 from weakref import WeakSet
 
-from handrail.sandbox.diagnosis import (
-    Diagnosis,
-    clip_path_start,
-    diagnose_missing_programs,
-    diagnose_mount_failure,
-)
+from handrail.sandbox.diagnosis import Diagnosis, clip_path_start, diagnose_mount_failure
 from handrail.sandbox.overlay.cleanup import remove_folder
 from handrail.sandbox.overlay.overlay import Overlay, OverlayPrograms, drop_nested_roots, find_programs, is_owned
 from handrail.sandbox.probe import probe_overlay
@@ -82,7 +77,7 @@ class OverlayPool:
         """Why no overlay can lie over these roots. Probes if needed."""
         programs = find_programs()
         if programs is None:
-            return diagnose_missing_programs()
+            return Diagnosis("the programs unshare and mount (of util-linux) are not installed", None)
         if obstacle := find_overlay_obstacle(roots, read_mounts()):
             return Diagnosis(obstacle, None)
         try:

@@ -4,8 +4,8 @@ import fcntl
 import os
 import time
 
+from handrail.kernel.folder_removal import OPEN_FOLDER, empty_folder
 from handrail.kernel.landlock import allow
-from handrail.sandbox.folder_removal import OPEN_FOLDER, empty_folder
 from handrail.sandbox.supervisor.plan import LandlockFence
 
 PREFIX = "handrail-private-"

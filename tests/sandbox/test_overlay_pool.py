@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.sandbox.layers import WHY_NOT, LayeredWorld
 from tests.sandbox.namespaces import World, ended
+from tests.sandbox.overlays import WHY_NOT, LayeredWorld
 
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.diagnosis import diagnose_mount_failure
@@ -40,7 +40,7 @@ if sandbox.find_overlay_obstacle(roots) is None:
 _FILLING = """
 import os, sys
 from pathlib import Path
-from tests.sandbox.layers import LayeredWorld
+from tests.sandbox.overlays import LayeredWorld
 world = LayeredWorld(Path(sys.argv[1]))
 if why := world.sandbox.find_overlay_obstacle(world.roots):
     print("no layer:", why)
