@@ -79,7 +79,7 @@ def _list_rules(
 
 REFUSED_ALWAYS = (
     RefusedCalls(
-        "the view of the disk is made of mounts: who can mount, unmount or enter another namespace undoes it",
+        "mounts make up the view of the disk: mounting, unmounting or entering another namespace would undo it",
         EPERM,
         "mount umount2 pivot_root chroot setns open_tree open_tree_attr move_mount fsopen fsconfig fsmount fspick"
         " mount_setattr",
@@ -90,7 +90,7 @@ REFUSED_ALWAYS = (
         "clone3",
     ),
     RefusedCalls(
-        "reading and steering another process: the first process of the sandbox, or, where there is no process"
+        "reads and steers another process: the first one of the sandbox, or, without a process"
         " namespace, everything of the same user",
         EPERM,
         "ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd",
@@ -131,9 +131,9 @@ REFUSED_WITHOUT_NAMESPACES = (
         ENOSYS,
         "shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semctl semtimedop mq_open mq_unlink",
     ),
-    RefusedCalls("Landlock does not hold it back outside the roots", EPERM, "file_setattr"),
+    RefusedCalls("Landlock does not refuse it outside the roots", EPERM, "file_setattr"),
     RefusedCalls(
-        "Landlock does not hold it back outside the roots; who copies attributes goes on without",
+        "Landlock does not refuse it outside the roots, and programs that copy attributes go on without",
         EOPNOTSUPP,
         "setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat",
     ),

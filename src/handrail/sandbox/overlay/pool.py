@@ -228,14 +228,15 @@ def find_overlay_obstacle(roots: Iterable[str], mounts: Iterable[MountPoint]) ->
 
 
 def _find_write_obstacle(root: str) -> str | None:
-    path = clip_path_start(root)
     try:
         is_read_only = os.statvfs(root).f_flag & os.ST_RDONLY
     except OSError as error:
-        return f"{path} cannot be looked at ({error.strerror})"
+        return f"{clip_path_start(root)} cannot be looked at ({error.strerror})"
     if is_read_only:
-        return f"{path} is on a file system that is mounted read-only"
-    return None if os.access(root, os.W_OK | os.X_OK) else f"{path} is a folder that this user cannot write to"
+        return f"{clip_path_start(root)} is on a file system that is mounted read-only"
+    if not os.access(root, os.W_OK | os.X_OK):
+        return f"{clip_path_start(root)} is a folder that this user cannot write to"
+    return None
 
 
 def find_file_system(folder: str, mounts: Iterable[MountPoint]) -> str:
