@@ -1,4 +1,4 @@
-"""Connects to a host whose address may be reached."""
+"""Connections to the hosts that an allowlist permits."""
 
 import socket
 import threading

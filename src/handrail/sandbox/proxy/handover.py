@@ -1,6 +1,6 @@
 """The handover of a port from inside a sandbox to the proxy outside.
 
-A sandbox has its own empty network. A socket stays in the network it was made in, whoever holds it. So a listening
+A sandbox has its own empty network. A socket stays in the network it was made in, in any process. So a listening
 socket that is made inside, and sent to the proxy before the command begins, lets the command reach the proxy.
 """
 

@@ -36,7 +36,7 @@ class Deadline:
 
 
 class Poller:
-    """Waits for sockets in any number of threads. A byte in a pipe, which nobody reads, ends all of them."""
+    """Waits for sockets in any number of threads. An unread byte in a pipe ends all waits."""
 
     def __init__(self) -> None:
         self._stop, self._wake = os.pipe()
