@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from handrail.sandbox import tiers
 from handrail.sandbox.bubblewrap import find_bubblewrap
+from handrail.sandbox.sandbox import forget_probes
 
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> None:
-    tiers.forget()
+    forget_probes()
 
 
 def sandbox_rows(done) -> list[dict]:

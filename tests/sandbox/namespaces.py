@@ -20,19 +20,25 @@ class Ended(NamedTuple):
     status: str
 
 
+def start(launch: Launch) -> subprocess.Popen[bytes]:
+    """Start it as handrail does."""
+    process = subprocess.Popen(
+        launch.argv,
+        env=launch.environment,
+        pass_fds=launch.inherited,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    )
+    launch.close_child_ends()
+    return process
+
+
 def ended(launch: Launch) -> Ended:
-    """Starts it as the runtime does, and waits for its end."""
+    """Start it and wait for its end."""
     with launch:
-        process = subprocess.Popen(
-            launch.argv,
-            env=launch.environment,
-            pass_fds=launch.inherited,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        launch.close_child_ends()
+        process = start(launch)
         out = process.communicate(timeout=60)[0].decode("utf-8", "replace")
         return Ended(out, process.returncode, os.read(launch.status, 4096).decode())
 

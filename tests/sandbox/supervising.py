@@ -3,10 +3,11 @@
 import json
 import os
 import select
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from namespaces import start
 
 from handrail.sandbox.landlock import launch_supervised
 from handrail.sandbox.launch import Launch
@@ -43,21 +44,6 @@ def confined(root: Path, trust: str = "unasked", **fields: Any) -> SandboxProfil
         {"read_only": (str(root),)} if trust == "proven" else {"read_only": (), "writable": (str(root),)}
     )
     return SandboxProfile(**{"origin": trust, "cwd": str(root), **roots, **fields})
-
-
-def start(launch: Launch) -> subprocess.Popen[bytes]:
-    """Starts it as the room that runs processes does."""
-    process = subprocess.Popen(
-        launch.argv,
-        env=launch.environment,
-        pass_fds=launch.inherited,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    launch.close_child_ends()
-    return process
 
 
 def run(confinement: SandboxProfile, host: SandboxHost, text: str, tier: int = 1) -> Outcome:

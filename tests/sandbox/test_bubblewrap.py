@@ -10,7 +10,7 @@ from namespaces import PROGRAM, World, ended
 
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.bubblewrap import (
-    NOBODY_THERE,
+    EXIT_NOT_BEGUN,
     Bubblewrap,
     BubblewrapBackend,
     build_arguments,
@@ -283,7 +283,7 @@ def test_a_command_that_nobody_waits_for_is_not_begun(world: World) -> None:
         world.confinement(), "touch begun"
     )
     launch.drop_lifeline()  # as if the runtime had died between the start and the guard
-    assert ended(launch).code == NOBODY_THERE
+    assert ended(launch).code == EXIT_NOT_BEGUN
     assert os.listdir(world.workspace) == []
 
 
@@ -312,7 +312,7 @@ def test_a_sandbox_that_cannot_be_made_has_no_exit_code(world: World) -> None:
 
 
 def test_without_a_bash_nothing_is_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail.sandbox.environment._PLACES", ())
+    monkeypatch.setattr("handrail.sandbox.environment._SYSTEM_BASHES", ())
     world.write("home/projects/mine/bin/bash").chmod(0o755)  # what an agent wrote is none
     world.environ["PATH"] = f"{world.workspace}/bin"
     with pytest.raises(ToolError, match="There is no bash") as caught:

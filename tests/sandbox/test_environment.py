@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.sandbox.environment import (
-    LISTS,
-    PLACES,
+    FOLDER_VARIABLES,
+    PATH_VARIABLES,
     build_approved_host,
     build_environment,
     build_git_variables,
@@ -81,7 +81,7 @@ def test_whatever_the_runtime_was_started_with_a_command_gets_what_is_listed_and
     environ: dict[str, str], trust: CommandOrigin, variables: tuple[str, ...]
 ) -> None:
     found = made(environ, trust, variables=variables)
-    allowed = MADE | LANGUAGES | PLACES | LISTS | set(LISTED) | set(build_git_variables())
+    allowed = MADE | LANGUAGES | FOLDER_VARIABLES | PATH_VARIABLES | set(LISTED) | set(build_git_variables())
     assert set(found) <= allowed
     assert MADE - {"USER", "LOGNAME", "TZ", "LSAN_OPTIONS"} <= set(found)
     together = "\n".join(found.values())
@@ -195,7 +195,11 @@ def test_a_toolchain_is_named_where_it_is_shown(paths: Paths) -> None:
     environ = {"PYENV_ROOT": str(paths.tools), "JAVA_HOME": "/nowhere", "CARGO_HOME": "relative", "NVM_DIR": "/usr"}
     environ["GOPATH"] = f"/nowhere:{paths.tools}::{paths.root}:x"
     environ["VIRTUAL_ENV"] = str(paths.root)
-    chosen = {name: value for name, value in made(environ, root=str(paths.root)).items() if name in PLACES | LISTS}
+    chosen = {
+        name: value
+        for name, value in made(environ, root=str(paths.root)).items()
+        if name in FOLDER_VARIABLES | PATH_VARIABLES
+    }
     assert chosen == {
         "PYENV_ROOT": str(paths.tools),
         "NVM_DIR": "/usr",

@@ -29,7 +29,7 @@ def changed(*changes: tuple[bytes, bytes]):
     """Tier 2, told something else."""
 
     def start(confinement: SandboxProfile, host: SandboxHost, text: str) -> Launch:
-        prepared = BubblewrapBackend(inspect_bubblewrap(PROGRAM or ""), host)._prepared(confinement)
+        prepared = BubblewrapBackend(inspect_bubblewrap(PROGRAM or ""), host).prepare(confinement)
         for old, new in changes:
             assert old in prepared.arguments
             prepared = prepared._replace(arguments=prepared.arguments.replace(old, new))

@@ -15,10 +15,10 @@ from namespaces import PROGRAM, Ended, World, ended
 from proxied import Proxied, open_descriptors, serving, web
 
 from handrail.protocol.errors import ToolError
-from handrail.sandbox import tiers, view
+from handrail.sandbox import view
 from handrail.sandbox.bubblewrap import BubblewrapBackend, inspect_bubblewrap
 from handrail.sandbox.proxy.handover import PLACE, PORT
-from handrail.sandbox.sandbox import CommandSandbox
+from handrail.sandbox.sandbox import CommandSandbox, forget_probes
 
 needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 pytestmark = needs_bubblewrap
@@ -203,7 +203,7 @@ def test_a_host_whose_python_is_no_program_is_told_so(
 
 @pytest.mark.parametrize("most", [1, 0])
 def test_a_weaker_tier_opens_no_network_and_says_what_helps(world: World, asked: Proxied, most: int) -> None:
-    tiers.forget()
+    forget_probes()
     sandbox = CommandSandbox(world.host(), most=most)
     with pytest.raises(ToolError, match="only in sandbox tier 2") as caught:
         sandbox.launch(world.confinement(proxy=asked.proxy.path), "true")

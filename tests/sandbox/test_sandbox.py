@@ -7,9 +7,8 @@ import pytest
 from namespaces import PROGRAM, World, ended
 
 from handrail.protocol.errors import ToolError
-from handrail.sandbox import tiers
 from handrail.sandbox.environment import MAX_ARGUMENT_BYTES
-from handrail.sandbox.sandbox import CommandSandbox
+from handrail.sandbox.sandbox import CommandSandbox, forget_probes
 
 needs_bubblewrap = pytest.mark.skipif(PROGRAM is None, reason="bubblewrap is not installed")
 
@@ -21,7 +20,7 @@ def world(tmp_path: Path) -> World:
 
 @pytest.fixture(autouse=True)
 def nothing_known() -> None:
-    tiers.forget()
+    forget_probes()
 
 
 @pytest.fixture
@@ -100,12 +99,12 @@ def test_asking_for_less_than_the_least_runs_nothing(world: World) -> None:
 @needs_bubblewrap
 def test_what_was_found_out_is_kept_until_it_is_forgotten(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[str] = []
-    monkeypatch.setattr(tiers, "probe_tier", lambda *_, **__: looks.append("looked"))
+    monkeypatch.setattr("handrail.sandbox.sandbox.probe_tier", lambda *_, **__: looks.append("looked"))
     for _ in range(3):
         assert CommandSandbox(world.host()).tier == 2
     assert looks == ["looked"]
     sandbox = CommandSandbox(world.host())
-    error = sandbox.failed("bwrap: Creating new namespace failed: No space left on device\n")
+    error = sandbox.explain_failure("bwrap: Creating new namespace failed: No space left on device\n")
     assert error.code == "SANDBOX_UNAVAILABLE"
     assert "No space left on device" in error.message
     assert sandbox.tier == 2
@@ -163,8 +162,8 @@ def test_a_toolchain_that_is_installed_meanwhile_is_seen_after_a_while(
     assert ended(sandbox.launch(world.confinement(), text)).out == ""
     world.write("home/.nvm/node", "tool")
     monkeypatch.setattr("handrail.sandbox.view._SECONDS_TO_KEEP", -1.0)
-    tiers.forget()
+    forget_probes()
     from handrail.sandbox import view
 
-    view._latest.clear()
+    view._cached_views.clear()
     assert ended(sandbox.launch(world.confinement(), text)).out == "tool"

@@ -4,7 +4,8 @@ from itertools import permutations
 
 import pytest
 
-from handrail.sandbox.mounts import Mount, is_shown, is_within, list_pins, order_mounts
+from handrail.sandbox.mounts import Mount, is_shown, list_pins, order_mounts
+from handrail.workspace.roots import is_inside
 
 
 def places(*mounts: Mount) -> list[tuple[str, str]]:
@@ -23,7 +24,7 @@ def places(*mounts: Mount) -> list[tuple[str, str]]:
     ],
 )
 def test_a_path_lies_in_a_folder_by_whole_names(path: str, folder: str, inside: bool) -> None:
-    assert is_within(path, folder) is inside
+    assert is_inside(path, folder) is inside
 
 
 def test_what_holds_others_comes_first_in_whatever_order_it_is_given() -> None:

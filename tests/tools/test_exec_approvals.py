@@ -11,7 +11,7 @@ import pytest
 
 from handrail import Handrail, UsageError
 from handrail.cli.request import render_request_text
-from handrail.sandbox import tiers
+from handrail.sandbox.sandbox import forget_probes
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
 from handrail.tools.exec import run as command_run
@@ -49,7 +49,7 @@ def full_disk() -> Iterator[Callable[[Handrail], None]]:
             rail._session.commands.sandbox.forget()
 
         yield fill
-    tiers.forget()
+    forget_probes()
 
 
 def test_a_question_says_which_folder_a_command_would_run_in(folders: Path, rail: Make) -> None:
@@ -212,8 +212,8 @@ def test_a_sandbox_that_could_not_be_tried_out_is_tried_again_after_a_while(
     rail: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = rail()
-    tiers.forget()
-    monkeypatch.setattr(tiers, "SECONDS_TO_BELIEVE", 0.0)
+    forget_probes()
+    monkeypatch.setattr("handrail.sandbox.sandbox.SECONDS_TO_BELIEVE", 0.0)
     with monkeypatch.context() as patched:
         patched.setattr(tempfile, "tempdir", "/nowhere")
         assert one._session.commands.tier == 0

@@ -7,6 +7,7 @@ import fcntl
 import os
 import sys
 from functools import lru_cache
+from typing import Self
 
 from handrail.kernel.libc import COMMON_TABLE_MACHINES, LIBC, check
 
@@ -147,3 +148,45 @@ def open_pipe_above_standard() -> tuple[int, int]:
     except OSError:
         os.close(reader)
         raise
+
+
+class DescriptorSet:
+    """Descriptors above those of the standard streams. Leaving the `with` closes them, unless they were handed on."""
+
+    def __init__(self) -> None:
+        self._open: list[int] = []
+
+    def add(self, descriptor: int) -> int:
+        """Take over a descriptor. Its number may change."""
+        self._open.append(move_above_standard(descriptor))
+        return self._open[-1]
+
+    def open_pipe(self) -> tuple[int, int]:
+        """A new pipe: the end to read from, the end to write to."""
+        ends = open_pipe_above_standard()
+        self._open += ends
+        return ends
+
+    def open_memory_file(self, content: bytes = b"") -> int:
+        """A file in memory, to be read from its beginning."""
+        descriptor = self.add(os.memfd_create("handrail"))
+        write_memory_file(descriptor, content)
+        return descriptor
+
+    def hand_on(self) -> None:
+        """Leave the descriptors to another owner."""
+        self._open.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self._open:
+            os.close(descriptor)
+
+
+def write_memory_file(descriptor: int, content: bytes) -> None:
+    """Write a file and go back to its beginning."""
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(content)
+    os.lseek(descriptor, 0, os.SEEK_SET)

@@ -1,4 +1,4 @@
-"""What the sandbox lacks on this machine, and what helps."""
+"""What the sandbox lacks on this machine, with the command that helps."""
 
 import os
 import shutil
@@ -7,13 +7,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.kernel import landlock
 from handrail.kernel.cgroup import find_parent_group
 from handrail.kernel.landlock import describe_missing_rights, read_abi_version
 from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.sandbox.bubblewrap import Bubblewrap
-
-# § [sandbox.report] What a tier gives and what it does not, in words for people and for results.
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,75 +19,26 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     tier: int
     reason: str
     fix: str | None
-    """The one command that would help; None where none does."""
+    """The one command that would help."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """How commands are confined here."""
+    """The confinement of commands on this machine."""
 
     tier: int
     means: str
-    """What confines them: the program and its version, or the kernel's own."""
+    """The program and its version, or the parts of the kernel."""
     failures: tuple[Failure, ...]
     gaps: tuple[str, ...]
-    """What the tier in use does not give."""
+    """What the tier does not prevent."""
     per_process: tuple[str, ...]
-    """The limits that hold for each process alone."""
+    """Limits for each process."""
     tree: tuple[str, ...]
-    """The limits that hold for a command with everything it has started."""
-
-
-NAMES = {1: "Landlock and seccomp", 0: "nothing"}
-
-_PER_PROCESS = ("file size", "core dumps")
-_TREE = ("time", "output", "memory", "processes")
-_UNSIZED = "private folders such as /tmp have no limit of their own: bubblewrap is older than 0.5"
-
-
-def build_report(
-    tier: int, program: Bubblewrap | None, failures: tuple[Failure, ...], held_in_memory: int | None = None
-) -> Report:
-    """The whole account of a tier; `held_in_memory`: bytes that an overlay has, where it is not on the disk."""
-    means = f"bubblewrap {program.version}" if program else NAMES[tier]
-    held = () if held_in_memory is None else (describe_memory_overlay(held_in_memory),)
-    return Report(
-        tier=tier,
-        means=f"{means} in an overlay over the workspace" if tier >= OVERLAY_TIER else means,
-        failures=failures,
-        gaps=(*_gaps(tier, program), *held),
-        per_process=_PER_PROCESS,
-        tree=_TREE,
-    )
-
-
-def describe_memory_overlay(size: int) -> str:
-    """That an overlay has a limit, in words."""
-    fits = f"{max(1, size >> 20):,} MB fit in"
-    return f"what a command changes is held in memory, and {fits}: the disk of the state folder takes no overlays"
-
-
-def _gaps(tier: int, program: Bubblewrap | None) -> tuple[str, ...]:
-    if program is None:
-        return list_gaps(tier)
-    return () if "--size" in program.options else (_UNSIZED,)
-
-
-# § [sandbox.probing.remedies] Why a tier does not work here, and the one command that would help.
-
-_INSTALLERS = {
-    "apt-get": "apt-get install bubblewrap",
-    "dnf": "dnf install bubblewrap",
-    "yum": "yum install bubblewrap",
-    "pacman": "pacman -S bubblewrap",
-    "apk": "apk add bubblewrap",
-    "zypper": "zypper install bubblewrap",
-    "xbps-install": "xbps-install bubblewrap",
-    "emerge": "emerge sys-apps/bubblewrap",
-}
+    """Limits for the whole process tree."""
 
 
 class Diagnosis(NamedTuple):
-    """What is the matter, and what to type."""
+    """The reason of a failure, with the command that fixes it."""
 
     reason: str
     fix: str | None
@@ -127,92 +75,25 @@ _IN_DOCKER = " --security-opt ".join(
     ("docker run", "seccomp=unconfined", "apparmor=unconfined", "systempaths=unconfined")
 )
 _IN_PODMAN = " --security-opt ".join(("podman run", "seccomp=unconfined", "label=disable", "unmask=ALL"))
-
-
-def diagnose_platform(platform: str) -> Diagnosis:
-    """On a system without namespaces and Landlock."""
-    return Diagnosis(f"commands are confined on Linux only, and this is {platform}", None)
-
-
-def diagnose_missing_bubblewrap() -> Diagnosis:
-    """Where the program is missing."""
-    installer = next((command for program, command in _INSTALLERS.items() if shutil.which(program)), None)
-    return Diagnosis("bubblewrap (bwrap) is not installed", _as_root(installer) if installer else None)
-
-
-def diagnose_bubblewrap_failure(program: str, said: str) -> Diagnosis:
-    """Where the program is there and does not do what it should; `said` is what was seen or printed."""
-    if switch := next(_switched_off(), None):
-        return Diagnosis(f"{switch.reason} ({said})", _as_root(switch.fix))
-    if container := _container():
-        return Diagnosis(f"this container does not let bubblewrap make namespaces ({said})", container)
-    return Diagnosis(f"bubblewrap does not work ({said})", f"{program} --unshare-all --ro-bind / / true")
-
-
-def diagnose_namespace_failure(said: str) -> Diagnosis:
-    """Where namespaces cannot be made at all, by whatever program; `said` is what was seen or printed."""
-    if switch := next(_switched_off(), None):
-        return Diagnosis(f"{switch.reason} ({said})", _as_root(switch.fix))
-    if container := _container():
-        return Diagnosis(f"this container does not let namespaces be made ({said})", container)
-    return Diagnosis(f"namespaces cannot be made ({said})", None)
-
-
-def diagnose_landlock_failure(said: str) -> Diagnosis:
-    """Where Landlock and seccomp do not confine."""
-    listed = _content("/sys/kernel/security/lsm")
-    if listed and "landlock" not in listed:
-        fix = "grubby --update-kernel=ALL --args=lsm=landlock" if shutil.which("grubby") else None
-        return Diagnosis(f"the kernel was started without Landlock ({said})", _as_root(fix) if fix else None)
-    return Diagnosis(f"Landlock and seccomp do not confine here ({said})", None)
-
-
-def _switched_off() -> Iterator[_Switch]:
-    for switch in _SWITCHES:
-        if _content(switch.path) == switch.off and not (os.geteuid() == 0 and "unprivileged" in switch.path):
-            yield switch
-
-
-def _container() -> str | None:
-    if os.path.exists("/run/.containerenv"):
-        return _IN_PODMAN
-    return _IN_DOCKER if os.path.exists("/.dockerenv") else None
-
-
-def _content(path: str) -> str:
-    try:
-        with open(path, encoding="ascii") as file:
-            return file.read(200).strip()
-    except (OSError, ValueError):
-        return ""
-
-
-def _as_root(command: str) -> str:
-    return command if os.geteuid() == 0 else f"sudo {command}"
-
-
-# § [sandbox.probing.facts] What the kernel offers besides: facts for who wants to know why a tier is as it is.
-
-
-def list_kernel_facts() -> tuple[str, ...]:
-    """One clause each; they name nothing of the user's."""
-    version = landlock.read_abi_version()
-    return (
-        f"Landlock: version {version} of its interface" if version else "Landlock: not in this kernel, or switched off",
-        _control_groups(),
-    )
-
-
-def _control_groups() -> str:
-    watched = "memory and processes of a command are watched"
-    return f"control groups: {watched}" + (
-        ", and held by the kernel" if find_parent_group() else "; none can be made here"
-    )
-
-
-# § [sandbox.supervision.gaps] What tiers 1 and 0 do not give: said in every result, since a command that is less
-# § confined should look it.
-
+_INSTALLERS = {
+    "apt-get": "apt-get install bubblewrap",
+    "dnf": "dnf install bubblewrap",
+    "yum": "yum install bubblewrap",
+    "pacman": "pacman -S bubblewrap",
+    "apk": "apk add bubblewrap",
+    "zypper": "zypper install bubblewrap",
+    "xbps-install": "xbps-install bubblewrap",
+    "emerge": "emerge sys-apps/bubblewrap",
+}
+_NO_UPPER = frozenset({"overlay", "nfs", "nfs4", "cifs", "smb3", "vfat", "exfat", "9p", "fuse", "fuseblk", "virtiofs"})
+"""File systems that cannot hold the changes of an overlay."""
+_NO_LOWER = frozenset({"vfat", "exfat", "ntfs", "ntfs3", "ecryptfs", "hfsplus"})
+"""File systems that cannot lie under an overlay."""
+_OTHER_STATE_FOLDER = "export HANDRAIL_STATE_DIR=/var/tmp/handrail-state"
+_MAX_PATH_CHARACTERS = 200
+_MAX_FILE_BYTES = 1 << 16
+_MEANS = {1: "Landlock and seccomp", 0: "nothing"}
+_UNSIZED = "private folders such as /tmp have no limit of their own: bubblewrap is older than 0.5"
 TIER_1 = (
     "whether a file outside the roots exists, and its size, owner, times and extended attributes, can be seen",
     "that files outside the roots change can be watched",
@@ -232,6 +113,117 @@ TIER_0 = (
 )
 
 
+def build_report(
+    tier: int, program: Bubblewrap | None, failures: tuple[Failure, ...], memory_bytes: int | None = None
+) -> Report:
+    """The report of a tier. `memory_bytes` is the room of an overlay that is held in memory."""
+    means, gaps = (_MEANS[tier], list_gaps(tier)) if program is None else (f"bubblewrap {program.version}", ())
+    if program and "--size" not in program.options:
+        gaps = (_UNSIZED,)
+    return Report(
+        tier=tier,
+        means=f"{means} in an overlay over the workspace" if tier >= OVERLAY_TIER else means,
+        failures=failures,
+        gaps=(*gaps, *list_memory_gaps(memory_bytes)),
+        per_process=("file size", "core dumps"),
+        tree=("time", "output", "memory", "processes"),
+    )
+
+
+def list_memory_gaps(memory_bytes: int | None) -> tuple[str, ...]:
+    """The gap of an overlay that is held in memory."""
+    if memory_bytes is None:
+        return ()
+    fits = f"{max(1, memory_bytes >> 20):,} MB fit in"
+    return (f"what a command changes is held in memory, and {fits}: the disk of the state folder takes no overlays",)
+
+
 def list_gaps(tier: int) -> tuple[str, ...]:
-    """What the tier does not give on this kernel, a clause each."""
+    """The gaps of tiers 1 and 0 on this kernel."""
     return (*TIER_1, *describe_missing_rights(read_abi_version())) if tier else TIER_0
+
+
+def list_kernel_facts() -> tuple[str, ...]:
+    """Facts about the kernel for `handrail doctor`. They name nothing of the user's."""
+    version = read_abi_version()
+    groups = ", and held by the kernel" if find_parent_group() else "; none can be made here"
+    return (
+        f"Landlock: version {version} of its interface" if version else "Landlock: not in this kernel, or switched off",
+        f"control groups: memory and processes of a command are watched{groups}",
+    )
+
+
+def diagnose_platform(platform: str) -> Diagnosis:
+    return Diagnosis(f"commands are confined on Linux only, and this is {platform}", None)
+
+
+def diagnose_missing_bubblewrap() -> Diagnosis:
+    installer = next((command for program, command in _INSTALLERS.items() if shutil.which(program)), None)
+    return Diagnosis("bubblewrap (bwrap) is not installed", _as_root(installer) if installer else None)
+
+
+def diagnose_bubblewrap_failure(program: str, error: str) -> Diagnosis:
+    return _diagnose_namespaces("bubblewrap make namespaces", error) or Diagnosis(
+        f"bubblewrap does not work ({error})", f"{program} --unshare-all --ro-bind / / true"
+    )
+
+
+def diagnose_landlock_failure(error: str) -> Diagnosis:
+    modules = _read_file("/sys/kernel/security/lsm")
+    if modules and "landlock" not in modules:
+        fix = "grubby --update-kernel=ALL --args=lsm=landlock" if shutil.which("grubby") else None
+        return Diagnosis(f"the kernel was started without Landlock ({error})", _as_root(fix) if fix else None)
+    return Diagnosis(f"Landlock and seccomp do not confine here ({error})", None)
+
+
+def diagnose_mount_failure(error: str, state: str, kind: str, roots: list[tuple[str, str]]) -> Diagnosis:
+    """Why an overlay cannot be mounted. `kind` is the file system of the state folder, and each root has its own."""
+    if "unshare" in error:
+        return _diagnose_namespaces("namespaces be made", error) or Diagnosis(
+            f"namespaces cannot be made ({error})", None
+        )
+    for root, other in roots:
+        if other in _NO_LOWER:
+            return Diagnosis(f"{clip_path_start(root)} is on {other}, over which no overlay can lie ({error})", None)
+    if kind in _NO_UPPER or kind.startswith("fuse."):
+        reason = f"the state folder {clip_path_start(state)} is on {kind}, which cannot take in what an overlay holds"
+        return Diagnosis(f"{reason}, and no other place can ({error})", _OTHER_STATE_FOLDER)
+    known = _read_file("/proc/filesystems")
+    if os.path.exists("/proc/sys") and known and "overlay" not in known:
+        return Diagnosis(f"the kernel has no overlayfs ({error})", "modprobe overlay" if os.geteuid() == 0 else None)
+    return Diagnosis(f"overlays do not work here ({error})", None)
+
+
+def clip_path_start(path: str) -> str:
+    """The path on one line, or its last 200 characters. Unlike `clip_path`, it escapes only newlines and surrogates."""
+    text = path.encode("utf-8", "backslashreplace").decode().replace("\n", "\\n")
+    return text if len(text) <= _MAX_PATH_CHARACTERS else f"…{text[-_MAX_PATH_CHARACTERS:]}"
+
+
+def _diagnose_namespaces(forbidden: str, error: str) -> Diagnosis | None:
+    """The setting of the kernel, or the container, that forbids namespaces."""
+    if switch := next(_list_active_switches(), None):
+        return Diagnosis(f"{switch.reason} ({error})", _as_root(switch.fix))
+    if os.path.exists("/run/.containerenv"):
+        return Diagnosis(f"this container does not let {forbidden} ({error})", _IN_PODMAN)
+    if os.path.exists("/.dockerenv"):
+        return Diagnosis(f"this container does not let {forbidden} ({error})", _IN_DOCKER)
+    return None
+
+
+def _list_active_switches() -> Iterator[_Switch]:
+    for switch in _SWITCHES:
+        if _read_file(switch.path) == switch.off and not (os.geteuid() == 0 and "unprivileged" in switch.path):
+            yield switch
+
+
+def _read_file(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read(_MAX_FILE_BYTES).strip()
+    except (OSError, ValueError):
+        return ""
+
+
+def _as_root(command: str) -> str:
+    return command if os.geteuid() == 0 else f"sudo {command}"

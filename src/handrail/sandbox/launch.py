@@ -1,4 +1,4 @@
-"""A confined command that is ready to be started, whatever the tier."""
+"""A sandboxed command that is ready to start, in any tier."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -6,11 +6,10 @@ from typing import Self
 
 
 class Launch:
-    """What to start, and the descriptors it is held by. Who has it closes it; each descriptor is closed once only,
-    since its number may be another's by then.
+    """The program to start, with the descriptors that control it. The owner closes it.
 
-    What is started writes JSON documents to `status`: `{"child-pid": N}` before the command runs, `{"exit-code": N}`
-    after it ended. A command that never ran has no exit code.
+    The program writes JSON documents to `status`: `{"child-pid": N}` before the command runs, `{"exit-code": N}` after
+    it ended. A command that never ran has no exit code.
     """
 
     def __init__(
@@ -28,25 +27,24 @@ class Launch:
         self.argv = argv
         self.environment = environment
         self.inherited = inherited
-        """Ends of pipes, and files, that belong to what is started."""
+        """Descriptors that the program inherits."""
         self.status = status
-        """The end of a pipe that the status is read from."""
+        """The end of a pipe to read the status from."""
         self.lifeline = lifeline
         """The end of a pipe that nothing is written to. The command ends when it is closed, or this process dies."""
         self.own_processes = own_processes
-        """Whether child-pid is the first process of a namespace: when it is gone, so is everything that was started."""
+        """Whether child-pid is the first process of a namespace. The kernel then ends all others with it."""
         self._open = {*inherited, status, lifeline}
 
     def close_child_ends(self) -> None:
-        """Closes here what belongs to what was started; to be called once it is."""
+        """Close the inherited descriptors here. Call it after the start."""
         self._close(self.inherited)
 
     def drop_lifeline(self) -> None:
-        """Closes the lifeline: the command must end."""
+        """Close the lifeline, which ends the command."""
         self._close((self.lifeline,))
 
     def close(self) -> None:
-        """Lets go of everything; can be repeated."""
         self._close(tuple(self._open))
 
     def __enter__(self) -> Self:
@@ -56,6 +54,7 @@ class Launch:
         self.close()
 
     def _close(self, descriptors: Iterable[int]) -> None:
+        """Close each descriptor once only: afterwards another file may have its number."""
         for descriptor in descriptors:
             if descriptor in self._open:
                 self._open.discard(descriptor)

@@ -1,116 +1,165 @@
-"""What a command may see and use."""
+"""The profile of a command: the files, network, resources it may use."""
 
-from collections.abc import Callable, Mapping
+import os
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
 
-from handrail.settings.model import Limits as Chosen
+from handrail.settings.model import Limits
 from handrail.settings.units import parse_seconds, parse_size
-
-# § [sandbox.limits] How much a command may use.
+from handrail.workspace.roots import is_inside
 
 MEGABYTE = 1 << 20
 GIGABYTE = 1 << 30
-_THREADS_OF_A_PROCESS = 4
+_THREADS_PER_PROCESS = 4
+_MAX_HIDDEN_FILES = 50
+
+CommandOrigin = Literal["proven", "unasked", "approved"]
+"""Why a command runs. `proven`: policy has shown that it is read-only. `unasked`: a mode, rule or grant allows it.
+`approved`: a person approved this call."""
+
+
+class SandboxHost(msgspec.Struct, frozen=True, kw_only=True):
+    """The machine and user that the commands of a session run for."""
+
+    home: str
+    environ: Mapping[str, str]
+    """The environment of handrail itself. The variables of commands are chosen from it."""
+    state: str
+    """The state folder. No command sees it, except the folder of files of its own session."""
+    toolchains: tuple[str, ...] = ()
+    """Folders and files that settings show read-only."""
+    variables: tuple[str, ...] = ()
+    """Names of variables that settings pass on."""
+
+
+HostLookup = Callable[[], SandboxHost]
 
 
 class ResourceLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of one command; bytes, seconds and counts."""
+    """The limits of one command, in bytes, seconds and counts."""
 
     seconds: float = 120.0
-    """Of the clock on the wall."""
+    """Wall-clock time."""
     output: int = 4 * MEGABYTE
-    """Of what it prints: kept in memory, the beginning and the end."""
+    """Output kept in memory: its beginning and its end."""
     spilled: int = 64 * MEGABYTE
-    """Of what it prints: kept on disk where that is more."""
+    """Output kept on disk if there is more."""
     memory: int = 4 * GIGABYTE
-    """Of the whole tree together."""
+    """Of the whole process tree."""
     processes: int = 512
     file_size: int = 2 * GIGABYTE
-    """Of any file that it writes."""
+    """Of each file that the command writes."""
     disk: int = GIGABYTE
-    """Of everything it writes to `uppers` together."""
+    """Of everything it writes to `uppers`."""
     uppers: tuple[str, ...] = ()
-    """The upper folders of an overlay that are watched for that; none where nothing is."""
+    """The watched upper folders of an overlay."""
 
     @property
     def threads(self) -> int:
-        """Of the whole tree together: the kernel counts threads, people count processes."""
-        return self.processes * _THREADS_OF_A_PROCESS
+        """Of the whole process tree. The kernel counts threads, users count processes."""
+        return self.processes * _THREADS_PER_PROCESS
 
 
-def build_limits(chosen: Chosen, timeout_ms: int | None = None) -> ResourceLimits:
-    """The limits in force; what the call says of time goes before what settings say."""
+def build_limits(settings: Limits, timeout_ms: int | None = None) -> ResourceLimits:
+    """The limits of the settings. The timeout of a call comes first."""
     return ResourceLimits(
-        seconds=parse_seconds(chosen.exec) if timeout_ms is None else timeout_ms / 1000,
-        output=parse_size(chosen.output),
-        memory=parse_size(chosen.memory),
-        processes=chosen.processes,
-        file_size=parse_size(chosen.file_size),
-        disk=parse_size(chosen.preview),
+        seconds=parse_seconds(settings.exec) if timeout_ms is None else timeout_ms / 1000,
+        output=parse_size(settings.output),
+        memory=parse_size(settings.memory),
+        processes=settings.processes,
+        file_size=parse_size(settings.file_size),
+        disk=parse_size(settings.preview),
     )
 
 
-# § [sandbox.confinement] What one command may see and do: everything a tier needs to know to confine it.
-
-CommandOrigin = Literal["proven", "unasked", "approved"]
-"""Why a command runs. `proven`: policy has shown that it only looks. `unasked`: a mode, rule or grant lets it run.
-`approved`: a person said yes to this very call."""
-
-
 class SandboxProfile(msgspec.Struct, frozen=True, kw_only=True):
-    """One command's part of the world. Paths are absolute and have no link in them."""
+    """What one command may see and do. Paths are absolute, without links."""
 
     origin: CommandOrigin
     cwd: str
-    """Where it starts: in one of the roots."""
+    """The working directory, in one of the roots."""
     read_only: tuple[str, ...]
-    """Roots that it sees and cannot change; of a proven command these are all of them."""
+    """Roots that the command cannot change. For a proven command these are all roots."""
     writable: tuple[str, ...] = ()
-    """Roots that it may change; the innermost root that holds a path counts."""
+    """Roots that the command may change. For each path, the innermost root counts."""
     read_only_paths: tuple[str, ...] = ()
-    """Files and folders in writable roots that it may read and not change: they decide what it may do."""
+    """Files and folders in writable roots that the command cannot change: they decide what it may do."""
     hidden_files: tuple[str, ...] = ()
-    """Files in the roots that an empty file lies over: credentials, sockets."""
+    """Files in the roots that an empty file covers: credentials, sockets."""
     hidden_folders: tuple[str, ...] = ()
-    """Folders in the roots that an empty folder lies over."""
+    """Folders in the roots that an empty folder covers."""
     variables: tuple[tuple[str, str], ...] = ()
-    """What it gets besides, name and value, as a person wrote it for this program alone: a key, where it needs one."""
+    """More variables, name and value, that the user configured for this program alone. They may be secrets."""
     git_settings: tuple[tuple[str, str], ...] = ()
-    """Settings for git, name and value, where it only looks: they disable the programs that the roots configure."""
+    """git settings of a read-only command, name and value. They disable the programs that the roots configure."""
     limits: ResourceLimits = ResourceLimits()
     proxy: str = ""
-    """A unix socket that leads to a proxy: all of the network that it has. Empty: it has none."""
+    """The unix socket of the proxy, which is the only network of the command. Empty: no network."""
     listed: tuple[str, ...] = ()
-    """What that proxy lets through, as it was written: a listed loopback address is this machine's, not its own."""
+    """The hosts that the proxy allows, as written. A listed loopback address is the machine's, not the command's."""
 
     @property
     def roots(self) -> tuple[str, ...]:
-        """All of them, whatever the command may do there."""
         return tuple(sorted((*self.read_only, *self.writable)))
 
     @property
     def is_read_only(self) -> bool:
-        """Whether it is shown nothing that it could change, and may open no socket."""
         return self.origin == "proven"
 
 
-# § [sandbox.host] The machine and the person that commands run for.
+def drop_missing(profile: SandboxProfile) -> SandboxProfile:
+    """The profile without paths that are gone. bubblewrap would create them on the real disk."""
+    if all(_check_kinds(profile)):
+        return profile
+    read_only = tuple(path for path in profile.read_only_paths if _read_kind(path) not in {0, stat.S_IFLNK})
+    hidden = {_resolve_link(path) for path in (*profile.hidden_files, *profile.hidden_folders)}
+    inside = sorted(path for path in hidden if _read_kind(path) and any(is_inside(path, r) for r in profile.roots))
+    folders = tuple(path for path in inside if _read_kind(path) == stat.S_IFDIR)
+    files = tuple(path for path in inside if path not in folders)
+    return msgspec.structs.replace(profile, read_only_paths=read_only, hidden_files=files, hidden_folders=folders)
 
 
-class SandboxHost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a sandbox is built from, besides the command: the same for all commands of a session."""
+def collapse_hidden(profile: SandboxProfile, most: int = _MAX_HIDDEN_FILES) -> SandboxProfile:
+    """Hide the folders that contain most hidden files, if there are more than `most` such files.
 
-    home: str
-    environ: Mapping[str, str]
-    """The runtime's own environment: what commands get is chosen from it."""
-    state: str
-    """The state folder: no command sees it, but for the session's own folder of files."""
-    toolchains: tuple[str, ...] = ()
-    """Folders and files that settings add to those that are shown read-only."""
-    variables: tuple[str, ...] = ()
-    """Names of variables that settings add to those that are passed on."""
+    The setup time of bubblewrap grows quadratically with the number of mounts. A folder stays visible if it contains
+    a root, the working directory or a path that the command must see.
+    """
+    files = profile.hidden_files
+    if len(files) <= most:
+        return profile
+    needed = (*profile.roots, *profile.read_only_paths, profile.cwd)
+    folders: list[str] = []
+    for folder, _ in Counter(path.rpartition("/")[0] for path in files).most_common():
+        if len(files) <= most:
+            break
+        if not any(is_inside(path, folder) for path in needed):
+            folders.append(folder)
+            files = tuple(path for path in files if not is_inside(path, folder))
+    hidden = (path for path in profile.hidden_folders if not any(is_inside(path, folder) for folder in folders))
+    return msgspec.structs.replace(profile, hidden_files=files, hidden_folders=(*hidden, *folders))
 
 
-HostLookup = Callable[[], SandboxHost]
+def _check_kinds(profile: SandboxProfile) -> Iterator[bool]:
+    for path in profile.read_only_paths:
+        yield _read_kind(path) not in {0, stat.S_IFLNK}
+    for path in profile.hidden_files:
+        yield _read_kind(path) not in {0, stat.S_IFLNK, stat.S_IFDIR}
+    for path in profile.hidden_folders:
+        yield _read_kind(path) == stat.S_IFDIR
+
+
+def _read_kind(path: str) -> int:
+    """The kind of a file. 0: it is gone."""
+    try:
+        return stat.S_IFMT(os.lstat(path).st_mode)
+    except OSError:
+        return 0
+
+
+def _resolve_link(path: str) -> str:
+    return os.path.realpath(path) if _read_kind(path) == stat.S_IFLNK else path

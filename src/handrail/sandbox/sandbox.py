@@ -1,80 +1,60 @@
-"""Picks the tier of the sandbox, and launches commands in it."""
+"""The sandbox of a session: launches commands in the best tier that works."""
 
 import math
+import os
+import subprocess
+import sys
 import time
+from collections.abc import Callable, Hashable
 from threading import Lock
+from typing import Literal, NamedTuple
 
 from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.errors import ToolError
-from handrail.sandbox import tiers
-from handrail.sandbox.bubblewrap import BubblewrapBackend
-from handrail.sandbox.diagnosis import Diagnosis, Failure, Report, build_report, describe_memory_overlay
+from handrail.sandbox.bubblewrap import Bubblewrap, BubblewrapBackend, find_bubblewrap, inspect_bubblewrap
+from handrail.sandbox.diagnosis import (
+    Diagnosis,
+    Failure,
+    Report,
+    build_report,
+    diagnose_bubblewrap_failure,
+    diagnose_landlock_failure,
+    diagnose_missing_bubblewrap,
+    diagnose_platform,
+    list_memory_gaps,
+)
 from handrail.sandbox.environment import check_text
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.mounts import is_within
 from handrail.sandbox.overlay import pool
 from handrail.sandbox.overlay.overlay import NOT_MOUNTED, Overlay
 from handrail.sandbox.overlay.pool import OverlayPool
-from handrail.sandbox.probe import extract_mount_error
+from handrail.sandbox.probe import extract_mount_error, probe_tier
 from handrail.sandbox.profile import SandboxHost, SandboxProfile
-from handrail.sandbox.tiers import TierChoice, choose_tier, read_identity
 from handrail.sandbox.view import build_base_view
+from handrail.workspace.roots import is_inside
 
-# § [sandbox.refusals] Why a command is not run for want of a sandbox, in words for the model and for people.
-
-_NOT_YOURS = "Nothing was run. It is not your fault, and not yours to mend: go on with file tools, or end."
+SECONDS_TO_BELIEVE = 60.0
+"""A failure counts as long. The cause may pass: a full disk, a busy machine."""
+_CONFINED = {"NoNewPrivs": "1", "Seccomp": "2"}
+_WITHOUT_CAPABILITIES = {**_CONFINED, "CapEff": "0000000000000000", "CapBnd": "0000000000000000"}
 _DOCTOR = "`handrail doctor` tells the person more."
 
 
-def describe_no_network(found: TierChoice) -> str:
-    """Of a command that is to reach a host, in a tier that can open none."""
-    failure = next((failure for failure in found.failures if failure.tier == 2), None)
-    why = failure.reason if failure else "settings allow no better one"
-    text = f"The network can be opened to a command only in sandbox tier 2, and here is tier {found.tier} ({why})"
-    return f"{text}. Nothing was run. Call without the network, or end." + _typed(failure.fix if failure else None)
+class TierChoice(NamedTuple):
+    """The best tier that works, with the failures of better ones."""
 
+    tier: int
+    program: Bubblewrap | None
+    failures: tuple[Failure, ...]
 
-def describe_weak_tier(found: TierChoice, least: int) -> str:
-    """Where settings ask for more than there is."""
-    above = [failure for failure in found.failures if failure.tier >= min(least, 2)]
-    reasons = "; ".join(f"tier {failure.tier}: {failure.reason}" for failure in above)
-    fix = next((failure.fix for failure in found.failures if failure.fix), None)
-    text = f"Commands must be confined by tier {least} at least, and here the best is tier {found.tier}"
-    return f"{text} ({reasons or 'settings allow no better one'}). Nothing was run.{_typed(fix)}"
-
-
-def describe_missing_overlay(why: Diagnosis | None) -> str:
-    """Where settings ask for an overlay, and a command that may change files gets none."""
-    text = "Settings ask for sandbox tier 3 (sandbox.least): what a command changes must go into an overlay"
-    if why is None:
-        reason, advice = "one that goes on in the background gets none", "Call it without background and yieldMs."
-    else:
-        reason, advice = why.reason, "Commands that only look still run, and so do file tools."
-    return f"{text}, and {reason}. Nothing was run. {advice}{_typed(why.fix if why else None)}"
-
-
-def describe_overlay_failure(said: str) -> str:
-    """Where an overlay was believed to work, and could not be put over the workspace."""
-    text = f"The overlay for what the command changes could not be put over the workspace ({said})"
-    return f"{text}. Nothing was run. Call again: it will run without one, or be asked about. {_DOCTOR}"
-
-
-def describe_sandbox_failure(tier: int, printed: str) -> str:
-    """Where a sandbox was believed to work, and could not be made."""
-    said = next((line for line in reversed(printed.split("\n")) if line.strip()), "it ended without a word")
-    text = f"Commands cannot run now: the sandbox (tier {tier}) could not be made ({said.strip()[:300]})."
-    return f"{text} {_NOT_YOURS} {_DOCTOR}"
-
-
-def _typed(fix: str | None) -> str:
-    return f" A person can type: {fix}" if fix else ""
-
-
-# § [sandbox.sandbox] Confines commands as well as this machine can, and says how well that is.
+    @property
+    def namespace_failure(self) -> str:
+        """Why tier 2 is not in use."""
+        return next((failure.reason for failure in self.failures if failure.tier == 2), "settings allow no better one")
 
 
 class CommandSandbox:
-    """Starts commands in the best tier that works, up to `most`; refuses where that is below `least`."""
+    """Starts commands in the best tier up to `most`. Refuses if that is below `least`."""
 
     def __init__(self, host: SandboxHost, *, most: int = 3, least: int = 0) -> None:
         self._host = host
@@ -82,119 +62,231 @@ class CommandSandbox:
         self._least = least
         self._lock = Lock()
         self._choice: TierChoice | None = None
-        self._preparing: BubblewrapBackend | None = None
+        self._backend: BubblewrapBackend | None = None
         self._identity: tuple[int, ...] | None = None
         self._until = 0.0
-        self._layers = OverlayPool(host)
+        self._overlays = OverlayPool(host)
 
     @property
     def tier(self) -> int:
-        """The tier in use; found out by doing the first time."""
-        return self._chosen().tier
+        """The tier in use. The first call probes the machine."""
+        return self._choose().tier
 
     def report(self, roots: tuple[str, ...] = (), without: Failure | None = None) -> Report:
-        """What the tier in use gives, what it does not, and why it is no better one; of commands that may change these
-        roots, where there are any. `without`: why they have no overlay for what lies in them, which nobody looks at
-        here."""
-        found = self._chosen()
-        why = self._why_no_layer(roots) if roots and self._most >= OVERLAY_TIER else None
-        if not roots or self._most < OVERLAY_TIER or found.tier < 2:
-            return build_report(found.tier, found.program, found.failures)
-        failure = Failure(tier=OVERLAY_TIER, reason=why.reason, fix=why.fix) if why is not None else without
+        """The report of the tier in use, for commands that may change these roots.
+
+        `without` is a reason against an overlay that the sandbox does not know.
+        """
+        choice = self._choose()
+        if not roots or self._most < OVERLAY_TIER or choice.tier < 2:
+            return build_report(choice.tier, choice.program, choice.failures)
+        obstacle = self._overlays.find_obstacle(roots)
+        failure = Failure(tier=OVERLAY_TIER, reason=obstacle.reason, fix=obstacle.fix) if obstacle else without
         if failure is None:
-            return build_report(OVERLAY_TIER, found.program, found.failures, self._layers.max_bytes(roots))
-        return build_report(found.tier, found.program, (failure, *found.failures))
+            return build_report(OVERLAY_TIER, choice.program, choice.failures, self._overlays.max_bytes(roots))
+        return build_report(choice.tier, choice.program, (failure, *choice.failures))
 
     def find_overlay_obstacle(self, roots: tuple[str, ...]) -> str | None:
-        """Why no overlay can lie over these roots, in words; None where one can: then `new_layer` makes it."""
-        why = self._why_no_layer(roots)
-        return why.reason if why else None
+        """Why no overlay can lie over these roots. None: `create_overlay` makes one."""
+        obstacle = self._find_overlay_obstacle(roots)
+        return obstacle.reason if obstacle else None
 
     def list_overlay_gaps(self, roots: tuple[str, ...]) -> tuple[str, ...]:
-        """What an overlay over these roots does not give, in words."""
-        most = self._layers.max_bytes(roots)
-        return () if most is None else (describe_memory_overlay(most),)
+        """What an overlay over these roots does not provide."""
+        return list_memory_gaps(self._overlays.max_bytes(roots))
 
     def has_single_user(self, roots: tuple[str, ...]) -> bool:
-        """Whether files of other users and groups cannot be changed under an overlay over these roots."""
-        return self._layers.in_user_namespace(roots)
+        """Whether files of other users and groups cannot be changed in an overlay over these roots."""
+        return self._overlays.in_user_namespace(roots)
 
     def shows(self, path: str, roots: tuple[str, ...]) -> bool:
-        """Whether a command with these roots sees what lies there."""
-        return any(is_within(path, root) for root in roots) or build_base_view(self._host, roots).shows(path)
+        """Whether a command with these roots sees a path."""
+        return any(is_inside(path, root) for root in roots) or build_base_view(self._host, roots).shows(path)
 
     def create_overlay(self, roots: tuple[str, ...], below: tuple[Overlay, ...] = ()) -> Overlay:
-        """A new overlay over roots; `below`: overlays that it lies on, the latest first. It is for one launch. OSError
-        if there is no room for it."""
-        return self._layers.new(roots, below)
+        """A new overlay for one launch, on the overlays `below`, the latest first. OSError if there is no room."""
+        return self._overlays.create(roots, below)
 
     def launch(self, profile: SandboxProfile, text: str, overlay: Overlay | None = None) -> Launch:
-        """A command that is ready to be started, under its overlay if it has one. ToolError where it cannot be confined
-        as it must be."""
+        """A command that is ready to start, under its overlay if it has one."""
         check_text(text)
-        found = self._chosen()
-        if found.tier < min(self._least, 2):
-            raise ToolError("SANDBOX_UNAVAILABLE", describe_weak_tier(found, self._least))
+        choice = self._choose()
+        if choice.tier < min(self._least, 2):
+            raise _refuse_weak_tier(choice, self._least)
         if self._least >= OVERLAY_TIER and overlay is None and profile.writable and not profile.is_read_only:
-            why = self._why_no_layer(profile.writable)
-            raise ToolError("SANDBOX_UNAVAILABLE", describe_missing_overlay(why))
-        if self._preparing is not None:
-            return self._preparing.launch(profile, text, overlay)
-        if overlay is not None:  # it would run, and change the files themselves
-            raise ToolError(
-                "SANDBOX_UNAVAILABLE", describe_overlay_failure("the sandbox around it does not work any more")
-            )
+            raise _refuse_missing_overlay(self._find_overlay_obstacle(profile.writable))
+        if self._backend is not None:
+            return self._backend.launch(profile, text, overlay)
+        if overlay is not None:  # without tier 2 the command would change the files themselves
+            raise _refuse_broken_overlay("the sandbox around it does not work any more")
         if profile.proxy:
-            raise ToolError("UNAVAILABLE", describe_no_network(found))
-        from handrail.sandbox.landlock import launch_supervised  # noqa: PLC0415  where tier 2 does not work
+            raise _refuse_network(choice)
+        return _launch_supervised(profile, self._host, text, choice.tier)
 
-        return launch_supervised(profile, self._host, text, found.tier)
-
-    def failed(self, printed: str, overlay: Overlay | None = None) -> ToolError:
-        """What to say of a launch that did not come to run its command; what was found out is forgotten, and that an
-        overlay could not be mounted is remembered."""
+    def explain_failure(self, printed: str, overlay: Overlay | None = None) -> ToolError:
+        """The error of a launch that did not run its command. The next command probes again."""
         if overlay is not None and NOT_MOUNTED in printed:
-            said = extract_mount_error(printed) or "it cannot be mounted"
-            self._layers.failed(overlay, said)
-            return ToolError("SANDBOX_UNAVAILABLE", describe_overlay_failure(said.rpartition(": ")[2]))  # without paths
-        tier = self._chosen().tier
+            error = extract_mount_error(printed) or "it cannot be mounted"
+            self._overlays.note_failure(overlay, error)
+            return _refuse_broken_overlay(error.rpartition(": ")[2])  # without paths
+        tier = self._choose().tier
         self.forget()
-        return ToolError("SANDBOX_UNAVAILABLE", describe_sandbox_failure(tier, printed))
+        lines = [line.strip() for line in printed.split("\n") if line.strip()] or ["it ended without a word"]
+        return _refuse(
+            f"Commands cannot run now: the sandbox (tier {tier}) could not be made ({lines[-1][:300]}). Nothing was"
+            f" run. It is not your fault, and not yours to mend: go on with file tools, or end. {_DOCTOR}"
+        )
 
     def forget(self) -> None:
-        """Lets go of what was found out about this machine; the next command finds out anew."""
-        tiers.forget()
+        """Forget the results of probes. The next command probes again."""
+        forget_probes()
         pool.forget()
         self._choice = None
 
     def close(self) -> None:
-        """Waits until overlays that were thrown away are gone; can be repeated, and new ones can be made."""
-        self._layers.close()
+        """Wait for the overlays that are being removed."""
+        self._overlays.close()
 
-    def _why_no_layer(self, roots: tuple[str, ...]) -> Diagnosis | None:
-        found = self._chosen()
+    def _find_overlay_obstacle(self, roots: tuple[str, ...]) -> Diagnosis | None:
+        choice = self._choose()
         if self._most < OVERLAY_TIER:
             return Diagnosis(f"settings ask for none: sandbox.tier is {self._most}", None)
-        if found.tier >= 2:
-            return self._layers.find_obstacle(roots)
-        failure = next((failure for failure in found.failures if failure.tier == 2), None)
-        why = failure.reason if failure else "settings allow no better one"
-        return Diagnosis(f"an overlay needs sandbox tier 2, and here is tier {found.tier} ({why})", None)
-
-    def _chosen(self) -> TierChoice:
-        found = self._choice
-        if found is None or time.monotonic() >= self._until or self._is_another(found):
-            with self._lock:
-                found = self._choose()
-        return found
-
-    def _is_another(self, found: TierChoice) -> bool:
-        return found.program is not None and read_identity(found.program.path) != self._identity
+        if choice.tier >= 2:
+            return self._overlays.find_obstacle(roots)
+        reason = f"an overlay needs sandbox tier 2, and here is tier {choice.tier} ({choice.namespace_failure})"
+        return Diagnosis(reason, None)
 
     def _choose(self) -> TierChoice:
-        found = choose_tier(self._host, self._most)
-        self._until = time.monotonic() + tiers.SECONDS_TO_BELIEVE if found.failures else math.inf
-        self._identity = read_identity(found.program.path) if found.program else None
-        self._preparing = BubblewrapBackend(found.program, self._host) if found.program else None
-        self._choice = found
-        return found
+        choice = self._choice
+        if choice is None or time.monotonic() >= self._until or self._is_replaced(choice):
+            with self._lock:
+                choice = choose_tier(self._host, self._most)
+                self._until = time.monotonic() + SECONDS_TO_BELIEVE if choice.failures else math.inf
+                self._identity = _read_identity(choice.program.path) if choice.program else None
+                self._backend = BubblewrapBackend(choice.program, self._host) if choice.program else None
+                self._choice = choice
+        return choice
+
+    def _is_replaced(self, choice: TierChoice) -> bool:
+        return choice.program is not None and _read_identity(choice.program.path) != self._identity
+
+
+def _refuse_network(choice: TierChoice) -> ToolError:
+    text = f"The network can be opened to a command only in sandbox tier 2, and here is tier {choice.tier}"
+    fix = next((failure.fix for failure in choice.failures if failure.tier == 2), None)
+    text = f"{text} ({choice.namespace_failure}). Nothing was run. Call without the network, or end."
+    return _refuse(text, fix, code="UNAVAILABLE")
+
+
+def _refuse_weak_tier(choice: TierChoice, least: int) -> ToolError:
+    better = [failure for failure in choice.failures if failure.tier >= min(least, 2)]
+    reasons = "; ".join(f"tier {failure.tier}: {failure.reason}" for failure in better)
+    fix = next((failure.fix for failure in choice.failures if failure.fix), None)
+    text = f"Commands must be confined by tier {least} at least, and here the best is tier {choice.tier}"
+    return _refuse(f"{text} ({reasons or 'settings allow no better one'}). Nothing was run.", fix)
+
+
+def _refuse_missing_overlay(obstacle: Diagnosis | None) -> ToolError:
+    text = "Settings ask for sandbox tier 3 (sandbox.least): what a command changes must go into an overlay"
+    if obstacle is None:
+        reason, advice = "one that goes on in the background gets none", "Call it without background and yieldMs."
+    else:
+        reason, advice = obstacle.reason, "Commands that only look still run, and so do file tools."
+    return _refuse(f"{text}, and {reason}. Nothing was run. {advice}", obstacle.fix if obstacle else None)
+
+
+def _refuse_broken_overlay(error: str) -> ToolError:
+    text = f"The overlay for what the command changes could not be put over the workspace ({error})"
+    return _refuse(f"{text}. Nothing was run. Call again: it will run without one, or be asked about. {_DOCTOR}")
+
+
+def _refuse(
+    text: str, fix: str | None = None, code: Literal["SANDBOX_UNAVAILABLE", "UNAVAILABLE"] = "SANDBOX_UNAVAILABLE"
+) -> ToolError:
+    return ToolError(code, text + (f" A person can type: {fix}" if fix else ""))
+
+
+_probe_results: dict[Hashable, tuple[str | None, float]] = {}
+"""The faults that probes found, each with the time until it counts."""
+
+
+def forget_probes() -> None:
+    """Forget the results of probes in this process."""
+    _probe_results.clear()
+
+
+def choose_tier(host: SandboxHost, most: int) -> TierChoice:
+    """The best tier up to `most` that passes its probe."""
+    failures: list[Failure] = []
+    if most >= 2:
+        program = _find_working_bubblewrap(host)
+        if isinstance(program, Bubblewrap):
+            return TierChoice(2, program, ())
+        failures.append(Failure(tier=2, reason=program.reason, fix=program.fix))
+    if most >= 1:
+        diagnosis = _diagnose_landlock(host)
+        if diagnosis is None:
+            return TierChoice(1, None, tuple(failures))
+        failures.append(Failure(tier=1, reason=diagnosis.reason, fix=diagnosis.fix))
+    return TierChoice(0, None, tuple(failures))
+
+
+def _find_working_bubblewrap(host: SandboxHost) -> Bubblewrap | Diagnosis:
+    if sys.platform != "linux":
+        return diagnose_platform(sys.platform)
+    path = find_bubblewrap(host.environ)
+    if path is None:
+        return diagnose_missing_bubblewrap()
+    try:
+        program = inspect_bubblewrap(path)
+    except (OSError, subprocess.SubprocessError) as error:
+        return diagnose_bubblewrap_failure(path, str(error))
+    # A bwrap under AppArmor, or a set-user-ID one, cannot do it. The seccomp filter refuses the same.
+    simpler = program._replace(options=program.options - {"--disable-userns"})
+    faults: list[str] = []
+    for candidate in dict.fromkeys((program, simpler)):
+        fault = _probe_bubblewrap(candidate, host)
+        if fault is None:
+            return candidate
+        faults.append(fault)
+    return diagnose_bubblewrap_failure(path, faults[0])
+
+
+def _probe_bubblewrap(program: Bubblewrap, host: SandboxHost) -> str | None:
+    def launch(profile: SandboxProfile, host: SandboxHost, text: str) -> Launch:
+        return BubblewrapBackend(program, host).launch(profile, text)
+
+    key = (program, _read_identity(program.path))
+    return _probe_once(key, lambda: probe_tier(launch, host, expected=_WITHOUT_CAPABILITIES))
+
+
+def _diagnose_landlock(host: SandboxHost) -> Diagnosis | None:
+    if sys.platform != "linux":
+        return diagnose_platform(sys.platform)
+    key = ("landlock", sys.executable, os.geteuid())
+    fault = _probe_once(key, lambda: probe_tier(_launch_supervised, host, expected=_CONFINED))
+    return None if fault is None else diagnose_landlock_failure(fault)
+
+
+def _probe_once(key: Hashable, probe: Callable[[], str | None]) -> str | None:
+    result = _probe_results.get(key)
+    if result is None or time.monotonic() >= result[1]:
+        fault = probe()
+        until = math.inf if fault is None else time.monotonic() + SECONDS_TO_BELIEVE
+        result = _probe_results[key] = fault, until
+    return result[0]
+
+
+def _launch_supervised(profile: SandboxProfile, host: SandboxHost, text: str, tier: int = 1) -> Launch:
+    from handrail.sandbox.landlock import launch_supervised  # noqa: PLC0415  only needed without bubblewrap
+
+    return launch_supervised(profile, host, text, tier)
+
+
+def _read_identity(path: str) -> tuple[int, ...] | None:
+    """Differs if another program takes the place of this one."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns, os.geteuid())

@@ -1,4 +1,8 @@
-"""System calls that commands may not make."""
+"""The system calls that a command may not make.
+
+Errors are chosen so that programs go on if they can. ENOSYS and EOPNOTSUPP mean "this kernel lacks it", for which many
+programs have a fallback. EPERM is what an ordinary user would get anyway.
+"""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -11,26 +15,71 @@ from handrail.kernel.syscall_numbers import Machine, UnknownMachineError, detect
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.profile import CommandOrigin
 
-# § [sandbox.filters.refused_calls] Which system calls a confined command is refused, whatever their arguments, and
-# § why. The error is chosen so that programs go on where they can: ENOSYS and EOPNOTSUPP say "this kernel has no
-# § such thing", for which many have another way; EPERM is what an ordinary user would be told anyway.
-
 
 class RefusedCalls(NamedTuple):
-    """Calls that are refused for one reason, with one error."""
+    """Calls that are refused with one error, whatever their arguments."""
 
     reason: str
     errno: int
     names: str
 
     def outcomes(self) -> Iterator[tuple[str, RefuseOutcome]]:
-        """Each call's name with what becomes of it."""
         return ((name, RefuseOutcome(self.errno)) for name in self.names.split())
+
+
+class Owner(NamedTuple):
+    """The owner of a command's new files."""
+
+    user: int
+    group: int
+
+
+def build_filter(origin: CommandOrigin, tier: int) -> bytes:
+    """The compiled filter of a command. UnknownMachineError if the system calls of this architecture are unknown."""
+    return _compile_filter(origin, tier, detect_machine(), Owner(os.geteuid(), os.getegid()))
+
+
+def require_filter(origin: CommandOrigin, tier: int) -> bytes:
+    """The filter of a command that is about to run."""
+    try:
+        return build_filter(origin, tier)
+    except UnknownMachineError as error:
+        raise ToolError("SANDBOX_UNAVAILABLE", f"{error}. Nothing was run.") from None
+
+
+@lru_cache(maxsize=16)
+def _compile_filter(origin: CommandOrigin, tier: int, machine: Machine, owner: Owner) -> bytes:
+    return build_filter_program(machine, build_outcomes(origin, tier, owner))
+
+
+def build_outcomes(origin: CommandOrigin, tier: int, owner: Owner) -> dict[str, Outcome]:
+    """The calls that are not simply allowed. Later, stricter rules replace earlier ones."""
+    if tier < 1:
+        raise ValueError(f"tier {tier} has no filter of system calls; tiers 1, 2 and 3 have")
+    outcomes: dict[str, Outcome] = {}
+    for refused, tested in _list_rules(origin, tier, owner):
+        outcomes |= tested
+        outcomes |= {name: refuse for group in refused for name, refuse in group.outcomes()}
+    return outcomes
+
+
+def _list_rules(
+    origin: CommandOrigin, tier: int, owner: Owner
+) -> Iterator[tuple[tuple[RefusedCalls, ...], Mapping[str, Outcome]]]:
+    has_namespaces = tier > 1
+    yield REFUSED_ALWAYS, TESTED_ALWAYS
+    if origin == "proven" or not has_namespaces:
+        yield REFUSED_WITHOUT_NETWORK, TESTED_WITHOUT_NETWORK
+    if not has_namespaces:
+        yield REFUSED_WITHOUT_NAMESPACES, TESTED_WITHOUT_NAMESPACES
+        yield (), _build_ownership_outcomes(*owner)
+    if origin == "proven":
+        yield REFUSED_READ_ONLY, TESTED_READ_ONLY
 
 
 REFUSED_ALWAYS = (
     RefusedCalls(
-        "the view of the disk is made of mounts: who can mount, unmount or enter another namespace undoes it",
+        "mounts make up the view of the disk: mounting, unmounting or entering another namespace would undo it",
         EPERM,
         "mount umount2 pivot_root chroot setns open_tree open_tree_attr move_mount fsopen fsconfig fsmount fspick"
         " mount_setattr",
@@ -41,7 +90,7 @@ REFUSED_ALWAYS = (
         "clone3",
     ),
     RefusedCalls(
-        "reading and steering another process: the first process of the sandbox, or, where there is no process"
+        "reads and steers another process: the first one of the sandbox, or, without a process"
         " namespace, everything of the same user",
         EPERM,
         "ptrace process_vm_readv process_vm_writev process_madvise kcmp pidfd_getfd",
@@ -82,9 +131,9 @@ REFUSED_WITHOUT_NAMESPACES = (
         ENOSYS,
         "shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semctl semtimedop mq_open mq_unlink",
     ),
-    RefusedCalls("Landlock does not hold it back outside the roots", EPERM, "file_setattr"),
+    RefusedCalls("Landlock does not refuse it outside the roots", EPERM, "file_setattr"),
     RefusedCalls(
-        "Landlock does not hold it back outside the roots; who copies attributes goes on without",
+        "Landlock does not refuse it outside the roots, and programs that copy attributes go on without",
         EOPNOTSUPP,
         "setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat",
     ),
@@ -101,54 +150,53 @@ REFUSED_READ_ONLY = (
 )
 
 
-# § [sandbox.filters.tested_calls] Which system calls a confined command is refused with some arguments only, and
-# § why.
+# Calls that are refused with some arguments only.
 
 _FORBIDDEN = RefuseOutcome(EPERM)
 
 
-def _only(
+def _allow_only(
     argument: int, *values: int, then: Outcome = ALLOW, mask: int = EVERY_BIT, otherwise: int = EPERM
 ) -> ChoiceOutcome:
     return ChoiceOutcome(argument, mask, tuple((value, then) for value in values), RefuseOutcome(otherwise))
 
 
-# Namespaces: a process that has an own user namespace may mount, and reaches far more of the kernel.
+# A process in its own user namespace may mount, and reaches far more of the kernel.
 _NEW_NAMESPACE = 0x7E02_0000
-_UNSHARED_OTHERWISE = 0x0004_0600  # folder and mask, open files, semaphores to undo
+_UNSHARED_OTHERWISE = 0x0004_0600  # CLONE_FS, CLONE_FILES, CLONE_SYSVSEM
 _PROCESSES: Mapping[str, Outcome] = {
-    "clone": _only(0, 0, mask=_NEW_NAMESPACE),
-    "unshare": _only(0, 0, mask=EVERY_BIT & ~_UNSHARED_OTHERWISE),
+    "clone": _allow_only(0, 0, mask=_NEW_NAMESPACE),
+    "unshare": _allow_only(0, 0, mask=EVERY_BIT & ~_UNSHARED_OTHERWISE),
 }
 
-# Devices. Character device 0:0, which anybody may make, means "deleted" to an overlay.
+# Devices. Every user may make character device 0:0, which means "deleted" in an overlay.
 _KIND, _PLAIN, _FILE, _PIPE, _SOCKET = 0o170000, 0, 0o100000, 0o010000, 0o140000
 _NODES: Mapping[str, Outcome] = {
-    "mknod": _only(1, _PLAIN, _FILE, _PIPE, _SOCKET, mask=_KIND),
-    "mknodat": _only(2, _PLAIN, _FILE, _PIPE, _SOCKET, mask=_KIND),
+    "mknod": _allow_only(1, _PLAIN, _FILE, _PIPE, _SOCKET, mask=_KIND),
+    "mknodat": _allow_only(2, _PLAIN, _FILE, _PIPE, _SOCKET, mask=_KIND),
 }
 
-# A program left behind with the bit set runs as this user for whoever starts it, sandbox or not. A file that is created
-# with the bit loses it with the first byte that is written, as long as the command lacks CAP_FSETID.
+# A set-user-ID program that a command leaves would run as this user for everybody, without a sandbox. A file that is
+# created with the bit loses it at the first write, unless the command has CAP_FSETID.
 _SETUID, _SETGID = 0o4000, 0o2000
 
 
-def _modes(mask: int) -> Mapping[str, Outcome]:
+def _withhold_mode_bits(mask: int) -> Mapping[str, Outcome]:
     places = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
-    return {name: _only(place, 0, mask=mask) for name, place in places.items()}
+    return {name: _allow_only(place, 0, mask=mask) for name, place in places.items()}
 
 
-# Letters typed into the terminal's input; the console's own calls; other disciplines of a line are modules to load.
+# Input that is typed into the terminal, calls of the console, line disciplines (which load modules).
 _TIOCSTI, _TIOCLINUX, _TIOCSETD = 0x5412, 0x541C, 0x5423
 _TERMINAL = tuple((request, _FORBIDDEN) for request in (_TIOCSTI, _TIOCLINUX, _TIOCSETD))
 
-# A snapshot of a btrfs volume shows the files that something was laid over. Shared blocks are the same family.
+# A btrfs snapshot shows covered files. The calls for shared blocks are of the same family.
 _FAMILY = 0xFF00
 _BTRFS = 0x9400
 _FICLONE, _FICLONERANGE, _FIDEDUPERANGE = 0x4004_9409, 0x4020_940D, 0xC018_9436
 _SHARED_BLOCKS = tuple((request, ALLOW) for request in (_FICLONE, _FICLONERANGE, _FIDEDUPERANGE))
 
-# Attributes of files ("immutable", "sealed with a digest", …): set through a descriptor that was opened for reading.
+# Attributes of files, such as "immutable". A read-only descriptor suffices to set them.
 _FILE_FAMILIES = tuple((family, _FORBIDDEN) for family in (0x6600, 0x5800, 0x7600, 0xF500))
 _GETFLAGS, _FIEMAP, _FSGETXATTR, _GETVERSION = 0x8008_6601, 0xC020_660B, 0x801C_581F, 0x8008_7601
 _ATTRIBUTES_READ = tuple((request, ALLOW) for request in (_GETFLAGS, _FIEMAP, _FSGETXATTR, _GETVERSION))
@@ -160,24 +208,24 @@ _IOCTL = ChoiceOutcome(
     (*_TERMINAL, *_SHARED_BLOCKS),
     ChoiceOutcome(_REQUEST, _FAMILY, ((_BTRFS, RefuseOutcome(ENOTTY)),), ALLOW),
 )
-_IOCTL_THAT_READS = ChoiceOutcome(
+_IOCTL_READ_ONLY = ChoiceOutcome(
     _REQUEST,
     EVERY_BIT,
     (*_TERMINAL, *_SHARED_BLOCKS, *_ATTRIBUTES_READ),
     ChoiceOutcome(_REQUEST, _FAMILY, ((_BTRFS, RefuseOutcome(ENOTTY)), *_FILE_FAMILIES), ALLOW),
 )
 
-# Sockets in an own network namespace. Every further family or protocol is a module that is loaded for whoever asks.
+# Sockets in a network namespace. The kernel loads a module for every further family or protocol.
 _UNIX, _INET, _INET6, _NETLINK = 1, 2, 10, 16
 _STREAM, _DATAGRAM, _PACKETS, _SOCKET_TYPE = 1, 2, 5, 0xF
-_INTERNET = _only(  # of the rest, raw needs rights, and the type "packet" is a way into that family
+_INTERNET = _allow_only(  # raw sockets need privileges, and the type "packet" opens that family
     1,
     _STREAM,
     _DATAGRAM,
     mask=_SOCKET_TYPE,
-    then=_only(2, 0, 1, 6, 17, 58, otherwise=EPROTONOSUPPORT),  # by type, ICMP, TCP, UDP, ICMPv6
+    then=_allow_only(2, 0, 1, 6, 17, 58, otherwise=EPROTONOSUPPORT),  # by type, ICMP, TCP, UDP, ICMPv6
 )
-_ROUTES = _only(2, 0, otherwise=EPROTONOSUPPORT)  # which interfaces and addresses there are
+_ROUTES = _allow_only(2, 0, otherwise=EPROTONOSUPPORT)  # lists interfaces and addresses
 _SOCKETS: Mapping[str, Outcome] = {
     "socket": ChoiceOutcome(
         0,
@@ -185,109 +233,55 @@ _SOCKETS: Mapping[str, Outcome] = {
         ((_UNIX, ALLOW), (_INET, _INTERNET), (_INET6, _INTERNET), (_NETLINK, _ROUTES)),
         RefuseOutcome(EAFNOSUPPORT),
     ),
-    "socketpair": _only(0, _UNIX, otherwise=EAFNOSUPPORT),
+    "socketpair": _allow_only(0, _UNIX, otherwise=EAFNOSUPPORT),
 }
 
-TESTED_ALWAYS: Mapping[str, Outcome] = {**_PROCESSES, **_NODES, **_modes(_SETUID), **_SOCKETS, "ioctl": _IOCTL}
+TESTED_ALWAYS: Mapping[str, Outcome] = {
+    **_PROCESSES,
+    **_NODES,
+    **_withhold_mode_bits(_SETUID),
+    **_SOCKETS,
+    "ioctl": _IOCTL,
+}
 
 TESTED_WITHOUT_NETWORK: Mapping[str, Outcome] = {
-    # One end of a pair of datagrams can still be told to send elsewhere: to any socket with a name.
-    "socketpair": _only(
+    # One end of a datagram pair could still send to any named socket.
+    "socketpair": _allow_only(
         0,
         _UNIX,
-        then=_only(1, _STREAM, _PACKETS, mask=_SOCKET_TYPE, otherwise=EPROTONOSUPPORT),
+        then=_allow_only(1, _STREAM, _PACKETS, mask=_SOCKET_TYPE, otherwise=EPROTONOSUPPORT),
         otherwise=EAFNOSUPPORT,
     ),
 }
 
-_ONESELF, _ONE_PROCESS, _EVERYBODY = 0, 1, EVERY_BIT
+_SELF, _ONE_PROCESS, _ALL_PROCESSES = 0, 1, EVERY_BIT
 _PRIORITY_OF_ONE = 0
 TESTED_WITHOUT_NAMESPACES: Mapping[str, Outcome] = {
-    # Limits, turns and places of other processes of the user. Signals cannot be told apart by whom they reach, but for
-    # the one to everybody.
-    "kill": ChoiceOutcome(0, EVERY_BIT, ((_EVERYBODY, _FORBIDDEN),), ALLOW),
-    "prlimit64": _only(0, _ONESELF),
-    "setpriority": _only(0, _PRIORITY_OF_ONE, then=_only(1, _ONESELF)),
-    "ioprio_set": _only(0, _ONE_PROCESS, then=_only(1, _ONESELF)),
-    "sched_setaffinity": _only(0, _ONESELF),
-    "sched_setscheduler": _only(0, _ONESELF),
-    "sched_setparam": _only(0, _ONESELF),
-    "sched_setattr": _only(0, _ONESELF),
-    "migrate_pages": _only(0, _ONESELF),
-    "move_pages": _only(0, _ONESELF),
-    # Here the user's other groups can be given to a file, too.
-    **_modes(_SETUID | _SETGID),
-    "ioctl": _IOCTL_THAT_READS,
+    # Limits, priorities and memory of the user's other processes. Of signals, a filter recognizes only the one to all.
+    "kill": ChoiceOutcome(0, EVERY_BIT, ((_ALL_PROCESSES, _FORBIDDEN),), ALLOW),
+    "prlimit64": _allow_only(0, _SELF),
+    "setpriority": _allow_only(0, _PRIORITY_OF_ONE, then=_allow_only(1, _SELF)),
+    "ioprio_set": _allow_only(0, _ONE_PROCESS, then=_allow_only(1, _SELF)),
+    "sched_setaffinity": _allow_only(0, _SELF),
+    "sched_setscheduler": _allow_only(0, _SELF),
+    "sched_setparam": _allow_only(0, _SELF),
+    "sched_setattr": _allow_only(0, _SELF),
+    "migrate_pages": _allow_only(0, _SELF),
+    "move_pages": _allow_only(0, _SELF),
+    # A file can get the user's other groups here.
+    **_withhold_mode_bits(_SETUID | _SETGID),
+    "ioctl": _IOCTL_READ_ONLY,
 }
 
 
-def build_ownership_outcomes(user: int, group: int) -> Mapping[str, Outcome]:
-    """Without namespaces: files are given to nobody else. Who unpacks or copies as root gives them to himself."""
+def _build_ownership_outcomes(user: int, group: int) -> Mapping[str, Outcome]:
+    """Without namespaces, a command gives files to no other user. Programs that copy as root still may set its own."""
     unchanged = EVERY_BIT
     places = {"chown": 1, "fchown": 1, "lchown": 1, "fchownat": 2}
     return {
-        name: _only(place, unchanged, user, then=_only(place + 1, unchanged, group)) for name, place in places.items()
+        name: _allow_only(place, unchanged, user, then=_allow_only(place + 1, unchanged, group))
+        for name, place in places.items()
     }
 
 
-TESTED_READ_ONLY: Mapping[str, Outcome] = {"ioctl": _IOCTL_THAT_READS}
-
-
-# § [sandbox.filters.filter] Which filter of system calls a command gets: the wall behind mounts, namespaces and
-# § Landlock.
-
-__all__ = ["Owner", "UnknownMachineError", "build_filter", "build_outcomes", "require_filter"]
-
-
-class Owner(NamedTuple):
-    """Whose files a command's new files are."""
-
-    user: int
-    group: int
-
-
-def build_filter(trust: CommandOrigin, tier: int) -> bytes:
-    """The filter for a command of this trust in this tier, as bwrap and the kernel take it.
-
-    UnknownMachineError on an architecture whose calls are not known. Tier 0 confines nothing and has no filter.
-    """
-    return _filter_for(trust, tier, detect_machine(), Owner(os.geteuid(), os.getegid()))
-
-
-def require_filter(trust: CommandOrigin, tier: int) -> bytes:
-    """The same for a command that is about to be run: where there is no filter, it is not."""
-    try:
-        return build_filter(trust, tier)
-    except UnknownMachineError as error:
-        raise ToolError("SANDBOX_UNAVAILABLE", f"{error}. Nothing was run.") from None
-
-
-def build_outcomes(trust: CommandOrigin, tier: int, owner: Owner) -> dict[str, Outcome]:
-    """What becomes of calls that are not simply allowed; of two filters that name a call the later, stricter counts."""
-    if tier < 1:
-        raise ValueError(f"tier {tier} has no filter of system calls; tiers 1, 2 and 3 have")
-    outcomes: dict[str, Outcome] = {}
-    for refused, tested in _layers(trust, tier, owner):
-        outcomes |= tested
-        outcomes |= {name: refuse for group in refused for name, refuse in group.outcomes()}
-    return outcomes
-
-
-_Layer = tuple[tuple[RefusedCalls, ...], Mapping[str, Outcome]]
-
-
-def _layers(trust: CommandOrigin, tier: int, owner: Owner) -> Iterator[_Layer]:
-    own_namespaces = tier > 1
-    yield REFUSED_ALWAYS, TESTED_ALWAYS
-    if trust == "proven" or not own_namespaces:
-        yield REFUSED_WITHOUT_NETWORK, TESTED_WITHOUT_NETWORK
-    if not own_namespaces:
-        yield REFUSED_WITHOUT_NAMESPACES, TESTED_WITHOUT_NAMESPACES
-        yield (), build_ownership_outcomes(*owner)
-    if trust == "proven":
-        yield REFUSED_READ_ONLY, TESTED_READ_ONLY
-
-
-@lru_cache(maxsize=16)
-def _filter_for(trust: CommandOrigin, tier: int, machine: Machine, owner: Owner) -> bytes:
-    return build_filter_program(machine, build_outcomes(trust, tier, owner))
+TESTED_READ_ONLY: Mapping[str, Outcome] = {"ioctl": _IOCTL_READ_ONLY}

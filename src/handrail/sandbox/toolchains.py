@@ -1,4 +1,8 @@
-"""Toolchains that commands see."""
+"""Toolchains of the user: compilers, interpreters, packages that commands see read-only.
+
+A folder is visible as a whole only if no tool keeps credentials in it. Of other folders, only the parts with programs
+and packages are visible. Caches that a tool must write to are left out: it makes an empty one in the private home.
+"""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -6,27 +10,23 @@ from glob import escape, glob
 from typing import NamedTuple
 
 from handrail.policy.names import can_hold_credentials, is_credential
-from handrail.sandbox.mounts import Mount, build_empty_mount, find_mounts, follow_links, is_within, list_folder
+from handrail.sandbox.mounts import Mount, build_empty_mount, find_mounts, follow_links, list_folder
 from handrail.sandbox.profile import SandboxHost
 from handrail.settings.load import ToolchainObjection, find_toolchain_objection
-
-# § [sandbox.view.toolchain_table] Where people keep compilers, interpreters and packages in their home: what a
-# § command needs of it, and no more. A folder is shown whole only where no tool keeps credentials in it; of others
-# § the parts are shown that programs and packages are in. Caches that their tool must write to are left out: the
-# § tool makes an empty one in the private home.
+from handrail.settings.paths import is_located_in
 
 
 class Toolchain(NamedTuple):
-    """One tool's folder. A variable that names a folder moves it."""
+    """The folder of one tool. Its variable may name another folder."""
 
     name: str
     folder: str
-    """In the home folder, or absolute; empty where only the variable says."""
+    """In the home folder, or absolute. Empty if only the variable names it."""
     variable: str = ""
     parts: tuple[str, ...] = ()
-    """What is shown of it; all of it where there are none."""
+    """The visible parts. Empty: everything."""
     withheld: tuple[str, ...] = ()
-    """What is in these and is not shown."""
+    """Parts that stay hidden."""
 
 
 TOOLCHAINS = (
@@ -133,13 +133,9 @@ TOOLCHAINS = (
 )
 
 ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")
-"""Variables that name an environment that somebody has activated."""
+"""Variables that name an activated environment."""
 WITHHELD_IN_ENVIRONMENTS = ("pip.conf", ".condarc", "condarc", "etc/conda")
-"""Settings of an environment that may hold the password of a package index."""
-
-
-# § [sandbox.view.toolchains] Finds the toolchains that there are: shown read-only in a home that is otherwise
-# § empty.
+"""Files of an environment that may hold the password of a package index."""
 
 _TOO_WIDE = "it holds the home folder, the state folder or a good part of the machine"
 _OBJECTIONS: dict[ToolchainObjection, str] = {
@@ -152,31 +148,54 @@ _OBJECTIONS: dict[ToolchainObjection, str] = {
 
 
 def list_toolchain_mounts(host: SandboxHost, roots: tuple[str, ...] = ()) -> Iterator[Mount]:
-    """Every toolchain's folders that are there, with something empty over the credentials in them; none that lies in a
-    root, which is seen anyway, or that a link in a root leads to."""
+    """Mounts that show the toolchains of the host and cover the credentials in them."""
     for toolchain in TOOLCHAINS:
-        for folder in sorted(_folders(toolchain, host)):
+        for folder in sorted(_list_folders(toolchain, host)):
             parts = toolchain.parts or ("",)
             yield from list_shown_mounts((os.path.join(folder, part) for part in parts), host, roots)
-            yield from _withheld(folder, toolchain.withheld)
-    for folder in list_environments(host):
-        yield from list_shown_mounts((folder, *_interpreter_of(folder)), host, roots)
-        yield from _withheld(folder, WITHHELD_IN_ENVIRONMENTS)
+            yield from _cover_parts(folder, toolchain.withheld)
+    for folder in _list_environments(host):
+        yield from list_shown_mounts((folder, *_find_base_python(folder)), host, roots)
+        yield from _cover_parts(folder, WITHHELD_IN_ENVIRONMENTS)
     yield from list_shown_mounts(host.toolchains, host, roots)
 
 
 def list_shown_mounts(paths: Iterable[str], host: SandboxHost, roots: tuple[str, ...]) -> Iterator[Mount]:
-    """What shows these files and folders; something empty lies over the credentials in them."""
+    """Mounts that show these paths and cover the credentials in them. Paths that lead through a root are left out: an
+    agent could choose their target."""
     for path in paths:
-        if os.path.lexists(path) and find_objection(path, host) is None and not _is_chosen_in(roots, path):
-            for mount in find_mounts(path):
-                yield mount
-                if mount.kind == "shown":
-                    yield from _credentials(mount.place)
+        if not os.path.lexists(path) or find_objection(path, host) or any(is_located_in(path, root) for root in roots):
+            continue
+        for mount in find_mounts(path):
+            yield mount
+            if mount.kind == "shown":
+                yield from _cover_credentials(mount.place)
 
 
-def list_environments(host: SandboxHost) -> Iterator[str]:
-    """The environments that are activated: by the variables that say so, or by standing in PATH."""
+def list_refused_toolchains(host: SandboxHost) -> tuple[tuple[str, str], ...]:
+    """The toolchains of the settings that cannot be shown, each with the reason."""
+    missing = {path: "it does not exist" for path in host.toolchains if not os.path.lexists(path)}
+    return tuple((path, why) for path in host.toolchains if (why := find_objection(path, host) or missing.get(path)))
+
+
+def find_objection(path: str, host: SandboxHost) -> str | None:
+    """Why a path cannot be shown as a toolchain."""
+    if not path.startswith("/"):
+        return "it is not an absolute path"
+    objection = find_toolchain_objection(path, host.home, host.state)
+    return _OBJECTIONS.get(objection) if objection else None
+
+
+def _list_folders(toolchain: Toolchain, host: SandboxHost) -> set[str]:
+    moved = host.environ.get(toolchain.variable, "") if toolchain.variable else ""
+    folders = {folder.rstrip("/") for folder in moved.split(os.pathsep)}  # GOPATH may name several
+    if toolchain.folder:
+        folders.add(os.path.join(host.home, toolchain.folder))
+    return {folder for folder in folders if folder.startswith("/")}
+
+
+def _list_environments(host: SandboxHost) -> Iterator[str]:
+    """The environments that are activated by a variable or in PATH."""
     for variable in ENVIRONMENTS:
         if (folder := host.environ.get(variable, "")).startswith("/"):
             yield folder.rstrip("/")
@@ -186,54 +205,25 @@ def list_environments(host: SandboxHost) -> Iterator[str]:
             yield folder
 
 
-def list_refused_toolchains(host: SandboxHost) -> tuple[tuple[str, str], ...]:
-    """The toolchains of the settings that cannot be shown, each with the reason."""
-    there = {path: "it does not exist" for path in host.toolchains if not os.path.lexists(path)}
-    return tuple((path, why) for path in host.toolchains if (why := find_objection(path, host) or there.get(path)))
-
-
-def find_objection(path: str, host: SandboxHost) -> str | None:
-    """Why a path cannot be shown as a toolchain; None where it can."""
-    if not path.startswith("/"):
-        return "it is not an absolute path"
-    objection = find_toolchain_objection(path, host.home, host.state)
-    return _OBJECTIONS.get(objection) if objection else None
-
-
-def _folders(toolchain: Toolchain, host: SandboxHost) -> set[str]:
-    moved = host.environ.get(toolchain.variable, "") if toolchain.variable else ""
-    places = {place.rstrip("/") for place in moved.split(os.pathsep)}  # GOPATH may name several
-    if toolchain.folder:
-        places.add(os.path.join(host.home, toolchain.folder))
-    return {place for place in places if place.startswith("/")}
-
-
-def _interpreter_of(environment: str) -> Iterator[str]:
-    """Where the Python is installed that an environment was made with. An environment may lie in a root, where anybody
-    can turn the link that tells: what it leads to counts only if it is a Python."""
+def _find_base_python(environment: str) -> Iterator[str]:
+    """The installation that an environment was made with. An environment may lie in a root, where an agent can change
+    its link. So the target counts only if it is a Python installation."""
     program = os.path.realpath(os.path.join(environment, "bin", "python"))
     folder = os.path.dirname(os.path.dirname(program))
     if os.path.isfile(program) and any(map(os.path.isfile, glob(f"{escape(folder)}/lib*/py*/os.py"))):
         yield folder
 
 
-def _is_chosen_in(roots: tuple[str, ...], path: str) -> bool:
-    """Whether who writes in a root decides what is seen by this path."""
-    links, real = follow_links(path)
-    return any(is_within(place, root) for root in roots for place in (real, *(link.place for link in links)))
-
-
-def _withheld(folder: str, names: Iterable[str]) -> Iterator[Mount]:
+def _cover_parts(folder: str, names: Iterable[str]) -> Iterator[Mount]:
     for name in names:
         real = follow_links(os.path.join(folder, name))[1]
         if os.path.lexists(real):
             yield build_empty_mount(real)
 
 
-def _credentials(folder: str) -> Iterator[Mount]:
-    """What lies over credentials, by their names: at the top of a folder and where tools keep them further down."""
+def _cover_credentials(folder: str) -> Iterator[Mount]:
     for path in list_folder(folder):
         if is_credential(path):
             yield from () if os.path.islink(path) else (build_empty_mount(path),)
         elif can_hold_credentials(path):
-            yield from _credentials(path)
+            yield from _cover_credentials(path)

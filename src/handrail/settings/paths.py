@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from handrail.settings.errors import SettingsError, truncate_repr
 
@@ -46,27 +47,39 @@ def exists(path: str) -> bool:
 def is_located_in(path: str, folder: str) -> bool:
     """Whether write access to the folder suffices to change the target of a path, by any link on the way."""
     root = os.path.realpath(folder)
-    places = _list_places(os.path.abspath(path))
-    return places[-1] == root or any(place != root and os.path.commonpath((root, place)) == root for place in places)
+    steps, target = walk_links(os.path.abspath(path))
+    places = (step.place for step in steps)
+    return target == root or any(place != root and os.path.commonpath((root, place)) == root for place in places)
 
 
-def _list_places(path: str) -> list[str]:
-    """The real path of every name that the kernel looks up to resolve a path. The last one is the target."""
-    names, at, places, links = path.split("/")[::-1], "/", ["/"], 0
+class PathStep(NamedTuple):
+    """One name that the kernel looks up to resolve a path."""
+
+    place: str
+    """Its real path."""
+    target: str
+    """Empty if it is not a link."""
+
+
+def walk_links(path: str) -> tuple[list[PathStep], str]:
+    """Every name that the kernel looks up to resolve an absolute path, and the real path that it leads to."""
+    names, at, links = path.split("/")[::-1], "/", 0
+    steps: list[PathStep] = []
     while names:
         name = names.pop()
         if name in {"", ".", ".."}:
             at = os.path.dirname(at) if name == ".." else at
             continue
-        places.append(os.path.join(at, name))
-        target = _read_link(places[-1]) if links < _MAX_LINKS else ""
+        place = os.path.join(at, name)
+        target = _read_link(place) if links < _MAX_LINKS else ""
+        steps.append(PathStep(place, target))
         if target:
             links += 1
             names += target.split("/")[::-1]
             at = "/" if target.startswith("/") else at
         else:
-            at = places[-1]
-    return [*places, at]
+            at = place
+    return steps, at
 
 
 def _read_link(place: str) -> str:

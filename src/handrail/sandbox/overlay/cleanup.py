@@ -1,4 +1,4 @@
-"""Removes overlays."""
+"""Removal of overlays, now or in a background thread."""
 
 import atexit
 import contextlib
@@ -8,90 +8,46 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple
 
-# § [sandbox.layer.removal] Removes overlays: whatever commands made in them, and those of processes that were
-# § killed.
-
-_MAX_LEVELS = 10
-"""Folders below one another whose path is sure to be one that the system opens, and does not grow the stack."""
+from handrail.kernel.folder_removal import OPEN_FOLDER, empty_folder
 
 
 def remove_folder(folder: str) -> None:
-    """Removes a folder of ours with everything in it: closed folders too, and those that lie very deep. Nobody else may
-    be at work in it. OSError where that is not possible."""
+    """Remove a folder with everything in it. No process may be at work in it. OSError if that fails."""
     with contextlib.suppress(FileNotFoundError):
-        while _emptied(folder, folder, 0):
-            pass
+        descriptor = os.open(folder, OPEN_FOLDER)
+        try:
+            empty_folder(descriptor)
+        finally:
+            os.close(descriptor)
         os.rmdir(folder)
 
 
-def _emptied(folder: str, top: str, depth: int) -> bool:
-    """Empties a folder; whether something was moved to the top, to be removed from there."""
-    try:
-        return _empty(folder, top, depth)
-    except PermissionError:  # overlayfs closes its own folders, and a command may close any
-        os.chmod(folder, 0o700)
-        return _empty(folder, top, depth)
-
-
-def _empty(folder: str, top: str, depth: int) -> bool:
-    with os.scandir(folder) as found:
-        entries = list(found)
-    moved = False
-    for entry in entries:
-        if not entry.is_dir(follow_symlinks=False):
-            os.unlink(entry.path)
-        elif depth < _MAX_LEVELS:
-            moved = _emptied(entry.path, top, depth + 1) or moved
-            os.rmdir(entry.path)
-        else:
-            _move(entry.path, os.path.join(top, os.urandom(8).hex()))
-            moved = True
-    return moved
-
-
-def _move(folder: str, place: str) -> None:
-    try:
-        os.rename(folder, place)
-    except PermissionError:  # a folder that goes to another one is written to
-        os.chmod(folder, 0o700)
-        os.rename(folder, place)
-
-
-# § [sandbox.layer.sweeper] A thread that does away with things while everybody else goes on: a disk takes its time
-# § to forget folders. There is one for a process, made once: to start a thread takes longer than most removals do.
-
-
 class Removal(NamedTuple):
-    """Something that is about to be removed."""
+    """A removal that the thread was asked for."""
 
     work: Callable[[], None]
     done: threading.Event
     thread: threading.Thread
 
     def wait(self) -> None:
-        """Waits until it is. Not in a process that was forked meanwhile: the thread is the other one's."""
+        """Wait for the end. Returns at once in a forked process, which does not have the thread."""
         if self.thread.is_alive():
             self.done.wait()
 
 
-class _Sweeper:
+class _RemovalThread:
     def __init__(self) -> None:
         self._removals: queue.SimpleQueue[Removal] = queue.SimpleQueue()
-        # It does not keep Python from ending, as it waits for more to do; what is left to do does, below.
-        self.thread = threading.Thread(target=self._go_on, name="handrail-layers", daemon=True)
-        self._latest: Removal | None = None
+        # A daemon, so that it does not keep Python from ending. `wait_for_all` waits for pending removals.
+        self.thread = threading.Thread(target=self._work, name="handrail-layers", daemon=True)
+        self.latest: Removal | None = None
 
-    def take(self, work: Callable[[], None]) -> Removal:
-        self._latest = removal = Removal(work, threading.Event(), self.thread)
+    def add(self, work: Callable[[], None]) -> Removal:
+        self.latest = removal = Removal(work, threading.Event(), self.thread)
         self._removals.put(removal)
         return removal
 
-    def wait(self) -> None:
-        """Waits for all of it: they are done one after the other."""
-        if self._latest is not None:
-            self._latest.wait()
-
-    def _go_on(self) -> None:
+    def _work(self) -> None:
         while True:
             removal = self._removals.get()
             try:
@@ -102,28 +58,30 @@ class _Sweeper:
 
 
 _lock = threading.Lock()
-_current: list[_Sweeper] = []
+_threads: list[_RemovalThread] = []
+"""At most one: starting a thread takes longer than most removals."""
 
 
 def remove_later(work: Callable[[], None]) -> Removal | None:
-    """Has something removed, without waiting for it. None where there can be no thread: then it is removed already."""
+    """Let the thread do the work. None if no thread can start: then the work is done already."""
     with _lock:
-        if not (_current and _current[0].thread.is_alive()):
-            sweeper = _Sweeper()  # with nothing to do of one that a forked process has from its parent
+        if not (_threads and _threads[0].thread.is_alive()):
+            new = _RemovalThread()  # a forked process has no thread, and leaves pending removals to its parent
             try:
-                sweeper.thread.start()
+                new.thread.start()
             except RuntimeError:  # no room for a thread, or Python is about to end
-                _current.clear()
+                _threads.clear()
             else:
-                _current[:] = [sweeper]
-        if _current:
-            return _current[0].take(work)
+                _threads[:] = [new]
+        if _threads:
+            return _threads[0].add(work)
     work()
     return None
 
 
 @atexit.register
 def wait_for_all() -> None:
-    """Waits until all is removed that is about to be."""
-    for sweeper in tuple(_current):
-        sweeper.wait()
+    """Wait for all pending removals. They are done in order."""
+    for thread in tuple(_threads):
+        if thread.latest is not None:
+            thread.latest.wait()

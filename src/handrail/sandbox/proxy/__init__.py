@@ -1,1 +1,1 @@
-"""All of the network that a command has: a proxy outside the sandbox, which reaches listed hosts and no others."""
+"""The network of a command: a proxy outside the sandbox that reaches listed hosts only."""

@@ -1,4 +1,8 @@
-"""Hands the port of a proxy into a sandbox."""
+"""The handover of a port from inside a sandbox to the proxy outside.
+
+A sandbox has its own empty network. A socket stays in the network it was made in, in any process. So a listening
+socket that is made inside, and sent to the proxy before the command begins, lets the command reach the proxy.
+"""
 
 import os
 import socket
@@ -8,53 +12,84 @@ from typing import NamedTuple
 
 from handrail.sandbox.proxy.sockets import READABLE, Deadline, Poller
 
-# § [sandbox.proxy.handing_over] Takes over a socket that listens inside a sandbox. A sandbox has a network of its
-# § own with nothing in it. A socket belongs to the network it was made in, whoever holds it: so one that is made
-# § inside, and handed out by the proxy's unix socket before the command begins, lets the command reach the proxy,
-# § with nothing of ours running beside it. The unix socket is shut then.
+PLACE = "/dev/handrail-proxy"
+"""The proxy's unix socket in the sandbox, in a read-only folder."""
+PORT = 3128
+"""The port on the sandbox's own 127.0.0.1."""
+ADDRESS = f"http://127.0.0.1:{PORT}"
 
-_SIZE = 4
+_EXIT_NOT_BEGUN = 125
+# It imports _socket alone: `socket` takes as long to load as Python itself.
+_HAND_OVER = f"""
+import _socket, sys
+listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+listener.bind(("127.0.0.1", {PORT}))
+listener.listen(128)
+way = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+way.connect("{PLACE}")
+number = listener.fileno().to_bytes(4, sys.byteorder)
+way.sendmsg([b"listen"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, number)])
+sys.exit(way.recv(1) != b"+")
+"""
+_DESCRIPTOR_BYTES = 4
 _PIECE_BYTES = 4096
-_TAKEN = b"+"
+_CONFIRMATION = b"+"
+_MAX_PATH_BYTES = 100
+"""Of a socket. The kernel takes a few more."""
+_OPEN_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+_MAX_WAITING_CONNECTIONS = 128
+NAME = "proxy.sock"
+_FOLDER_PREFIX = "network-"
+
+
+def build_handover_command(python: str) -> str:
+    """The shell code that hands the port over, before the command begins."""
+    program = python.replace("'", "'\\''")
+    failed = f"echo 'handrail: the proxy was not reached, so nothing was run' >&2; exit {_EXIT_NOT_BEGUN}"
+    return f"'{program}' -I -S -c '{_HAND_OVER}' </dev/null >/dev/null 2>&1 || {{ {failed}; }}"
 
 
 class FirstMessage(NamedTuple):
-    """What a connection begins with."""
+    """The first message of a connection."""
 
     data: bytes
-    """Nothing where a descriptor came with it: that is no request."""
+    """Empty if a descriptor came with it."""
     listener: socket.socket | None
-    """A socket that listens on a loopback address, where one was handed over."""
+    """A socket that listens on a loopback address."""
 
 
-def receive_first_message(client: socket.socket, waiting: Poller, deadline: Deadline) -> FirstMessage:
-    """The first bytes of a connection, and the descriptor that came with them; closed where it is not such a socket."""
-    waiting.poll({client: READABLE}, deadline.left)
-    data, ancillary, _, _ = client.recvmsg(_PIECE_BYTES, socket.CMSG_SPACE(_SIZE), socket.MSG_CMSG_CLOEXEC)
-    handed = [number for level, kind, numbers in ancillary if _is(level, kind) for number in _numbers(numbers)]
-    for further in handed[1:]:  # there is room for two, by the way such messages are aligned
+def receive_first_message(client: socket.socket, poller: Poller, deadline: Deadline) -> FirstMessage:
+    """Read the first bytes, and a descriptor that came with them. It is closed unless it is a listening socket."""
+    poller.poll({client: READABLE}, deadline.left)
+    data, ancillary, _, _ = client.recvmsg(_PIECE_BYTES, socket.CMSG_SPACE(_DESCRIPTOR_BYTES), socket.MSG_CMSG_CLOEXEC)
+    rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS)
+    handed = [
+        number
+        for level, kind, numbers in ancillary
+        if (level, kind) == rights
+        for number in _parse_descriptors(numbers)
+    ]
+    for further in handed[1:]:  # alignment leaves room for two
         os.close(further)
-    return FirstMessage(b"", _listening(handed[0])) if handed else FirstMessage(data, None)
+    return FirstMessage(b"", _open_listener(handed[0])) if handed else FirstMessage(data, None)
 
 
-def confirm_handover(client: socket.socket, waiting: Poller, deadline: Deadline) -> None:
-    """Tells that the socket was taken over."""
-    waiting.send(client, _TAKEN, deadline)
+def confirm_handover(client: socket.socket, poller: Poller, deadline: Deadline) -> None:
+    poller.send(client, _CONFIRMATION, deadline)
 
 
-def _numbers(data: bytes) -> list[int]:
-    whole = len(data) - len(data) % _SIZE
-    return [int.from_bytes(data[start : start + _SIZE], sys.byteorder) for start in range(0, whole, _SIZE)]
+def _parse_descriptors(data: bytes) -> list[int]:
+    whole = len(data) - len(data) % _DESCRIPTOR_BYTES
+    return [
+        int.from_bytes(data[start : start + _DESCRIPTOR_BYTES], sys.byteorder)
+        for start in range(0, whole, _DESCRIPTOR_BYTES)
+    ]
 
 
-def _is(level: int, kind: int) -> bool:
-    return (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS)
-
-
-def _listening(descriptor: int) -> socket.socket | None:
+def _open_listener(descriptor: int) -> socket.socket | None:
     try:
         listener = socket.socket(fileno=descriptor)
-    except OSError:  # no socket at all
+    except OSError:  # not a socket
         os.close(descriptor)
         return None
     try:
@@ -72,64 +107,22 @@ def _listens_on_loopback(listener: socket.socket) -> bool:
     return bool(listens) and str(listener.getsockname()[0]).startswith("127.")
 
 
-# § [sandbox.proxy.inside] How a command inside a sandbox comes to the proxy outside: by a port that listens before
-# § the command begins.
-
-PLACE = "/dev/handrail-proxy"
-"""Where the proxy's socket is, in every sandbox that has one: in a folder that nobody can change."""
-PORT = 3128
-"""Where it listens, on the sandbox's own 127.0.0.1."""
-ADDRESS = f"http://127.0.0.1:{PORT}"
-
-_NOT_BEGUN = 125
-# It loads none of Python's modules but the one it needs: `socket` itself takes as long to load as Python does.
-_HAND_OVER = f"""
-import _socket, sys
-listener = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
-listener.bind(("127.0.0.1", {PORT}))
-listener.listen(128)
-way = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-way.connect("{PLACE}")
-number = listener.fileno().to_bytes(4, sys.byteorder)
-way.sendmsg([b"listen"], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, number)])
-sys.exit(way.recv(1) != b"+")
-"""
-
-
-def build_handover_command(python: str) -> str:
-    """What bash runs before the command: it waits until the proxy has the port, and then nothing of it is left."""
-    program = python.replace("'", "'\\''")
-    failed = f"echo 'handrail: the proxy was not reached, so nothing was run' >&2; exit {_NOT_BEGUN}"
-    return f"'{program}' -I -S -c '{_HAND_OVER}' </dev/null >/dev/null 2>&1 || {{ {failed}; }}"
-
-
-# § [sandbox.proxy.place] The unix socket that a proxy listens at: this user's alone, however long its path is; and
-# § the folder it is in.
-
-_MAX_PATH_BYTES = 100
-"""Bytes of a path that a socket can have; the kernel takes a few more."""
-_FOLDER = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
-_MAX_WAITING_CONNECTIONS = 128
-NAME = "proxy.sock"
-_BEGINNING = "network-"
-
-
 def build_socket_folder(within: str) -> str:
-    """A new name for the folder of one proxy's socket."""
-    return os.path.join(within, f"{_BEGINNING}{os.urandom(6).hex()}")
+    """A new path for the folder of a proxy's socket."""
+    return os.path.join(within, f"{_FOLDER_PREFIX}{os.urandom(6).hex()}")
 
 
 def list_socket_folders(within: str) -> list[str]:
-    """The folders of proxies, those included whose proxy was killed."""
-    return [os.path.join(within, name) for name in os.listdir(within) if name.startswith(_BEGINNING)]
+    """The folders of proxies, including killed ones."""
+    return [os.path.join(within, name) for name in os.listdir(within) if name.startswith(_FOLDER_PREFIX)]
 
 
 def listen_in(folder: str) -> socket.socket:
-    """Listens at `proxy.sock` in a folder, which is made where it is not there."""
+    """Listen at `proxy.sock` in a folder, for this user alone. The folder is made if needed."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        os.fchmod(listener.fileno(), 0o600)  # the file has this mode from its first moment on
+        os.fchmod(listener.fileno(), 0o600)  # the file has this mode from the start
         _bind(listener, folder)
         listener.listen(_MAX_WAITING_CONNECTIONS)
         listener.setblocking(False)
@@ -142,11 +135,11 @@ def listen_in(folder: str) -> socket.socket:
 def _bind(listener: socket.socket, folder: str) -> None:
     path = os.path.join(folder, NAME)
     if _is_socket(path):
-        os.unlink(path)  # of one that was killed
+        os.unlink(path)  # of a killed proxy
     if len(os.fsencode(path)) <= _MAX_PATH_BYTES:
         listener.bind(path)
         return
-    held = os.open(folder, _FOLDER)
+    held = os.open(folder, _OPEN_FOLDER)
     try:
         listener.bind(f"/proc/self/fd/{held}/{NAME}")
     finally:

@@ -1,4 +1,4 @@
-"""The proxy that is a command's only way to the network."""
+"""The proxy of a command, which is its only network."""
 
 import contextlib
 import os
@@ -26,146 +26,37 @@ from handrail.sandbox.proxy.http import (
 )
 from handrail.sandbox.proxy.sockets import READABLE, ClosedError, Deadline, Poller, TooSlowError, relay
 
-# § [sandbox.proxy.attempt] What somebody tried to reach, and whether it was let through.
-
-
-class Attempt(NamedTuple):
-    """One request to the proxy, whatever became of it."""
-
-    host: str
-    """A name or an address; what was written in its place, safe to be shown, where it is neither."""
-    port: int
-    """0 where none could be told."""
-    allowed: bool
-    reason: str
-    """Why not, in words; of one that was allowed, what kept it from being reached, or nothing."""
-    problem: str = ""
-    """What the list has against the host: `is not listed`. Empty if it has nothing, or was not asked."""
-
-
-# § [sandbox.proxy.visit] One program's visit to the proxy: one request, one answer.
-
+_MAX_CONNECTIONS = 64
+_SECONDS_TO_BEGIN = 30.0
+_PAUSE_SECONDS = 0.1
+_DAY_SECONDS = 86_400.0
 _MAX_HEAD_BYTES = 16_384
 _SECONDS_FOR_HEAD = 30.0
-_SECONDS_TO_TELL = 10.0
+_SECONDS_TO_SEND = 10.0
 _SECONDS_TO_LEAVE = 2.0
-_END = b"\r\n\r\n"
+_HEAD_END = b"\r\n\r\n"
 _PIECE_BYTES = 4096
 
 
-class ProxyConnection:
-    """Serves one connection to its end; who made it closes it."""
+class Attempt(NamedTuple):
+    """One request to the proxy, allowed or not."""
 
-    def __init__(self, reaching: ProxyConnector, waiting: Poller, on_attempt: Callable[[Attempt], None]) -> None:
-        self._reaching = reaching
-        self._waiting = waiting
-        self._on_attempt = on_attempt
-
-    def serve(self, client: socket.socket, begun: bytes = b"") -> None:
-        """Reads a request, asks the list, carries bytes. `begun` was read of it already. A connection that says nothing
-        asks for nothing, and is no attempt."""
-        try:
-            data = self._begun(client, begun)
-            if not data:
-                return
-            head, _, first = data.partition(_END)
-            request = parse_request(head)
-        except MalformedError as error:
-            self._refuse(client, Attempt(error.named, error.port, False, error.reason), MALFORMED)
-            return
-        self._answer(client, request, first)
-
-    def _answer(self, client: socket.socket, request: ProxyRequest, first: bytes) -> None:
-        target = request.target
-        if isinstance(target, InvalidHost):
-            self._refuse(client, Attempt(target.host, target.port, False, target.reason), REFUSED)
-            return
-        server = self._reaching.connect(target)
-        if isinstance(server, ConnectFailure):
-            attempt = Attempt(target.host, target.port, server.allowed, server.reason, server.problem)
-            self._refuse(client, attempt, server.status)
-            return
-        try:
-            self._carry(client, server, request, target, first)
-        finally:
-            close_connection(server)
-
-    def _carry(
-        self, client: socket.socket, server: socket.socket, request: ProxyRequest, target: HostPort, first: bytes
-    ) -> None:
-        """The attempt is told before a byte goes either way: where it cannot be, none does."""
-        if not self._told(Attempt(target.host, target.port, True, "")):
-            self._say(client, build_response(NOT_REACHED, "the attempt could not be written down, so nothing was sent"))
-            return
-        deadline = Deadline(_SECONDS_TO_TELL)
-        if request.is_tunnel:
-            self._waiting.send(client, ESTABLISHED, deadline)
-        else:
-            self._waiting.send(server, build_forwarded_head(request, target), deadline)
-        with contextlib.suppress(MalformedError):  # in its body, where it is too late to say so
-            relay(self._waiting, client, server, build_body(request), first)
-
-    def _begun(self, client: socket.socket, begun: bytes) -> bytes:
-        """The head, its end, and what came after it; nothing at all where nothing came."""
-        data, deadline = begun, Deadline(_SECONDS_FOR_HEAD)
-        while _END not in data[:_MAX_HEAD_BYTES]:
-            if len(data) >= _MAX_HEAD_BYTES:
-                raise MalformedError(f"its head is longer than {_MAX_HEAD_BYTES // 1024} KB", _named_in(data))
-            try:
-                piece = self._waiting.receive(client, _PIECE_BYTES, deadline)
-            except TooSlowError:
-                raise MalformedError("its head did not come in time", _named_in(data)) from None
-            if not piece:
-                if data:
-                    raise MalformedError("it broke off in its head", _named_in(data))
-                return b""
-            data += piece
-        return data
-
-    def _refuse(self, client: socket.socket, attempt: Attempt, status: int) -> None:
-        self._told(attempt)
-        self._say(client, build_response(status, attempt.reason))
-
-    def _told(self, attempt: Attempt) -> bool:
-        try:
-            self._on_attempt(attempt)
-        except Exception:  # whatever it is: nothing may go unseen, and nobody else may suffer
-            return False
-        return True
-
-    def _say(self, client: socket.socket, text: bytes) -> None:
-        """Says a last word, and waits for the other to leave: closed with something unread, it would be lost."""
-        self._waiting.send(client, text, Deadline(_SECONDS_TO_TELL))
-        client.shutdown(socket.SHUT_WR)
-        deadline = Deadline(_SECONDS_TO_LEAVE)
-        while self._waiting.receive(client, _PIECE_BYTES, deadline):
-            continue
-
-
-def _named_in(data: bytes) -> str:
-    return find_named_host(data[:_PIECE_BYTES].decode("latin-1").partition("\r\n")[0])
-
-
-def close_connection(connection: socket.socket) -> None:
-    """ClosedError for whoever else may have it, such as a child that was forked meanwhile."""
-    with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
-    connection.close()
-
-
-# § [sandbox.proxy.proxy] The proxy: listens at a unix socket and serves each connection in a thread of its own.
-
-_MAX_VISITS = 64
-_SECONDS_TO_BEGIN = 30.0
-_PAUSE_SECONDS = 0.1
-_FOR_EVER_SECONDS = 86_400.0
+    host: str
+    """A name or an address. If it is neither, the text in its place, safe to be shown."""
+    port: int
+    """0 if unknown."""
+    allowed: bool
+    reason: str
+    """Why it was refused, or why an allowed host was not reached."""
+    problem: str = ""
+    """Why the list refuses the host: `is not listed`. Empty if it was not asked."""
 
 
 class Proxy:
-    """Reaches listed hosts for whoever connects to its socket, and tells every attempt, once.
+    """Connects its clients to listed hosts, and reports every attempt once.
 
-    `on_attempt` is called in the proxy's threads, several at a time. What it has told is told before a byte goes to the
-    host. Whoever made it closes it; a process that was forked meanwhile may do so too, which ends its own share alone.
+    `on_attempt` is called in the proxy's threads, several at a time, before a byte goes to the host. The owner closes
+    the proxy. In a forked process, closing frees its own copy alone.
     """
 
     def __init__(
@@ -180,26 +71,26 @@ class Proxy:
         self._process = os.getpid()
         self._lock = threading.Condition()
         self._threads: set[threading.Thread] = set()
-        self._visits = 0
+        self._connections = 0
         self._closed = False
-        self._handed: socket.socket | None = None
-        self._waiting = Poller()
+        self._inner_listener: socket.socket | None = None
+        self._poller = Poller()
         self._lookup = Lookup(resolve)
-        self._visit = ProxyConnection(ProxyConnector(allow, self._lookup, self._waiting), self._waiting, on_attempt)
+        self._connection = ProxyConnection(ProxyConnector(allow, self._lookup, self._poller), self._poller, on_attempt)
         self._listener: socket.socket | None = None
         try:
             self._listener = listen_in(folder)
-            self._start(self._listen, self._listener, self._begin)
+            self._start(self._listen, self._listener, self._serve_first)
         except BaseException:
-            self._let_go()
+            self._release()
             raise
 
     def close(self) -> None:
-        """Ends every connection and waits for the threads; can be repeated."""
+        """End every connection and wait for the threads."""
         if os.getpid() != self._process:
             if not self._closed:
-                self._closed = True  # without the lock, which may have been held when it was forked
-                self._let_go()
+                self._closed = True  # without the lock, which another thread may have held at the fork
+                self._release()
             return
         with self._lock:
             if self._closed:
@@ -207,13 +98,13 @@ class Proxy:
             self._closed = True
             self._lock.notify_all()
         try:
-            self._waiting.end()
+            self._poller.end()
             self._lookup.close()
             self._join()
-        finally:  # whoever is interrupted leaves no file and no descriptor either
+        finally:  # also after an interrupt
             with contextlib.suppress(OSError):
                 os.unlink(self.path)
-            self._let_go()
+            self._release()
 
     def __enter__(self) -> Self:
         return self
@@ -221,18 +112,18 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _let_go(self) -> None:
-        for listener in (self._listener, self._handed):
+    def _release(self) -> None:
+        for listener in (self._listener, self._inner_listener):
             if listener is not None:
                 listener.close()
-        self._waiting.close()
+        self._poller.close()
 
     def _join(self) -> None:
-        for thread in self._threads - {threading.current_thread()}:  # no further one can start
+        for thread in self._threads - {threading.current_thread()}:  # no new ones can start
             thread.join()
 
     def _start(self, work: Callable[..., None], *arguments: object) -> None:
-        """A thread that is known until it ends; none where the proxy is closed."""
+        """Start a thread that `close` waits for."""
         with self._lock:
             if self._closed:
                 raise ClosedError
@@ -241,68 +132,170 @@ class Proxy:
             self._threads = {thread, *(one for one in self._threads if one.is_alive())}
 
     def _listen(self, listener: socket.socket, serve: Callable[[socket.socket], None]) -> None:
-        while self._handed in {None, listener}:
+        while self._inner_listener in {None, listener}:
             with self._lock:
-                self._lock.wait_for(lambda: self._closed or self._visits < _MAX_VISITS)
+                self._lock.wait_for(lambda: self._closed or self._connections < _MAX_CONNECTIONS)
             try:
-                self._waiting.poll({listener: READABLE}, _FOR_EVER_SECONDS)
+                self._poller.poll({listener: READABLE}, _DAY_SECONDS)
                 connection = listener.accept()[0]
             except (TooSlowError, BlockingIOError, ConnectionAbortedError):
                 continue
-            except OSError:  # no descriptor is left, for the time being
-                self._waiting.sleep(_PAUSE_SECONDS)
+            except OSError:  # out of descriptors for now
+                self._poller.sleep(_PAUSE_SECONDS)
                 continue
-            self._welcome(connection, serve)
+            self._accept(connection, serve)
 
-    def _welcome(self, connection: socket.socket, serve: Callable[[socket.socket], None]) -> None:
+    def _accept(self, connection: socket.socket, serve: Callable[[socket.socket], None]) -> None:
         with self._lock:
-            self._visits += 1
+            self._connections += 1
         try:
             connection.setblocking(False)
             self._start(self._serve, connection, serve)
-        except RuntimeError:  # no thread can be had, for the time being
-            self._leave(connection)
-            self._waiting.sleep(_PAUSE_SECONDS)
+        except RuntimeError:  # out of threads for now
+            self._drop(connection)
+            self._poller.sleep(_PAUSE_SECONDS)
         except BaseException:
-            self._leave(connection)
+            self._drop(connection)
             raise
 
     def _serve(self, connection: socket.socket, serve: Callable[[socket.socket], None]) -> None:
         try:
             serve(connection)
         finally:
-            self._leave(connection)
+            self._drop(connection)
 
-    def _leave(self, connection: socket.socket) -> None:
+    def _drop(self, connection: socket.socket) -> None:
         close_connection(connection)
         with self._lock:
-            self._visits -= 1
+            self._connections -= 1
             self._lock.notify_all()
 
-    def _begin(self, connection: socket.socket) -> None:
-        """A connection by the unix socket: a request, or, for the first who comes with one, a socket to listen at.
-        Nobody comes by the unix socket after that: a command could send descriptors with what it says, and one that
-        takes for ever to be closed would hold whoever is given it."""
-        begun = receive_first_message(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
+    def _serve_first(self, connection: socket.socket) -> None:
+        """Serve a connection by the unix socket: a request, or the handover of a listening socket.
+
+        The unix socket closes with the handover. Otherwise a command could send descriptors that block when closed.
+        """
+        begun = receive_first_message(connection, self._poller, Deadline(_SECONDS_TO_BEGIN))
         if begun.data:
-            self._visit.serve(connection, begun.data)
+            self._connection.serve(connection, begun.data)
         elif begun.listener is not None and self._take_over(begun.listener):
-            confirm_handover(connection, self._waiting, Deadline(_SECONDS_TO_BEGIN))
+            confirm_handover(connection, self._poller, Deadline(_SECONDS_TO_BEGIN))
 
     def _take_over(self, listener: socket.socket) -> bool:
         with self._lock:
-            is_first = self._handed is None and not self._closed
+            is_first = self._inner_listener is None and not self._closed
             if is_first:
-                self._handed = listener
+                self._inner_listener = listener
         if not is_first:
             listener.close()
             return False
         if self._listener is not None:
-            self._listener.shutdown(socket.SHUT_RDWR)  # which wakes who waits for it
-        self._start(self._listen, listener, self._visit.serve)
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits for it
+        self._start(self._listen, listener, self._connection.serve)
         return True
 
 
 def _run(work: Callable[..., None], arguments: tuple[object, ...]) -> None:
     with contextlib.suppress(ClosedError, TooSlowError, OSError):
         work(*arguments)
+
+
+class ProxyConnection:
+    """Serves one request of a client. The caller closes the connection."""
+
+    def __init__(self, connector: ProxyConnector, poller: Poller, on_attempt: Callable[[Attempt], None]) -> None:
+        self._connector = connector
+        self._poller = poller
+        self._on_attempt = on_attempt
+
+    def serve(self, client: socket.socket, begun: bytes = b"") -> None:
+        """Read a request, judge it, relay. `begun` was read before. A connection without a byte is no attempt."""
+        try:
+            data = self._read_head(client, begun)
+            if not data:
+                return
+            head, _, first = data.partition(_HEAD_END)
+            request = parse_request(head)
+        except MalformedError as error:
+            self._refuse(client, Attempt(error.named, error.port, False, error.reason), MALFORMED)
+            return
+        self._answer(client, request, first)
+
+    def _answer(self, client: socket.socket, request: ProxyRequest, first: bytes) -> None:
+        target = request.target
+        if isinstance(target, InvalidHost):
+            self._refuse(client, Attempt(target.host, target.port, False, target.reason), REFUSED)
+            return
+        server = self._connector.connect(target)
+        if isinstance(server, ConnectFailure):
+            attempt = Attempt(target.host, target.port, server.allowed, server.reason, server.problem)
+            self._refuse(client, attempt, server.status)
+            return
+        try:
+            self._relay(client, server, request, target, first)
+        finally:
+            close_connection(server)
+
+    def _relay(
+        self, client: socket.socket, server: socket.socket, request: ProxyRequest, target: HostPort, first: bytes
+    ) -> None:
+        """Report the attempt, then relay. If reporting fails, no byte is sent."""
+        if not self._report(Attempt(target.host, target.port, True, "")):
+            self._send_last(
+                client, build_response(NOT_REACHED, "the attempt could not be written down, so nothing was sent")
+            )
+            return
+        deadline = Deadline(_SECONDS_TO_SEND)
+        if request.is_tunnel:
+            self._poller.send(client, ESTABLISHED, deadline)
+        else:
+            self._poller.send(server, build_forwarded_head(request, target), deadline)
+        with contextlib.suppress(MalformedError):  # in its body, which is too late for a response
+            relay(self._poller, client, server, build_body(request), first)
+
+    def _read_head(self, client: socket.socket, begun: bytes) -> bytes:
+        """Read until the end of the head. Empty if nothing came."""
+        data, deadline = begun, Deadline(_SECONDS_FOR_HEAD)
+        while _HEAD_END not in data[:_MAX_HEAD_BYTES]:
+            if len(data) >= _MAX_HEAD_BYTES:
+                raise MalformedError(f"its head is longer than {_MAX_HEAD_BYTES // 1024} KB", _find_named_host(data))
+            try:
+                piece = self._poller.receive(client, _PIECE_BYTES, deadline)
+            except TooSlowError:
+                raise MalformedError("its head did not come in time", _find_named_host(data)) from None
+            if not piece:
+                if data:
+                    raise MalformedError("it broke off in its head", _find_named_host(data))
+                return b""
+            data += piece
+        return data
+
+    def _refuse(self, client: socket.socket, attempt: Attempt, status: int) -> None:
+        self._report(attempt)
+        self._send_last(client, build_response(status, attempt.reason))
+
+    def _report(self, attempt: Attempt) -> bool:
+        try:
+            self._on_attempt(attempt)
+        except Exception:  # an attempt must not go unreported, and other connections must go on
+            return False
+        return True
+
+    def _send_last(self, client: socket.socket, text: bytes) -> None:
+        """Send a last response and wait until the client leaves: closing with unread bytes would lose it."""
+        self._poller.send(client, text, Deadline(_SECONDS_TO_SEND))
+        client.shutdown(socket.SHUT_WR)
+        deadline = Deadline(_SECONDS_TO_LEAVE)
+        while self._poller.receive(client, _PIECE_BYTES, deadline):
+            continue
+
+
+def _find_named_host(data: bytes) -> str:
+    return find_named_host(data[:_PIECE_BYTES].decode("latin-1").partition("\r\n")[0])
+
+
+def close_connection(connection: socket.socket) -> None:
+    """Close it also for forked processes that share it."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()

@@ -1,16 +1,11 @@
-"""The program that runs a command at the tiers without namespaces: `python -I -S main.py PLAN`.
-
-PLAN is the number of a descriptor that the plan is read from. This file only finds the rest of the package, without
-what `import handrail` brings along: that takes longer than everything else here together.
-"""
+"""The entry point of the supervisor: `python -I -S main.py PLAN`. PLAN is the descriptor of a supervisor plan."""
 
 import os
 import sys
 
 
 def main() -> int:
-    """Runs the plan behind the descriptor that the first argument names; the exit code is the command's."""
-    package = type(sys)("handrail")
+    package = type(sys)("handrail")  # without the slow imports of handrail/__init__.py
     package.__path__ = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))]
     sys.modules["handrail"] = package
     from handrail.sandbox.supervisor.program import run  # noqa: PLC0415  it can be found only now
@@ -19,4 +14,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    os._exit(main())  # there is nothing to tidy up any more, and the interpreter takes its time
+    os._exit(main())  # skips the slow clean-up of the interpreter

@@ -1,11 +1,37 @@
-"""What the runtime tells a supervisor."""
+"""The plan that handrail gives to a supervisor."""
 
 import marshal
 import os
 
 
+class LandlockFence:
+    """The confinement of a command in tier 1."""
+
+    def __init__(
+        self,
+        *,
+        ruleset: int,
+        filter: bytes,  # noqa: A002  the field's word
+        capabilities: tuple[int, ...],
+        private: bytes,
+        private_rights: int,
+        links: list[tuple[bytes, bytes]],
+    ) -> None:
+        self.ruleset = ruleset
+        """A descriptor of Landlock rules. The rule of the private folder is still missing."""
+        self.filter = filter
+        """A compiled seccomp program."""
+        self.capabilities = capabilities
+        """The capabilities that root keeps."""
+        self.private = private
+        """The path of the private folder. The supervisor makes it with `home` and `tmp`, and removes it at the end."""
+        self.private_rights = private_rights
+        self.links = links
+        """Links in the private home: their names and targets."""
+
+
 class SupervisorPlan:
-    """One command for a supervisor; text is in bytes, since the supervisor may take another encoding for granted."""
+    """One command for a supervisor. Text is in bytes, since the supervisor may use another encoding."""
 
     def __init__(
         self,
@@ -17,22 +43,21 @@ class SupervisorPlan:
         threads: int,
         status: int,
         lifeline: int,
-        fence: "LandlockFence | None" = None,
+        fence: LandlockFence | None = None,
     ) -> None:
         self.arguments = arguments
-        """The first is the program's path."""
+        """The first one is the path of the program."""
         self.environment = environment
         self.cwd = cwd
         self.file_size = file_size
         self.threads = threads
-        """That it may have at a time."""
         self.status = status
         self.lifeline = lifeline
         self.fence = fence
-        """None where nothing confines the command: tier 0."""
+        """None in tier 0."""
 
     def write(self) -> int:
-        """A descriptor of a file in memory that holds the plan."""
+        """A descriptor of a memory file with the plan."""
         fence = vars(self.fence) if self.fence else None
         descriptor = os.memfd_create("handrail-plan")
         with open(descriptor, "wb", closefd=False) as file:
@@ -42,35 +67,9 @@ class SupervisorPlan:
 
     @staticmethod
     def read(descriptor: int) -> "SupervisorPlan":
-        """The plan that `write` left; closes the descriptor."""
+        """The plan of a memory file. Closes the descriptor."""
         with open(descriptor, "rb") as file:
-            # Written by this very interpreter a moment ago, into a file that nobody else has.
-            told = marshal.loads(file.read())  # noqa: S302
-        fence = told.pop("fence")
-        return SupervisorPlan(**told, fence=LandlockFence(**fence) if fence else None)
-
-
-class LandlockFence:
-    """What confines the command."""
-
-    def __init__(
-        self,
-        *,
-        ruleset: int,
-        filter: bytes,  # noqa: A002  there is no other word for it
-        capabilities: tuple[int, ...],
-        private: bytes,
-        private_rights: int,
-        links: list[tuple[bytes, bytes]],
-    ) -> None:
-        self.ruleset = ruleset
-        """A descriptor of Landlock's rules, but for those of the private folder."""
-        self.filter = filter
-        """A compiled seccomp program."""
-        self.capabilities = capabilities
-        """The rights that root keeps."""
-        self.private = private
-        """The folder to be made for the command, with `home` and `tmp` in it, and to be removed after it."""
-        self.private_rights = private_rights
-        self.links = links
-        """What stands in its home: names there, and the real places that they lead to."""
+            # The same interpreter wrote it, to a file that no other process has.
+            fields = marshal.loads(file.read())  # noqa: S302
+        fence = fields.pop("fence")
+        return SupervisorPlan(**fields, fence=LandlockFence(**fence) if fence else None)

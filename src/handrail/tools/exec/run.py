@@ -139,7 +139,7 @@ def check_started(run: CommandRun, result: CommandResult, overlay: Overlay | Non
     if result.ending == "failed":
         remove_spill_files(result)
         printed = _extract_sandbox_error(result) if overlay is None else clean_output(result.output.head)
-        raise run.environment.sandbox.failed(printed, overlay)
+        raise run.environment.sandbox.explain_failure(printed, overlay)
 
 
 def _extract_sandbox_error(result: CommandResult) -> str:

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.sandbox.mounts import collapse_hidden, is_within
-from handrail.sandbox.profile import SandboxProfile
+from handrail.sandbox.profile import SandboxProfile, collapse_hidden
+from handrail.workspace.roots import is_inside
 
 NAMES = st.sampled_from(["a", "b", "c"])
 FILES = st.lists(st.lists(NAMES, min_size=1, max_size=4).map("/".join), unique=True, max_size=30)
@@ -38,5 +38,5 @@ def test_everything_that_was_hidden_still_is(files: list[str], most: int) -> Non
     paths = [f"/ws/{file}" for file in files]
     found = collapse_hidden(confinement(paths), most)
     for path in paths:
-        assert path in found.hidden_files or any(is_within(path, folder) for folder in found.hidden_folders)
-    assert not any(is_within("/ws", folder) for folder in found.hidden_folders)
+        assert path in found.hidden_files or any(is_inside(path, folder) for folder in found.hidden_folders)
+    assert not any(is_inside("/ws", folder) for folder in found.hidden_folders)

@@ -8,7 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from tests.sandbox.layers import WHY_NOT, LayeredWorld, fingerprint
+from tests.sandbox.overlays import WHY_NOT, LayeredWorld, fingerprint
 
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.overlay.overlay import Overlay, assign_owner, drop_nested_roots, is_owned, reclaim

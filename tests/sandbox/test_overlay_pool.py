@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.sandbox.layers import WHY_NOT, LayeredWorld
 from tests.sandbox.namespaces import World, ended
+from tests.sandbox.overlays import WHY_NOT, LayeredWorld
 
 from handrail.protocol.errors import ToolError
+from handrail.sandbox.diagnosis import diagnose_mount_failure
 from handrail.sandbox.overlay import overlay, pool
 from handrail.sandbox.overlay.pool import (
     MountPoint,
-    diagnose_mount_failure,
     find_file_system,
     find_overlay_obstacle,
     list_memory_folders,
@@ -40,7 +40,7 @@ if sandbox.find_overlay_obstacle(roots) is None:
 _FILLING = """
 import os, sys
 from pathlib import Path
-from tests.sandbox.layers import LayeredWorld
+from tests.sandbox.overlays import LayeredWorld
 world = LayeredWorld(Path(sys.argv[1]))
 if why := world.sandbox.find_overlay_obstacle(world.roots):
     print("no layer:", why)
@@ -221,7 +221,7 @@ def test_a_layer_that_cannot_be_mounted_after_all_runs_nothing_and_is_remembered
         done = world.in_layer("echo ran >ran; echo ran", layer)
         assert done.code == 125
         assert "exit-code" not in done.status
-        error = world.sandbox.failed(done.out, layer)
+        error = world.sandbox.explain_failure(done.out, layer)
     assert error.code == "SANDBOX_UNAVAILABLE"
     assert "could not be put over the workspace (" in str(error)
     assert str(world.folder) not in str(error)

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.sandbox.layers import WHY_NOT, LayeredWorld
+from tests.sandbox.overlays import WHY_NOT, LayeredWorld
 
 pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.sandbox.layers import WHY_NOT, LayeredWorld
+from tests.sandbox.overlays import WHY_NOT, LayeredWorld
 
 from handrail.sandbox.overlay.overlay import list_overlay_hints
 

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.sandbox.layers import WHY_NOT, LayeredWorld
+from tests.sandbox.overlays import WHY_NOT, LayeredWorld
 
 from handrail.sandbox.overlay.overlay import is_changed_since, wait_for_fresh_ctime
 from handrail.sandbox.overlay.pool import forget
@@ -35,7 +35,7 @@ def test_a_file_system_that_counts_in_seconds_may_mean_any_moment_of_one(change_
 def test_where_change_times_stand_still_there_is_no_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = LayeredWorld(tmp_path)
     real = os.chmod
-    monkeypatch.setattr(os, "chmod", lambda path, mode: None if mode == 0o700 else real(path, mode))
+    monkeypatch.setattr(os, "chmod", lambda path, mode, **at: None if mode == 0o700 else real(path, mode, **at))
     monkeypatch.setattr("handrail.sandbox.overlay.overlay._MAX_PAUSES", 3)
     forget()
     why = world.sandbox.find_overlay_obstacle(world.roots)

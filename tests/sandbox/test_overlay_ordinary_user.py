@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.escape.starting import ordinary_number, python_for
-from tests.sandbox.layers import WHY_NOT
+from tests.sandbox.overlays import WHY_NOT
 
 from handrail.sandbox.overlay.overlay import list_overlay_hints
 
@@ -23,7 +23,7 @@ pytestmark = [
 _IN_LAYER = """
 import sys
 from pathlib import Path
-from tests.sandbox.layers import LayeredWorld
+from tests.sandbox.overlays import LayeredWorld
 world = LayeredWorld(Path(sys.argv[1]))
 with world.new_layer() as layer:
     print(world.in_layer(sys.argv[2], layer).out)
@@ -76,14 +76,12 @@ def somebody() -> Iterator[Somebody]:
     shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("name", ["test_layer.py", "test_layer_fitness.py", "test_layer_forged.py"])
+@pytest.mark.parametrize("name", ["test_overlay.py", "test_overlay_pool.py", "test_overlay_whiteouts.py"])
 def test_layers_of_an_ordinary_user_hold_as_those_of_root_do(somebody: Somebody, name: str) -> None:
     check(somebody, f"tests/sandbox/{name}")
 
 
-@pytest.mark.parametrize(
-    "name", ["process/test_process_waiting.py", "process/test_process_abandoned.py", "tools/test_exec_hidden_files.py"]
-)
+@pytest.mark.parametrize("name", ["process/test_process_abandoned.py", "tools/test_exec_hidden_files.py"])
 def test_commands_of_an_ordinary_user_begin_and_end_as_those_of_root_do(somebody: Somebody, name: str) -> None:
     check(somebody, f"tests/{name}")
 
