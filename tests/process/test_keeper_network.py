@@ -16,9 +16,9 @@ from process_launches import comes_true
 import handrail.process.keeper.network as keeper_network
 from handrail.process.keeper.network import serve_network
 from handrail.process.keeper.state import ATTEMPTS
-from handrail.process.sessions.keeper_client import ProxyPlan, read_attempts
+from handrail.process.sessions.keeper_client import ProxyPlan
 from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
-from handrail.process.sessions.store import read_record
+from handrail.process.sessions.store import read_attempts, read_record
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.profile import ResourceLimits, SandboxHost, SandboxProfile
 from handrail.sandbox.sandbox import CommandSandbox

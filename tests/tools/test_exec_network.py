@@ -16,7 +16,7 @@ import pytest
 
 from handrail import Handrail
 from handrail.process.keeper.network import serve_network as network_of_keeper
-from handrail.process.sessions.keeper_client import read_attempts
+from handrail.process.sessions.store import read_attempts
 from handrail.protocol.events import Network as NetworkEvent
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import ToolResult

@@ -7,7 +7,7 @@ from argparse import Namespace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_note, print_out
 from handrail.cli.process_places import ProcessEntry, print_refusal, resolve_process
-from handrail.process.sessions.forward import MAX_CONNECTIONS, NamespaceConnector, PortForwarder
+from handrail.process.sessions.ports import MAX_CONNECTIONS, NamespaceConnector, PortForwarder
 from handrail.process.sessions.sessions import ProcessSession
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import Notice
@@ -21,9 +21,9 @@ def run(options: Namespace) -> int:
     """Carries connections until it has ended, or somebody presses Ctrl-C."""
     place = resolve_process(options)
     try:
-        with NamespaceConnector(place.process, options.port) as inside, _listening(options) as listener:
+        with NamespaceConnector(place.process.folder, options.port) as inside, _listening(options) as listener:
             _tell(options, place, listener.getsockname()[1])
-            with PortForwarder(place.process, inside, listener) as forwarding:
+            with PortForwarder(place.process.folder, inside, listener) as forwarding:
                 forwarding.run()
     except ToolError as error:
         return print_refusal(options, error)

@@ -1,1 +1,1 @@
-"""Runs commands: starts them, takes in what they print, ends them with everything they started."""
+"""Runs commands, and ends them with everything they started."""
