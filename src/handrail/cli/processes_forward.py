@@ -7,7 +7,7 @@ from argparse import Namespace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_note, print_out
 from handrail.cli.process_places import ProcessEntry, print_refusal, resolve_process
-from handrail.process.sessions.ports import MAX_CONNECTIONS, NamespaceConnector, PortForwarder
+from handrail.process.sessions.ports import MAX_CONNECTIONS, NamespaceConnector, forward_port
 from handrail.process.sessions.sessions import ProcessSession
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import Notice
@@ -23,8 +23,7 @@ def run(options: Namespace) -> int:
     try:
         with NamespaceConnector(place.process.folder, options.port) as inside, _listening(options) as listener:
             _tell(options, place, listener.getsockname()[1])
-            with PortForwarder(place.process.folder, inside, listener) as forwarding:
-                forwarding.run()
+            forward_port(place.process.folder, inside, listener)
     except ToolError as error:
         return print_refusal(options, error)
     print_note(f"{place.process.id}: {_how_it_ended(place.process)}")

@@ -65,7 +65,6 @@ class Pipes:
         _close_all(self.writing)
 
     def close(self) -> None:
-        """Can be repeated."""
         self.close_child_ends()
         _close_all(self.reading)
 
@@ -224,7 +223,6 @@ class SpillFile:
             rest = rest[written:]
 
     def close(self) -> None:
-        """Can be repeated."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)

@@ -250,7 +250,6 @@ class ProcessHandle:
         return True
 
     def close(self) -> None:
-        """Can be repeated."""
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)

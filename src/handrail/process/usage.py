@@ -68,7 +68,6 @@ class UsageMonitor:
         return exceeded
 
     def close(self) -> None:
-        """Can be repeated."""
         proc, self._proc = self._proc, -1
         if proc >= 0:
             os.close(proc)

@@ -31,7 +31,7 @@ class KeeperServer:
         self._events = events
         self._stop = stop
         self._input = input_queue
-        self._clients: dict[int, _Client] = {}
+        self._clients: dict[int, _KeeperClient] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         umask = os.umask(0o177)
         try:
@@ -57,11 +57,11 @@ class KeeperServer:
         if len(self._clients) >= _MAX_CLIENTS or not _is_this_user(connection):
             connection.close()
             return
-        client = _Client(connection)
+        client = _KeeperClient(connection)
         self._clients[client.descriptor] = client
         self._events.on(client.descriptor, READ, lambda ready: self._handle(client, ready))
 
-    def _handle(self, client: "_Client", ready: int) -> None:
+    def _handle(self, client: "_KeeperClient", ready: int) -> None:
         if client.is_bound:
             self._end_binding(client)
         elif client.is_answered:
@@ -75,7 +75,7 @@ class KeeperServer:
         else:
             self._events.change(client.descriptor, 0)  # the input queue fetches what arrived
 
-    def _take_request(self, client: "_Client") -> None:
+    def _take_request(self, client: "_KeeperClient") -> None:
         data = client.receive(_MAX_REQUEST_BYTES)
         client.received += data
         line, newline, rest = client.received.partition(b"\n")
@@ -85,7 +85,7 @@ class KeeperServer:
         elif not data or len(client.received) >= _MAX_REQUEST_BYTES:
             self._close(client)
 
-    def _do(self, client: "_Client", line: bytes) -> None:
+    def _do(self, client: "_KeeperClient", line: bytes) -> None:
         try:
             request = json.loads(line)
             version, action = request["v"], request["do"]
@@ -104,7 +104,7 @@ class KeeperServer:
         except (ValueError, KeyError, TypeError):
             self._answer(client, {"error": "request"})
 
-    def _write(self, client: "_Client", size: int, *, eof: bool) -> None:
+    def _write(self, client: "_KeeperClient", size: int, *, eof: bool) -> None:
         def fetch(most: int) -> bytes:
             data = client.fetch(most)
             self._events.change(client.descriptor, 0 if data else READ)
@@ -119,20 +119,20 @@ class KeeperServer:
         self._events.change(client.descriptor, 0)
         self._input.add(client.input)
 
-    def _end_binding(self, client: "_Client") -> None:
+    def _end_binding(self, client: "_KeeperClient") -> None:
         """A byte releases the command. End of file means that the caller is gone."""
         is_released = bool(client.receive(1))
         self._close(client)
         if not is_released:
             self._stop("session")
 
-    def _answer(self, client: "_Client", answer: Json) -> None:
+    def _answer(self, client: "_KeeperClient", answer: Json) -> None:
         client.send(json.dumps({"v": VERSION, **answer}).encode() + b"\n")
         client.is_answered = True
         client.until = time.monotonic() + _REQUEST_SECONDS
         self._events.change(client.descriptor, READ)
 
-    def _close(self, client: "_Client") -> None:
+    def _close(self, client: "_KeeperClient") -> None:
         if self._clients.pop(client.descriptor, None) is not None:
             self._events.off(client.descriptor)
             if client.input is not None:
@@ -140,7 +140,7 @@ class KeeperServer:
             client.connection.close()
 
 
-class _Client:
+class _KeeperClient:
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         self.connection = connection
@@ -196,7 +196,6 @@ class EventPoller:
             self._poller.modify(descriptor, mask)
 
     def off(self, descriptor: int) -> None:
-        """Can be repeated."""
         if self._handlers.pop(descriptor, None) is not None:
             self._poller.unregister(descriptor)
 

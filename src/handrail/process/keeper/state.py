@@ -30,7 +30,6 @@ BOOT = "/proc/sys/kernel/random/boot_id"
 
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _END_BYTES = 1024
-_MAX_FILE_BYTES = 4 << 20
 _MAX_LOG_FILES = 256
 """Log files after the head. A disk that is full now and then would make many small ones."""
 _RETRY_SECONDS = 0.5
@@ -117,20 +116,6 @@ def remove_folder(folder: int, name: str) -> None:
     os.rmdir(os.path.join("..", name), dir_fd=folder)
 
 
-def read_json(folder: int, name: str) -> Json | None:
-    """A JSON object in a file. None: no file, or not a JSON object."""
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    except OSError:
-        return None
-    with open(descriptor, "rb") as file:
-        try:
-            document = json.loads(file.read(_MAX_FILE_BYTES))
-        except ValueError:
-            return None
-    return document if isinstance(document, dict) else None  # pyright: ignore[reportUnknownVariableType]
-
-
 def _encode(document: Json) -> bytes:
     return json.dumps({"v": VERSION, **document}).encode()
 
@@ -176,7 +161,6 @@ class LogWriter:
             rest = rest[self._write(rest) :]
 
     def close(self) -> None:
-        """Can be repeated."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

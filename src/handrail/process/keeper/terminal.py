@@ -87,7 +87,6 @@ class Terminal:
             os.close(slave)
 
     def close(self) -> None:
-        """Can be repeated."""
         self.hang_up()
         master, self.master = self.master, -1
         if master >= 0:

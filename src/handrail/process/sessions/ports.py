@@ -228,39 +228,27 @@ def _send_socket(connection: socket.socket, family: socket.AddressFamily) -> Non
         socket.send_fds(connection, [_CREATED], [created.fileno()])
 
 
-class PortForwarder:
-    """Forwards connections from a listening socket to a process session."""
-
-    def __init__(self, folder: str, connector: NamespaceConnector, listener: socket.socket) -> None:
-        self._folder = folder
-        self._connector = connector
-        self._listener = listener
-        self._open: list[_ForwardedConnection] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for one in self._open:
-            one.end()
-
-    def run(self) -> None:
-        """Forward until the process session has ended and its last answers have arrived."""
-        poller = select.poll()
-        poller.register(self._listener, select.POLLIN)
-        while read_state(self._folder) == "running":
-            self._open = [one for one in self._open if one.is_open]
-            if self._open:
-                ProcessLog(self._folder).mark_asked()
-            if len(self._open) >= MAX_CONNECTIONS:
+def forward_port(folder: str, connector: NamespaceConnector, listener: socket.socket) -> None:
+    """Forward connections from a listening socket until the process session has ended and its last answers arrived."""
+    connections: list[_ForwardedConnection] = []
+    poller = select.poll()
+    poller.register(listener, select.POLLIN)
+    try:
+        while read_state(folder) == "running":
+            connections[:] = [one for one in connections if one.is_open]
+            if connections:
+                ProcessLog(folder).mark_asked()
+            if len(connections) >= MAX_CONNECTIONS:
                 time.sleep(_POLL_SECONDS)
             elif poller.poll(_POLL_SECONDS * 1000):
                 with contextlib.suppress(OSError):  # the client may be gone
-                    client, _ = self._listener.accept()
-                    self._open.append(_ForwardedConnection(client, self._connector))
+                    connections.append(_ForwardedConnection(listener.accept()[0], connector))
         until = time.monotonic() + _END_SECONDS
-        for one in self._open:
+        for one in connections:
             one.wait_for_answer(until - time.monotonic())
+    finally:
+        for one in connections:
+            one.end()
 
 
 class _ForwardedConnection:

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import json
 import os
 import shutil
 import time
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 
-from handrail.process.keeper.state import RECORD, Json, KeeperPlan
+from handrail.process.keeper.state import ATTEMPTS, RECORD, Json, KeeperPlan
 from handrail.process.output import clean_output
 from handrail.process.result import find_exit_signal
 from handrail.process.sessions.keeper_client import (
@@ -25,7 +26,6 @@ from handrail.process.sessions.keeper_client import (
 from handrail.process.sessions.ports import list_listening_ports
 from handrail.process.sessions.store import (
     ProcessLog,
-    read_attempts,
     read_end,
     read_record,
     read_settlement,
@@ -259,7 +259,12 @@ class ProcessSession:
 
     def attempts(self, after: int) -> list[Attempt]:
         """Connection attempts through its proxy, without the first `after`. Only 1,000 blocked ones are recorded."""
-        return read_attempts(self.folder, after)
+        try:
+            with open(os.path.join(self.folder, ATTEMPTS), "rb") as file:
+                lines = file.read().split(b"\n")[:-1]  # the last may be half a line
+        except FileNotFoundError:
+            return []
+        return [Attempt(**json.loads(line)) for line in lines[after:]]
 
 
 def build_ended_error(name: str) -> ToolError:

@@ -8,22 +8,11 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from handrail.kernel.procfs import find_process
-from handrail.process.keeper.state import (
-    ASKED,
-    ATTEMPTS,
-    CLEARED,
-    END,
-    LOG,
-    RECORD,
-    format_log_name,
-    make_empty,
-    read_json,
-)
+from handrail.process.keeper.state import ASKED, CLEARED, END, LOG, RECORD, format_log_name, make_empty
 from handrail.protocol.records import ProcessRecord, ProcessState
 from handrail.protocol.results import SandboxUsed
 from handrail.protocol.wire import decode_json
 from handrail.sandbox.overlay.overlay import reclaim
-from handrail.sandbox.proxy.proxy import Attempt
 from handrail.store.state_dir import is_locked
 
 NOTE = "layer"
@@ -93,16 +82,6 @@ def read_note(folder: str) -> OverlayNote | None:
     return _read(folder, NOTE, OverlayNote)
 
 
-def read_attempts(folder: str, after: int) -> list[Attempt]:
-    """Connection attempts through the proxy, without the first `after`."""
-    try:
-        with open(os.path.join(folder, ATTEMPTS), "rb") as file:
-            lines = file.read().split(b"\n")[:-1]  # the last may be half a line
-    except FileNotFoundError:
-        return []
-    return [Attempt(**msgspec.json.decode(line)) for line in lines[after:]]
-
-
 def _read(folder: str, name: str, kind: type[_Document]) -> _Document | None:
     try:
         with open(os.path.join(folder, name), "rb") as file:
@@ -162,7 +141,6 @@ def drop_unfinished(folder: str, record: ProcessRecord) -> bool:
 
 
 def remove_overlay(folder: str) -> None:
-    """Can be repeated."""
     note = read_note(folder)
     if note is not None:
         with contextlib.suppress(OSError):
@@ -298,9 +276,8 @@ def _list_parts(folder: int) -> list[_LogPart]:
 
 def _find_size(folder: int, parts: list[_LogPart]) -> int:
     """The exit record has it. Before, it is the end of the last part, or what was cleared."""
-    end = read_json(folder, END) or {}
-    size = end.get("size")
-    return max(size if isinstance(size, int) else 0, _find_cleared(folder), parts[-1].end if parts else 0)
+    end = read_end(f"/proc/self/fd/{folder}")
+    return max(end.size if end else 0, _find_cleared(folder), parts[-1].end if parts else 0)
 
 
 def _find_cleared(folder: int) -> int:
