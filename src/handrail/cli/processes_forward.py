@@ -3,6 +3,7 @@
 import errno
 import socket
 from argparse import Namespace
+from contextlib import closing
 
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_note, print_out
@@ -21,7 +22,7 @@ def run(options: Namespace) -> int:
     """Carries connections until it has ended, or somebody presses Ctrl-C."""
     place = resolve_process(options)
     try:
-        with NamespaceConnector(place.process.folder, options.port) as inside, _listening(options) as listener:
+        with closing(NamespaceConnector(place.process.folder, options.port)) as inside, _listening(options) as listener:
             _tell(options, place, listener.getsockname()[1])
             forward_port(place.process.folder, inside, listener)
     except ToolError as error:

@@ -23,17 +23,11 @@ def show_on_desktop(title: str, text: str, folders: tuple[str, ...] | None = Non
     _started[:] = [one for one in _started if one.poll() is None]
     if program is None or len(_started) > 3:
         return False
-    nothing = subprocess.DEVNULL
+    words, nothing = [program, *_OPTIONS, "--", title, text], subprocess.DEVNULL
     with suppress(OSError):
-        _started.append(
-            subprocess.Popen(  # noqa: S603  no shell, and a program of the system
-                [program, *_OPTIONS, "--", title, text],
-                stdin=nothing,
-                stdout=nothing,
-                stderr=nothing,
-                start_new_session=True,
-                close_fds=True,
-            )
+        started = subprocess.Popen(  # noqa: S603  no shell, and a program of the system
+            words, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True
         )
+        _started.append(started)
         return True
     return False

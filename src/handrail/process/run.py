@@ -47,11 +47,11 @@ def run_launch(
                 start_tree(tree, launch, pipes)
                 ending = _RunLoop(launch, tree, buffers, limits, began + limits.seconds).run(cancelled, on_output)
                 # End the tree first: it must not print or change files after the result.
-                is_gone = tree.end()
+                gone = tree.end()
                 for buffer in buffers:
                     buffer.read_rest()
                 seconds, exit_code = time.monotonic() - began, tree.exit_code() if ending == "exit" else None
-                return _build_result(ending, exit_code, seconds, buffers, group.list_fired_limits(), is_gone=is_gone)
+                return _build_result(ending, exit_code, seconds, buffers, group.list_fired_limits(), gone=gone)
         except BaseException:
             for buffer in buffers:
                 buffer.discard()
@@ -63,17 +63,17 @@ def _build_result(
     exit_code: int | None,
     seconds: float,
     buffers: list[OutputBuffer],
-    kernel_limits: list[str],
+    fired: list[str],
     *,
-    is_gone: bool,
+    gone: bool,
 ) -> CommandResult:
     limits = [
         *([_LIMIT_NAMES[ending]] if ending in _LIMIT_NAMES else []),
         *(["output"] if any(buffer.is_limited for buffer in buffers) else []),
         *(["file size"] if exit_code == _FILE_TOO_LARGE else []),
-        *kernel_limits,
+        *fired,
     ]
-    left = [] if is_gone else ["Something that the command started could not be ended; it may still be running."]
+    left = [] if gone else ["Something that the command started could not be ended; it may still be running."]
     return CommandResult(
         ending="failed" if ending == "exit" and exit_code is None else ending,
         exit_code=exit_code,
@@ -167,7 +167,6 @@ def _start(launch: Launch, pipes: Pipes, stdin: int | None) -> subprocess.Popen[
             stdin=empty if stdin is None else stdin,
             stdout=pipes.writing[0],
             stderr=pipes.writing[-1],
-            close_fds=True,
             pass_fds=launch.inherited,
             start_new_session=True,
         )

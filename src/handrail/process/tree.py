@@ -32,7 +32,6 @@ class RunningProgram(Protocol):
 
     @property
     def pid(self) -> int: ...
-    def poll(self) -> int | None: ...
     def wait(self) -> int: ...
 
 
@@ -47,6 +46,7 @@ class ProcessTree:
         self._launch = launch
         self._is_attempted = False
         self._process: RunningProgram | None = None
+        self._returned: int | None = None
         self._program: ProcessHandle | None = None
         self._first: ProcessHandle | None = None
         self._knows_first = False
@@ -108,9 +108,9 @@ class ProcessTree:
         self.read_status()
         if self.status.exit_code is not None:
             return self.status.exit_code
-        returned = self._process.poll() if self._process else None
         # The launched program was killed, and the command with it.
-        return 128 - returned if self._knows_first and returned is not None and returned < 0 else None
+        returned = self._returned or 0
+        return 128 - returned if self._knows_first and returned < 0 else None
 
     def end(self) -> bool:
         """End the tree, in any state. False: a process is left. Can be repeated, also after an interrupt."""
@@ -172,7 +172,7 @@ class ProcessTree:
         if not all(handle.wait(until) for handle in (self._first, self._program) if handle is not None):
             return False
         if self._process is not None:
-            self._process.wait()
+            self._returned = self._process.wait() if self._returned is None else self._returned
         elif self._program is not None:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self._program.process, 0)

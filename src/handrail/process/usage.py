@@ -5,6 +5,7 @@ tmpfs that no process has mapped.
 """
 
 import contextlib
+import itertools
 import os
 import re
 import stat
@@ -77,8 +78,8 @@ class UsageMonitor:
             return sample_descendants(self._program)
         if self._proc < 0 and first is not None:
             self._proc = _open_proc(first)
-        numbers = _list_numbers(self._proc) if self._proc >= 0 else []
-        return UsageSample(self._proc, [number for number in numbers if number != 1])  # 1 belongs to the sandbox
+        proc = f"/proc/self/fd/{self._proc}"
+        return UsageSample(proc, [number for number in _list_numbers(proc) if number != 1])  # 1 is the sandbox's own
 
     def _find_exceeded(self, sample: "UsageSample") -> Literal["memory", "processes"] | None:
         if sample.count > self._limits.processes:
@@ -106,13 +107,13 @@ def sample_descendants(root: int) -> "UsageSample":
         descendants = list_descendants(root)
     except OSError:  # no free descriptor
         descendants = []
-    return UsageSample(None, [process.number for process in descendants])
+    return UsageSample("/proc", [process.number for process in descendants])
 
 
 class UsageSample:
-    """Processes at one moment, below `proc` (a descriptor) or the machine's /proc. Those that end count for nothing."""
+    """Processes at one moment, below a /proc. Those that end count for nothing."""
 
-    def __init__(self, proc: int | None, processes: list[int]) -> None:
+    def __init__(self, proc: str, processes: list[int]) -> None:
         self._proc = proc
         self._processes = processes
         self.count = len(processes)
@@ -128,38 +129,19 @@ class UsageSample:
         return total
 
     def _sum(self, process: int, lines: re.Pattern[bytes], name: str) -> int | None:
-        """The sum of a file's lines. If the first thread has ended, the file of another thread has them."""
-        folder = f"{process}" if self._proc is not None else f"/proc/{process}"
-        size = _sum_kilobytes(lines, read_entry(f"{folder}/{name}", self._proc))
-        if size is not None:
-            return size
-        sizes = (
-            _sum_kilobytes(lines, read_entry(f"{folder}/task/{thread}/{name}", self._proc))
-            for thread in self._list_threads(f"{folder}/task")
-        )
-        return next((size for size in sizes if size is not None), None)
-
-    def _list_threads(self, folder: str) -> list[int]:
-        try:
-            tasks = os.open(folder, _FOLDER, dir_fd=self._proc)
-        except OSError:  # the process has ended
-            return []
-        try:
-            return _list_numbers(tasks)
-        finally:
-            os.close(tasks)
+        """The sum of a file's lines, in bytes. If the first thread has ended, the file of another thread has them."""
+        folder = f"{self._proc}/{process}"
+        threads = (f"{folder}/task/{thread}" for thread in _list_numbers(f"{folder}/task"))
+        for place in itertools.chain((folder,), threads):
+            if sizes := lines.findall(read_entry(f"{place}/{name}")):
+                return sum(map(int, sizes)) * 1024
+        return None
 
 
-def _sum_kilobytes(lines: re.Pattern[bytes], data: bytes) -> int | None:
-    """In bytes. None: no such line."""
-    sizes = lines.findall(data)
-    return sum(map(int, sizes)) * 1024 if sizes else None
-
-
-def _list_numbers(folder: int) -> list[int]:
+def _list_numbers(folder: str) -> list[int]:
     try:
         return [int(name) for name in os.listdir(folder) if name.isdecimal()]
-    except OSError:  # the sandbox has ended
+    except OSError:  # the process or the sandbox has ended
         return []
 
 

@@ -108,23 +108,12 @@ def _set_modes(slave: int) -> None:
 class SpawnedProcess:
     """A started program, for `ProcessTree`."""
 
-    def __init__(self, process: int) -> None:
-        self.pid = process
-        self._exit_code: int | None = None
-
-    def poll(self) -> int | None:
-        """The exit code, negative for a signal. None: it runs."""
-        return self._wait(os.WNOHANG)
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
 
     def wait(self) -> int:
-        return self._wait(0) or 0
-
-    def _wait(self, options: int) -> int | None:
-        if self._exit_code is None:
-            process, status = os.waitpid(self.pid, options)
-            if process:
-                self._exit_code = os.waitstatus_to_exitcode(status)
-        return self._exit_code
+        """The exit code, negative for a signal."""
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 def spawn(launch: Launch, terminal: Terminal) -> SpawnedProcess:

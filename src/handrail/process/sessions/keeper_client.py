@@ -51,9 +51,6 @@ class LogSizes(NamedTuple):
     """Of one file of the tail. The tail may take this much more on disk."""
 
 
-DEFAULT_LOG_SIZES = LogSizes()
-
-
 def start_keeper(folder: str, launch: Launch, plan: KeeperPlan, files: Mapping[str, str]) -> None:
     """Make the session folder with some files, and start a keeper that takes the launch over."""
     with launch, contextlib.ExitStack() as made:

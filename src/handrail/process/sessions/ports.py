@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import NoReturn, Self
+from typing import NoReturn
 
 from handrail.kernel.process import enter_network
 from handrail.kernel.procfs import ProcessStat, list_descendants, read_entry
@@ -100,12 +100,6 @@ class NamespaceConnector:
             self.close()
             reason = os.strerror(int(report)) if report else "who went there was killed"
             raise _build_entry_error(name, reason)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def connect(self) -> socket.socket | None:
         """A connection by IPv4, or else by IPv6. None: the port refuses both."""

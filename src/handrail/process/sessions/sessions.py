@@ -14,7 +14,6 @@ from handrail.process.keeper.state import ATTEMPTS, RECORD, Json, KeeperPlan
 from handrail.process.output import clean_output
 from handrail.process.result import find_exit_signal
 from handrail.process.sessions.keeper_client import (
-    DEFAULT_LOG_SIZES,
     LogSizes,
     NoKeeperError,
     ProxyPlan,
@@ -58,9 +57,9 @@ def generate_id() -> str:
 class ProcessSessions:
     """The process sessions of one session, in one folder, which is made when needed."""
 
-    def __init__(self, folder: str, *, sizes: LogSizes = DEFAULT_LOG_SIZES) -> None:
+    def __init__(self, folder: str, *, sizes: LogSizes | None = None) -> None:
         self._folder = folder
-        self._sizes = sizes
+        self._sizes = sizes or LogSizes()
 
     def start(
         self,
@@ -80,16 +79,9 @@ class ProcessSessions:
         `files` are in the session's folder, by name, before the session can be found. `name` is from `generate_id`.
         """
         name = name or generate_id()
+        fields = {field: value for field, value in vars(launch).items() if not field.startswith("_")}
         plan = KeeperPlan(
-            launch={
-                "tier": launch.tier,
-                "argv": launch.argv,
-                "environment": dict(launch.environment),
-                "inherited": launch.inherited,
-                "status": launch.status,
-                "lifeline": launch.lifeline,
-                "own_processes": launch.own_processes,
-            },
+            launch={**fields, "environment": dict(launch.environment)},
             record={"id": name, "command": command, "cwd": cwd, "session_id": session_id},
             memory=limits.memory,
             processes=limits.processes,
