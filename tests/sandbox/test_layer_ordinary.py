@@ -81,9 +81,7 @@ def test_layers_of_an_ordinary_user_hold_as_those_of_root_do(somebody: Somebody,
     check(somebody, f"tests/sandbox/{name}")
 
 
-@pytest.mark.parametrize(
-    "name", ["process/test_process_waiting.py", "process/test_process_abandoned.py", "tools/test_exec_confirming.py"]
-)
+@pytest.mark.parametrize("name", ["process/test_tree_orphans.py", "tools/test_exec_confirming.py"])
 def test_commands_of_an_ordinary_user_begin_and_end_as_those_of_root_do(somebody: Somebody, name: str) -> None:
     check(somebody, f"tests/{name}")
 

@@ -101,7 +101,10 @@ class StdioProcess:
                     ending = self._follow(launch, tree)
                     tree.end()
                     self._read_stderr()
-                    self._set_ending(ending, tree, group.list_fired_limits())
+                    self.exit_code = tree.exit_code() if ending == "exit" else None
+                    is_failed = ending == "exit" and self.exit_code is None
+                    is_out_of_memory = "memory" in group.list_fired_limits()
+                    self.ending = "failed" if is_failed else "memory" if is_out_of_memory else ending
         except ToolError as error:
             self._start_error = error
         finally:
@@ -145,13 +148,6 @@ class StdioProcess:
             while self._stderr_bytes - len(self._stderr[0]) > _MAX_STDERR_BYTES:
                 self._stderr_bytes -= len(self._stderr.popleft())
         return bool(data)
-
-    def _set_ending(self, ending: Ending, tree: ProcessTree, kernel_limits: list[str]) -> None:
-        self.exit_code = tree.exit_code() if ending == "exit" else None
-        if ending == "exit" and self.exit_code is None:
-            self.ending = "failed"
-        else:
-            self.ending = "memory" if "memory" in kernel_limits else ending
 
 
 def _open_pipe(opened: contextlib.ExitStack) -> tuple[int, int]:

@@ -10,19 +10,9 @@ import time
 from handrail.kernel.cgroup import ControlGroup, find_parent_group
 from handrail.kernel.process import CONTINUE, STOP, TERMINATE, SignalQueue, reset_signals
 from handrail.kernel.procfs import ProcessStat, find_process, read_entry, signal_process
+from handrail.process.keeper import state
 from handrail.process.keeper.server import READ, WRITE, EventPoller, KeeperServer
-from handrail.process.keeper.state import (
-    ASKED,
-    RECORD,
-    Json,
-    KeeperPlan,
-    LogWriter,
-    read_boot_id,
-    remove_folder,
-    write_crash,
-    write_end,
-    write_record,
-)
+from handrail.process.keeper.state import Json, KeeperPlan, LogWriter
 from handrail.process.keeper.terminal import InputQueue, Terminal, list_live_descendants, spawn
 from handrail.process.tree import ProcessTree
 from handrail.process.usage import UsageMonitor
@@ -55,7 +45,7 @@ def run(descriptor: int) -> None:
     except BaseException as error:
         number = error.errno if isinstance(error, OSError) else None
         report.send({"errno": number or 0, "error": str(error)})
-        write_crash(plan.folder)
+        state.write_crash(plan.folder)
 
 
 class _StartReport:
@@ -98,12 +88,14 @@ def _keep(plan: KeeperPlan, launch: Launch, report: _StartReport) -> None:
                 report.send({"said": terminal.read(4096).decode("utf-8", "replace")})
                 return
             loop = KeeperLoop(plan, launch, tree, terminal, signals)
-            write_record(plan.folder, _build_record(plan, launch, tree))
+            state.write_record(plan.folder, _build_record(plan, launch, tree))
             if not report.send({"pid": os.getpid()}):  # the call was killed, so no one knows this session
                 tree.end()
-                remove_folder(plan.folder, plan.record["id"])
+                state.remove_folder(plan.folder, plan.record["id"])
                 return
-            write_end(plan.folder, {**loop.run(), "reason": loop.reason or next(iter(group.list_fired_limits()), None)})
+            state.write_end(
+                plan.folder, {**loop.run(), "reason": loop.reason or next(iter(group.list_fired_limits()), None)}
+            )
 
 
 def _wait_for_command(tree: ProcessTree, launch: Launch) -> bool:
@@ -130,7 +122,7 @@ def _build_record(plan: KeeperPlan, launch: Launch, tree: ProcessTree) -> Json:
     return {
         **plan.record,
         "started": time.time(),
-        "boot": read_boot_id(),
+        "boot": state.read_boot_id(),
         "keeper": _identify(os.getpid()),
         "program": _identify(tree.process_id),
         "first": _identify(tree.status.child_pid or 0),
@@ -197,12 +189,11 @@ class KeeperLoop:
         if self._tree.over or self._tree.command_is_over or (self._stopping and self._stopping.is_over()):
             self._is_over = True
         elif now >= self._usage.next_look:
-            exceeded = self._usage.look(self._tree.status.child_pid)
-            if exceeded:
+            if exceeded := self._usage.look(self._tree.status.child_pid):
                 self.reason, self._is_over = self.reason or exceeded, True
         if self._plan.idle and self._is_idle(now):
             self._stop("idle")
-        if not os.access(RECORD, os.F_OK, dir_fd=self._plan.folder):
+        if not os.access(state.RECORD, os.F_OK, dir_fd=self._plan.folder):
             self._stop("removed")  # no one can find or stop it any more
 
     def _pause(self, now: float) -> float:
@@ -213,7 +204,7 @@ class KeeperLoop:
         if now < max(self._active_at, self._input.typed_at) + self._plan.idle:
             return False
         try:
-            age = time.time() - os.stat(ASKED, dir_fd=self._plan.folder).st_mtime
+            age = time.time() - os.stat(state.ASKED, dir_fd=self._plan.folder).st_mtime
         except OSError:
             return True
         if age >= self._plan.idle:
