@@ -188,9 +188,8 @@ class KeeperLoop:
         self._server.drop_slow_clients(now)
         if self._tree.over or self._tree.command_is_over or (self._stopping and self._stopping.is_over()):
             self._is_over = True
-        elif now >= self._usage.next_look:
-            if exceeded := self._usage.look(self._tree.status.child_pid):
-                self.reason, self._is_over = self.reason or exceeded, True
+        elif now >= self._usage.next_look and (exceeded := self._usage.look(self._tree.status.child_pid)):
+            self.reason, self._is_over = self.reason or exceeded, True
         if self._plan.idle and self._is_idle(now):
             self._stop("idle")
         if not os.access(state.RECORD, os.F_OK, dir_fd=self._plan.folder):
