@@ -117,8 +117,10 @@ class ProcessTree:
         if not self._is_attempted:
             return True
         self._launch.close_child_ends()
-        if self._program is None:
-            self._find_program()
+        if self._program is None and self._process is not None:
+            self._program = ProcessHandle(self._process.pid)
+        elif self._program is None:  # interrupted in the middle of the start: only the status leads to the program
+            self._wait_for_status()
         self._end_gently()
         if self._wait_for_end():
             return True
@@ -134,13 +136,6 @@ class ProcessTree:
             first.close()  # it ended before, and its number was reused
             return None
         return first
-
-    def _find_program(self) -> None:
-        """After an interrupt in the middle of a start, only the status leads to the program."""
-        if self._process is not None:
-            self._program = ProcessHandle(self._process.pid)
-        else:
-            self._wait_for_status()
 
     def _end_gently(self) -> None:
         self._launch.drop_lifeline()  # a supervisor ends its tree, then itself; bubblewrap ignores it

@@ -171,7 +171,6 @@ class _KeeperClient:
 
 
 def _is_this_user(connection: socket.socket) -> bool:
-    """Other users cannot enter the folder either."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     return _CREDENTIALS.unpack(credentials)[1] == os.geteuid()
 

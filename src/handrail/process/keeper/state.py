@@ -26,8 +26,6 @@ LOG = "log-"
 CLEARED = "cleared-"
 """Prefix of an empty file. The output before the position in its name was cleared."""
 
-BOOT = "/proc/sys/kernel/random/boot_id"
-
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 _END_BYTES = 1024
 _MAX_LOG_FILES = 256
@@ -79,7 +77,7 @@ class KeeperPlan(NamedTuple):
 
 def read_boot_id() -> str:
     """The id of this start of the machine. Process numbers are unique only together with it."""
-    with open(BOOT, encoding="ascii") as file:
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
         return file.read().strip()
 
 

@@ -50,7 +50,6 @@ _ID_CHARACTERS = 20
 
 
 def generate_id() -> str:
-    """The id of a new process session."""
     return "p-" + base64.b32encode(os.urandom(13)).decode()[:_ID_CHARACTERS].lower()
 
 

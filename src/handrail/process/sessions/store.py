@@ -200,7 +200,6 @@ class ProcessLog:
             _mark_asked(folder)
 
     def clear(self) -> None:
-        """Drop the output so far."""
         with _open_folder(self._path) as folder:
             parts = _list_parts(folder)
             make_empty(folder, f"{CLEARED}{_find_size(folder, parts):020d}")
