@@ -1,1 +1,1 @@
-"""Runs commands, and ends them with everything they started."""
+"""Commands as processes: started, followed, ended with everything they started."""

@@ -1,4 +1,4 @@
-"""Resource usage of a process tree, measured from outside and compared with its limits.
+"""Resource usage of a process tree, held against its limits.
 
 Memory is what the processes have mapped and no disk has. Pages of programs and files do not count, nor do files in a
 tmpfs that no process has mapped.

@@ -1,4 +1,4 @@
-"""The keeper's life: it starts a background command, serves it, and records its end."""
+"""The keeper's life: one background command from its start to its exit record."""
 
 import contextlib
 import json
