@@ -373,7 +373,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "exit code and what it means",
             "tools/test_exec.py::test_a_command_that_fails_is_a_result_with_its_code_and_what_it_means",
-            "process/test_process_exit_codes.py::test_a_code_is_explained_where_it_says_something",
+            "process/test_result.py::test_a_code_is_explained_where_it_says_something",
         ),
         clause(
             "a background child that holds the pipe never hangs the call",
@@ -471,7 +471,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "must_hold/test_hold_keeper.py::test_a_server_that_prints_much_is_kept_in_bounded_memory_and_disk",
             "must_hold/test_hold_keeper.py::test_keepers_that_are_killed_leave_nothing_but_the_log",
             "must_hold/test_hold_keeper.py::test_nothing_is_left_of_trees_that_are_stopped",
-            "process/test_keeper_ending.py::test_its_ports_are_seen",
+            "process/test_keeper_end.py::test_its_ports_are_seen",
         ),
         clause(
             "writing to a shell or interpreter is execution",
@@ -1336,9 +1336,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "time, output, memory, processes and file size, each reported when it fires",
             "tools/test_exec.py::test_time_is_limited_and_what_there_was_is_told",
             "must_hold/test_exec_output.py::test_what_is_kept_has_a_note_where_some_is_missing",
-            "process/test_process_watching.py::test_a_tree_that_takes_too_much_memory_is_ended_and_the_limit_named",
-            "process/test_process_watching.py::test_a_tree_of_too_many_processes_is_ended_and_the_limit_named",
-            "process/test_process_running.py::test_a_file_over_its_limit_is_named",
+            "process/test_usage.py::test_a_tree_that_takes_too_much_memory_is_ended_and_the_limit_named",
+            "process/test_usage.py::test_a_tree_of_too_many_processes_is_ended_and_the_limit_named",
+            "process/test_run_command.py::test_a_file_over_its_limit_is_named",
         ),
         clause(
             "the defaults",

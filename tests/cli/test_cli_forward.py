@@ -19,7 +19,7 @@ from tests.escape.starting import ordinary_number, python_for
 
 from handrail import Handrail
 from handrail.kernel.procfs import find_process
-from handrail.process.sessions.forward import MAX_CONNECTIONS
+from handrail.process.sessions.ports import MAX_CONNECTIONS
 from handrail.protocol.events import Notice
 from handrail.sandbox.proxy.handover import PORT
 from handrail.settings import Settings

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.process.keeper.log_writer import LogWriter
+from handrail.process.keeper.state import LogWriter
 from handrail.process.sessions.sessions import ProcessSession
 from handrail.process.sessions.store import ProcessLog
 

@@ -16,7 +16,7 @@ from process_launches import comes_true
 import handrail.process.keeper.network as keeper_network
 from handrail.process.keeper.network import serve_network
 from handrail.process.keeper.state import ATTEMPTS
-from handrail.process.sessions.keeper_client import ProxyPlan, read_attempts
+from handrail.process.sessions.keeper_client import ProxyPlan
 from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
 from handrail.process.sessions.store import read_record
 from handrail.protocol.errors import ToolError
@@ -119,7 +119,7 @@ def test_what_is_let_through_is_written_down_whatever_was_blocked_before(
     finally:
         os.close(session)
     assert all(answer.startswith(b"HTTP/1.1 403") for answer in blocked)
-    assert [attempt.allowed for attempt in read_attempts(str(tmp_path), 0)] == [False, False, True]
+    assert [attempt.allowed for attempt in ProcessSession(str(tmp_path)).attempts(0)] == [False, False, True]
 
 
 def test_what_cannot_be_written_down_is_not_let_through_and_leaves_no_half_line(tmp_path: Path, port: int) -> None:
@@ -137,4 +137,4 @@ def test_what_cannot_be_written_down_is_not_let_through_and_leaves_no_half_line(
             assert get(tmp_path / "net", port).endswith(b"served")
     finally:
         os.close(session)
-    assert [attempt.allowed for attempt in read_attempts(str(tmp_path), 0)] == [True, True]
+    assert [attempt.allowed for attempt in ProcessSession(str(tmp_path)).attempts(0)] == [True, True]

@@ -16,7 +16,7 @@ import pytest
 
 from handrail import Handrail
 from handrail.process.keeper.network import serve_network as network_of_keeper
-from handrail.process.sessions.keeper_client import read_attempts
+from handrail.process.sessions.sessions import ProcessSession
 from handrail.protocol.events import Network as NetworkEvent
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import ToolResult
@@ -353,4 +353,4 @@ def test_where_an_attempt_cannot_be_written_down_nothing_is_let_through(small_di
     os.close(folder)
     assert b"could not be written down, so nothing was sent" in answer
     assert b"here is" not in answer
-    assert read_attempts(str(small_disk), 0) == []
+    assert ProcessSession(str(small_disk)).attempts(0) == []

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.process.keeper.log_writer import LogWriter
+from handrail.process.keeper.state import LogWriter
 from handrail.process.output import clean_output
 from handrail.process.sessions.sessions import ProcessSession
 from handrail.process.sessions.store import ProcessLog

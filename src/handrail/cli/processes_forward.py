@@ -3,11 +3,12 @@
 import errno
 import socket
 from argparse import Namespace
+from contextlib import closing
 
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_note, print_out
 from handrail.cli.process_places import ProcessEntry, print_refusal, resolve_process
-from handrail.process.sessions.forward import MAX_CONNECTIONS, NamespaceConnector, PortForwarder
+from handrail.process.sessions.ports import MAX_CONNECTIONS, NamespaceConnector, forward_port
 from handrail.process.sessions.sessions import ProcessSession
 from handrail.protocol.errors import ToolError
 from handrail.state import add_notice
@@ -20,10 +21,9 @@ def run(options: Namespace) -> int:
     """Carries connections until it has ended, or somebody presses Ctrl-C."""
     place = resolve_process(options)
     try:
-        with NamespaceConnector(place.process, options.port) as inside, _listening(options) as listener:
+        with closing(NamespaceConnector(place.process.folder, options.port)) as inside, _listening(options) as listener:
             _tell(options, place, listener.getsockname()[1])
-            with PortForwarder(place.process, inside, listener) as forwarding:
-                forwarding.run()
+            forward_port(place.process.folder, inside, listener)
     except ToolError as error:
         return print_refusal(options, error)
     print_note(f"{place.process.id}: {_how_it_ended(place.process)}")

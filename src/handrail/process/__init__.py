@@ -1,1 +1,1 @@
-"""Runs commands: starts them, takes in what they print, ends them with everything they started."""
+"""Commands as processes: started, followed, ended with everything they started."""

@@ -1,4 +1,4 @@
-"""The result of a command: output, exit code, and its meaning."""
+"""The result of a command."""
 
 import signal
 from collections.abc import Mapping
@@ -6,44 +6,40 @@ from typing import Literal
 
 import msgspec
 
-# § [process.ran] How a command went.
-
 Ending = Literal["exit", "timeout", "cancelled", "memory", "processes", "disk", "failed"]
-"""`exit`: by itself, or by a signal that was none of ours. `failed`: it never ran: the sandbox could not be made."""
+"""`exit`: it ended by itself or by a foreign signal. `failed`: it never ran, as the sandbox could not be made."""
 
 
 class CapturedOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """What came out of one pipe: all of it in `head`, or its beginning and its end."""
+    """The output of one pipe: everything in `head`, or its beginning and its end."""
 
     head: bytes
     tail: bytes = b""
-    """The end, where the whole is more than memory holds; nothing is in both."""
+    """The end, if memory does not hold everything. It does not overlap with `head`."""
     total: int
-    """How many bytes there were in all."""
+    """Bytes that were printed."""
     spilled: str | None = None
-    """A file with the first `spilled_bytes` of it; who has this removes it or puts it away."""
+    """A file with the first `spilled_bytes`. The owner of this object removes or stores it."""
     spilled_bytes: int = 0
     lost: int = 0
     """Bytes that are in none of these."""
 
 
 class CommandResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A command that is over, with everything it had started."""
+    """A command that has ended with everything it started."""
 
     ending: Ending
     exit_code: int | None
-    """As a shell tells it: 128 and more for a signal. None where it was ended, or never ran."""
+    """As in a shell: above 128 for a signal. None: it was ended, or never ran."""
     seconds: float
     output: CapturedOutput
-    """Both streams in their order; where there are two pipes, stdout."""
+    """Both streams in order. With two pipes: stdout."""
     errors: CapturedOutput | None = None
-    """stderr, where it has a pipe of its own."""
+    """stderr, if it has a pipe of its own."""
     limits: tuple[str, ...] = ()
     """The limits that fired: time, output, memory, processes, disk, file size."""
     warnings: tuple[str, ...] = ()
 
-
-# § [process.exit_codes] What exit codes say: a table of programs whose codes mean more than failed or not.
 
 _SEARCH = {1: "No line matched.", 2: "An error: a bad pattern, or a file that could not be read."}
 _COMPARE = {1: "The inputs differ.", 2: "An error: an input could not be compared."}
@@ -122,36 +118,32 @@ _MEANINGS: Mapping[str, Mapping[int, str]] = {
     "tar": {1: "Some files differ or changed meanwhile.", 2: "It failed."},
 }  # fmt: skip
 
-_OF_ANY: Mapping[int, str] = {
+_GENERAL_MEANINGS: Mapping[int, str] = {
     126: "The command was found and could not be run: not executable, or not allowed.",
     127: "The command was not found.",
 }
 
 
 def describe_exit_code(program: str | None, exit_code: int) -> str | None:
-    """What it says, in a sentence; None where it says no more than the number does."""
+    """The meaning of an exit code in one sentence. None: it only means failure."""
     name = find_exit_signal(exit_code)
     killed = f"It was killed by the signal {name}." if name else None
-    return _explained(program, exit_code) or _OF_ANY.get(exit_code) or killed
-
-
-def _explained(program: str | None, exit_code: int) -> str | None:
-    """What the program itself means by it."""
-    meanings = (_MEANINGS.get(name, {}).get(exit_code) for name in _names_of(program or ""))
-    return next(filter(None, meanings), None)
-
-
-def _names_of(program: str) -> tuple[str, ...]:
-    """What it can be found under: as it is, as the module that Python runs, without its sub-command."""
-    first, _, rest = program.partition(" ")
-    return (program, rest.removeprefix("-m ") if first.startswith("python") else "", first)
+    return _find_meaning(program, exit_code) or _GENERAL_MEANINGS.get(exit_code) or killed
 
 
 def find_exit_signal(exit_code: int, program: str | None = None) -> str | None:
-    """The signal that a shell's exit code stands for, by its name; None if the program means something else by it."""
-    if _explained(program, exit_code):
+    """The name of the signal behind a shell's exit code. None: the program gives the code another meaning."""
+    if _find_meaning(program, exit_code):
         return None
     try:
         return signal.Signals(exit_code - 128).name
     except ValueError:
         return None
+
+
+def _find_meaning(program: str | None, exit_code: int) -> str | None:
+    """The program's own meaning, found under its full name, its Python module, or its first word."""
+    first, _, rest = (program or "").partition(" ")
+    module = rest.removeprefix("-m ") if first.startswith("python") else ""
+    meanings = (_MEANINGS.get(name, {}).get(exit_code) for name in (program or "", module, first))
+    return next(filter(None, meanings), None)

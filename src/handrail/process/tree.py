@@ -1,4 +1,4 @@
-"""A tree of processes."""
+"""The process tree of a launch, held so that all of it can be ended."""
 
 import contextlib
 import os
@@ -13,77 +13,169 @@ from typing import NamedTuple, Protocol, Self
 from handrail.kernel.procfs import find_process, read_entry
 from handrail.sandbox.launch import Launch
 
-# § [process.held] A hold on a process: it is killed and waited for, never another that got its number.
-
+_END_SECONDS = 2.0
+"""Time for processes to end before harder means are used."""
+_FIRST_STATUS_SECONDS = 0.5
+"""Time to wait for the first status. It takes a few milliseconds on a machine that is not overloaded."""
+_MAX_STATUS_BYTES = 1 << 16
+# The keeper reads a status too, and starts without a JSON decoder.
+_STATUS_FIELD = re.compile(rb'[{,]\s*"(child-pid|exit-code)"\s*:\s*([0-9]{1,10})\s*[,}]')
 _POLL_SECONDS = 0.005
-"""How often to look where the kernel has no way to wait."""
+"""Pause between looks at a process if the kernel has no pidfds."""
+_STARTING_SECONDS = 0.1
+"""Time for a process that is just starting and cannot be inspected yet."""
+_RECHECK_SECONDS = 0.05
 
 
-class ProcessHandle:
-    """One process. Who has this closes it."""
-
-    def __init__(self, process: int) -> None:
-        self.process = process
-        self.descriptor = _descriptor_of(process)
-        """Readable once the process is gone; -1 where the kernel cannot tell, or there is no descriptor left."""
-        found = find_process(process) if self.descriptor < 0 else None
-        self._started = found.started if found else -1
+class RunningProgram(Protocol):
+    """A started program, such as `subprocess.Popen`."""
 
     @property
-    def gone(self) -> bool:
-        """Whether it has ended: it runs no more, and of a namespace's first process nothing else in there does."""
-        if self.descriptor >= 0:
-            return _readable(self.descriptor, 0.0)
-        found = find_process(self.process)
-        return found is None or found.dead or found.started != self._started
+    def pid(self) -> int: ...
+    def wait(self) -> int: ...
 
-    def kill(self) -> None:
-        """Kills it; nothing where it is gone, or where we may not."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            if self.descriptor >= 0:
-                signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
-            elif not self.gone:
-                os.kill(self.process, signal.SIGKILL)
 
-    def wait(self, until: float) -> bool:
-        """Waits until it is gone or the clock is there; whether it is gone."""
-        if self.descriptor >= 0:
-            return _readable(self.descriptor, until - time.monotonic())
-        while not self.gone:
-            if time.monotonic() >= until:
-                return False
-            time.sleep(_POLL_SECONDS)
+class ProcessTree:
+    """The launched program, the command's first process, and all their descendants.
+
+    The program is bubblewrap or the supervisor. Leaving the `with` block ends the tree.
+    """
+
+    def __init__(self, launch: Launch) -> None:
+        self.status = Status(launch.status)
+        self._launch = launch
+        self._is_attempted = False
+        self._process: RunningProgram | None = None
+        self._returned: int | None = None
+        self._program: ProcessHandle | None = None
+        self._first: ProcessHandle | None = None
+        self._knows_first = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self.end()
+        finally:
+            for handle in (self._program, self._first):
+                if handle is not None:
+                    handle.close()
+
+    @property
+    def process_id(self) -> int:
+        """The launched program's number."""
+        return self._program.process if self._program else 0
+
+    @property
+    def program_descriptor(self) -> int:
+        """Readable once the launched program has ended. -1: the kernel cannot tell."""
+        return self._program.descriptor if self._program else -1
+
+    @property
+    def over(self) -> bool:
+        """Whether the launched program has ended. Its descendants may still run."""
+        return self._program is not None and self._program.gone
+
+    @property
+    def command_is_over(self) -> bool:
+        """Whether the exit code is known and `end` can finish the rest.
+
+        A supervisor still has to end the command's other processes. A namespace ends with its first process.
+        """
+        return self._launch.own_processes and self.status.exit_code is not None
+
+    def start(self, start: Callable[[Launch], RunningProgram]) -> None:
+        """Start the program. `start` raises OSError or ValueError if that fails."""
+        self._is_attempted = True
+        try:
+            self._process = start(self._launch)
+        except (OSError, ValueError):
+            self._is_attempted = False
+            raise
+        self._program = ProcessHandle(self._process.pid)
+        self._launch.close_child_ends()
+
+    def read_status(self) -> None:
+        """Read the status, and hold the first process before its number can be reused."""
+        self.status.read()
+        if self.status.child_pid is not None and not self._knows_first:
+            self._first = self._hold_first(self.status.child_pid)
+            self._knows_first = True  # set last, so that an interrupt cannot lose the handle
+
+    def exit_code(self) -> int | None:
+        """The command's exit code, after the end. None: it never ran."""
+        self.read_status()
+        if self.status.exit_code is not None:
+            return self.status.exit_code
+        # The launched program was killed, and the command with it.
+        returned = self._returned or 0
+        return 128 - returned if self._knows_first and returned < 0 else None
+
+    def end(self) -> bool:
+        """End the tree, in any state. False: a process is left. Can be repeated, also after an interrupt."""
+        if not self._is_attempted:
+            return True
+        self._launch.close_child_ends()
+        if self._program is None and self._process is not None:
+            self._program = ProcessHandle(self._process.pid)
+        elif self._program is None:  # interrupted in the middle of the start: only the status leads to the program
+            self._wait_for_status()
+        self._end_gently()
+        if self._wait_for_end():
+            return True
+        self._kill_program()
+        return self._wait_for_end()
+
+    def _hold_first(self, process: int) -> "ProcessHandle | None":
+        first = ProcessHandle(process)
+        found = find_process(process)
+        if found and self._program is None:
+            self._program = ProcessHandle(found.parent)
+        if found and self._program and self._program.process not in {found.parent, found.session}:
+            first.close()  # it ended before, and its number was reused
+            return None
+        return first
+
+    def _end_gently(self) -> None:
+        self._launch.drop_lifeline()  # a supervisor ends its tree, then itself; bubblewrap ignores it
+        if self._launch.own_processes and not self._knows_first:
+            self._wait_for_status()
+        if self._launch.own_processes and not self._knows_first:
+            self._kill_program()
+        if self._first is not None and (self._launch.own_processes or self.over):
+            self._first.kill()
+
+    def _wait_for_status(self) -> None:
+        until = time.monotonic() + _FIRST_STATUS_SECONDS
+        poller = select.poll()
+        poller.register(self.status.descriptor, select.POLLIN)
+        while not (self._knows_first or self.status.over) and time.monotonic() < until:
+            poller.poll(max(0.0, until - time.monotonic()) * 1000)
+            self.read_status()
+
+    def _kill_program(self) -> None:
+        """Kill the launched program with its group, which holds a first process that is not known yet."""
+        if self._program is not None and not self._program.gone:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._program.process, signal.SIGKILL)
+        if self._first is not None:
+            self._first.kill()
+
+    def _wait_for_end(self) -> bool:
+        until = time.monotonic() + _END_SECONDS
+        if not all(handle.wait(until) for handle in (self._first, self._program) if handle is not None):
+            return False
+        if self._process is not None:
+            self._returned = self._process.wait() if self._returned is None else self._returned
+        elif self._program is not None:
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._program.process, 0)
         return True
-
-    def close(self) -> None:
-        """Lets go of it; can be repeated."""
-        descriptor, self.descriptor = self.descriptor, -1
-        if descriptor >= 0:
-            os.close(descriptor)
-
-
-def _descriptor_of(process: int) -> int:
-    try:
-        return os.pidfd_open(process)
-    except OSError:
-        return -1
-
-
-def _readable(descriptor: int, seconds: float) -> bool:
-    poller = select.poll()
-    poller.register(descriptor, select.POLLIN)
-    return bool(poller.poll(max(0.0, seconds * 1000)))
-
-
-# § [process.status] What the launched program says of the command: which process it is, and how it ended.
-
-_MAX_STATUS_BYTES = 1 << 16
-# Two numbers are all that is looked for: a keeper, which reads a status too, starts without what decodes JSON.
-_SAID = re.compile(rb'[{,]\s*"(child-pid|exit-code)"\s*:\s*([0-9]{1,10})\s*[,}]')
 
 
 class Status:
-    """The status so far. Each thing is believed once: nobody says it twice who means it."""
+    """The documents that a launched program writes to its status descriptor. The first value of a field counts."""
 
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)
@@ -95,7 +187,7 @@ class Status:
         self._rest = b""
 
     def read(self) -> None:
-        """Takes in what there is by now."""
+        """Read what has arrived, without waiting."""
         while not self.over:
             try:
                 data = os.read(self.descriptor, _MAX_STATUS_BYTES)
@@ -104,233 +196,112 @@ class Status:
             self.over = not data or len(self._rest) > _MAX_STATUS_BYTES
             *lines, self._rest = (self._rest + data).split(b"\n")
             for line in [*lines, self._rest] if self.over else lines:
-                self._believe(line)
+                self._take_fields(line)
 
-    def _believe(self, line: bytes) -> None:
-        said = {name: int(number) for name, number in _SAID.findall(line)}
+    def _take_fields(self, line: bytes) -> None:
+        fields = {name: int(number) for name, number in _STATUS_FIELD.findall(line)}
         if self.child_pid is None:
-            self.child_pid = said.get(b"child-pid")
+            self.child_pid = fields.get(b"child-pid")
         if self.exit_code is None:
-            self.exit_code = said.get(b"exit-code")
+            self.exit_code = fields.get(b"exit-code")
 
 
-# § [process.tree] Everything that a launch has started, held so that it can be ended.
+class ProcessHandle:
+    """One process, and never another that got its number."""
 
-_GONE_WITHIN_SECONDS = 2.0
-"""Seconds in which what was told to end has to be gone, before harder means."""
-_FIRST_STATUS_SECONDS = 0.5
-"""Seconds to wait for the first status: a few milliseconds, where the machine is not overloaded."""
-
-
-class RunningProgram(Protocol):
-    """A program that runs: `subprocess.Popen` is one."""
-
-    @property
-    def pid(self) -> int: ...
-    def poll(self) -> int | None: ...
-    def wait(self) -> int: ...
-
-
-class ProcessTree:
-    """The launched program, the command's first process, and all below. Leaving the `with` block ends it."""
-
-    def __init__(self, launch: Launch) -> None:
-        self.status = Status(launch.status)
-        self._launch = launch
-        self._attempted = False
-        self._process: RunningProgram | None = None
-        self._program: ProcessHandle | None = None
-        """What was launched: bubblewrap or the supervisor."""
-        self._first: ProcessHandle | None = None
-        self._named = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        try:
-            self.end()
-        finally:
-            for held in (self._program, self._first):
-                if held is not None:
-                    held.close()
+    def __init__(self, process: int) -> None:
+        self.process = process
+        self.descriptor = -1
+        """Readable once the process has ended. -1: the kernel cannot tell, or no descriptor is free."""
+        with contextlib.suppress(OSError):
+            self.descriptor = os.pidfd_open(process)
+        found = find_process(process) if self.descriptor < 0 else None
+        self._started = found.started if found else -1
 
     @property
-    def process_id(self) -> int:
-        """The launched program's number."""
-        return self._program.process if self._program else 0
+    def gone(self) -> bool:
+        """Whether it has ended. If it was the first process of a namespace, all others in there have too."""
+        if self.descriptor >= 0:
+            return _is_readable(self.descriptor, 0.0)
+        found = find_process(self.process)
+        return found is None or found.dead or found.started != self._started
 
-    @property
-    def program_descriptor(self) -> int:
-        """Readable once the launched program has ended; -1 where the kernel cannot tell."""
-        return self._program.descriptor if self._program else -1
+    def kill(self) -> None:
+        """Does nothing if it has ended, or may not be killed."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self.descriptor >= 0:
+                signal.pidfd_send_signal(self.descriptor, signal.SIGKILL)
+            elif not self.gone:
+                os.kill(self.process, signal.SIGKILL)
 
-    @property
-    def over(self) -> bool:
-        """Whether the launched program has ended; what it had started may not have."""
-        return self._program is not None and self._program.gone
-
-    @property
-    def command_is_over(self) -> bool:
-        """Whether it is known already how the command ended. A supervisor still has to end what is left of it; of a
-        namespace that is done from here, while bubblewrap itself is only about to end."""
-        return self._launch.own_processes and self.status.exit_code is not None
-
-    def start(self, start: Callable[[Launch], RunningProgram]) -> None:
-        """Starts it by a step that raises OSError or ValueError when it cannot be, which goes on to the caller."""
-        self._attempted = True
-        try:
-            self._process = start(self._launch)
-        except (OSError, ValueError):
-            self._attempted = False
-            raise
-        self._program = ProcessHandle(self._process.pid)
-        self._launch.close_child_ends()
-
-    def read_status(self) -> None:
-        """Takes in the status, and gets hold of the first process while its number cannot be another's."""
-        self.status.read()
-        if self.status.child_pid is not None and not self._named:
-            self._first = self._hold_first(self.status.child_pid)
-            self._named = True  # not before: an interrupt in between must not make us forget it
-
-    def exit_code(self) -> int | None:
-        """How the command ended, once all is over; None where it never ran."""
-        self.read_status()
-        if self.status.exit_code is not None:
-            return self.status.exit_code
-        returned = self._process.poll() if self._process else None
-        # Somebody killed the launched program, and so the command.
-        return 128 - returned if self._named and returned is not None and returned < 0 else None
-
-    def end(self) -> bool:
-        """Ends all of it, in whatever state it is; whether nothing is left. Can be repeated, after an interrupt too."""
-        if not self._attempted:
-            return True
-        self._launch.close_child_ends()
-        if self._program is None:
-            self._find_program()
-        self._tell()
-        if self._gone_within(_GONE_WITHIN_SECONDS):
-            return True
-        self._kill_program()
-        return self._gone_within(_GONE_WITHIN_SECONDS)
-
-    def _hold_first(self, process: int) -> ProcessHandle | None:
-        first = ProcessHandle(process)
-        found = find_process(process)
-        if found and self._program is None:
-            self._program = ProcessHandle(found.parent)
-        if found and self._program and self._program.process not in {found.parent, found.session}:
-            first.close()  # it ended before we looked
-            return None
-        return first
-
-    def _find_program(self) -> None:
-        """An interrupt in the middle of a start leaves a program that only its own status leads to."""
-        if self._process is not None:
-            self._program = ProcessHandle(self._process.pid)
-        else:
-            self._wait_for_status()
-
-    def _tell(self) -> None:
-        self._launch.drop_lifeline()  # a supervisor ends what is below it, and then itself; bubblewrap takes no notice
-        if self._launch.own_processes and not self._named:
-            self._wait_for_status()
-        if self._launch.own_processes and not self._named:
-            self._kill_program()
-        if self._first is not None and (self._launch.own_processes or self.over):
-            self._first.kill()
-
-    def _wait_for_status(self) -> None:
-        """Until the first status is there, or nobody is left who could write it."""
-        until = time.monotonic() + _FIRST_STATUS_SECONDS
-        poller = select.poll()
-        poller.register(self.status.descriptor, select.POLLIN)
-        while not (self._named or self.status.over) and time.monotonic() < until:
-            poller.poll(max(0.0, until - time.monotonic()) * 1000)
-            self.read_status()
-
-    def _kill_program(self) -> None:
-        """Kills the launched program with its group: a first process that has not been named yet is still in there."""
-        if self._program is not None and not self._program.gone:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._program.process, signal.SIGKILL)
-        if self._first is not None:
-            self._first.kill()
-
-    def _gone_within(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        if not all(held.wait(until) for held in (self._first, self._program) if held is not None):
-            return False
-        self._ask_how_it_ended()
+    def wait(self, until: float) -> bool:
+        """Wait for its end. False: it still runs at that time of the monotonic clock."""
+        if self.descriptor >= 0:
+            return _is_readable(self.descriptor, until - time.monotonic())
+        while not self.gone:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_POLL_SECONDS)
         return True
 
-    def _ask_how_it_ended(self) -> None:
-        """Whom nobody asks about stays in the table of processes."""
-        if self._process is not None:
-            self._process.wait()
-        elif self._program is not None:
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(self._program.process, 0)
+    def close(self) -> None:
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
 
-# § [process.abandoned] Ends what a runtime that was killed at an unlucky moment leaves of a command that was just
-# § starting. Bubblewrap's process inside waits for its process outside to say who is who in there. If the one
-# § outside dies with the runtime just then, the other, which does not die with anybody yet, waits for ever. Ours is
-# § a process that still has a file which only we hand out, and the end of a pipe that only its runtime had the
-# § other end of. It dies with the one outside only a moment after the command may begin, and stays if that dies in
-# § between. It has closed its files by then; ours is one that has a variable as only we set it.
-
-_KILL_SECONDS = 2.0
-_STARTING_SECONDS = 0.1
-"""Seconds for a process that is only just starting, and cannot be looked into yet."""
-_PAUSE_SECONDS, _MOMENT_SECONDS = 0.005, 0.05
+def _is_readable(descriptor: int, seconds: float) -> bool:
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    return bool(poller.poll(max(0.0, seconds * 1000)))
 
 
 def kill_orphans() -> int:
-    """Ends every such process of this user; how many there were. Takes some milliseconds."""
+    """Kill the bubblewrap processes of this user whose runtime was killed while it started them. How many there were.
+
+    Bubblewrap has a process outside and one inside of its namespaces. Early on, the inner one waits for the outer one
+    and does not die with it. It then still has a file that only handrail hands out, and a lifeline without a writer.
+    For a moment after the command may begin, it has closed its files and does not die with the outer one either. It
+    then has a variable that only handrail sets.
+    """
     total, until = 0, time.monotonic() + _STARTING_SECONDS
     while True:
-        found = [int(name) for name in os.listdir("/proc") if name.isdecimal() and _is_bubblewrap(int(name))]
-        ended = sum(map(_ended, found))
-        total += ended
-        # Once more where one was ended: it may have started another meanwhile.
-        if not ended and (time.monotonic() > until or all(_files_of(process) is not None for process in found)):
+        candidates = [int(name) for name in os.listdir("/proc") if name.isdecimal() and _is_bubblewrap(int(name))]
+        killed = sum(map(_kill_orphan, candidates))
+        total += killed
+        # Repeat after a kill: the killed process may have started another.
+        if not killed and (time.monotonic() > until or all(_list_files(one) is not None for one in candidates)):
             return total
-        time.sleep(_PAUSE_SECONDS)
+        time.sleep(_POLL_SECONDS)
 
 
 def _is_bubblewrap(process: int) -> bool:
-    """As far as it says itself."""
     return os.path.basename(read_entry(f"/proc/{process}/cmdline").partition(b"\0")[0]) == b"bwrap"
 
 
-def _ended(process: int) -> bool:
-    held = ProcessHandle(process)
+def _kill_orphan(process: int) -> bool:
+    handle = ProcessHandle(process)
     try:
-        # Checked while held, so its number is not reused; twice, as a process that starts or ends may look orphaned.
-        for pause in (0.0, _MOMENT_SECONDS):
+        # Checked while held, so that its number is not reused. Twice, as one that starts or ends may look orphaned.
+        for pause in (0.0, _RECHECK_SECONDS):
             time.sleep(pause)
-            if not _is_bubblewrap(process) or not (_has_lost_us(process) or _is_left_alone(process)):
+            if not _is_bubblewrap(process) or not (_has_lost_runtime(process) or _has_lost_outer_process(process)):
                 return False
-        held.kill()
-        return held.wait(time.monotonic() + _KILL_SECONDS)
+        handle.kill()
+        return handle.wait(time.monotonic() + _END_SECONDS)
     finally:
-        held.close()
+        handle.close()
 
 
-def _has_lost_us(process: int) -> bool:
-    """Whether it has a file that only handrail hands out, and a lifeline without a writer."""
-    files = _files_of(process) or []
-    written = {file.leads_to for file in files if file.is_written}
-    pipes = [file for file in files if file.leads_to.startswith("pipe:") and not file.place.endswith("/fd/0")]
-    lifelines = [file.place for file in pipes if file.leads_to not in written]
-    return any(file.leads_to.startswith("/memfd:handrail") for file in files) and any(map(_is_at_its_end, lifelines))
+def _has_lost_runtime(process: int) -> bool:
+    files = _list_files(process) or []
+    written = {file.target for file in files if file.is_writable}
+    pipes = [file for file in files if file.target.startswith("pipe:") and not file.path.endswith("/fd/0")]
+    lifelines = [file.path for file in pipes if file.target not in written]
+    return any(file.target.startswith("/memfd:handrail") for file in files) and any(map(_is_hung_up, lifelines))
 
 
-def _is_left_alone(process: int) -> bool:
-    """Whether it is the one inside of ours, and the one outside is dead."""
+def _has_lost_outer_process(process: int) -> bool:
     numbers = read_entry(f"/proc/{process}/status").partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
     variables = read_entry(f"/proc/{process}/environ").split(b"\0")  # the shell that mounts an overlay reorders them
     if numbers[1:][-1:] != [b"1"] or not any(one.startswith(b"BASH_ENV=/proc/self/fd/") for one in variables):
@@ -338,15 +309,15 @@ def _is_left_alone(process: int) -> bool:
     return (found := find_process(process)) is not None and not _is_bubblewrap(found.parent)
 
 
-class _File(NamedTuple):
-    place: str
-    leads_to: str
-    is_written: bool
+class _OpenFile(NamedTuple):
+    path: str
+    target: str
+    is_writable: bool
 
 
-def _files_of(process: int) -> list[_File] | None:
-    """What it has open; None where it cannot be looked into."""
-    files: list[_File] = []
+def _list_files(process: int) -> list[_OpenFile] | None:
+    """Its open files. None: it cannot be inspected."""
+    files: list[_OpenFile] = []
     try:
         names = os.listdir(f"/proc/{process}/fd")
     except FileNotFoundError:
@@ -354,21 +325,21 @@ def _files_of(process: int) -> list[_File] | None:
     except OSError:
         return None
     for name in names:
-        place = f"/proc/{process}/fd/{name}"
-        with contextlib.suppress(OSError):  # it may be closed meanwhile
-            files.append(_File(place, os.readlink(place), bool(os.lstat(place).st_mode & stat.S_IWUSR)))
+        path = f"/proc/{process}/fd/{name}"
+        with contextlib.suppress(OSError):  # closed meanwhile
+            files.append(_OpenFile(path, os.readlink(path), bool(os.lstat(path).st_mode & stat.S_IWUSR)))
     return files
 
 
-def _is_at_its_end(lifeline: str) -> bool:
-    """Whether nobody is left who could write to it; what lets a command begin may be in it, and stays there."""
+def _is_hung_up(pipe: str) -> bool:
+    """Whether the pipe has no writer. Its content stays in it."""
     try:
-        descriptor = os.open(lifeline, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        asking = select.poll()
-        asking.register(descriptor, select.POLLIN)
-        return any(event & select.POLLHUP for _, event in asking.poll(0))
+        poller = select.poll()
+        poller.register(descriptor, select.POLLIN)
+        return any(event & select.POLLHUP for _, event in poller.poll(0))
     finally:
         os.close(descriptor)

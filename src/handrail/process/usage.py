@@ -1,6 +1,11 @@
-"""Memory and processes of a tree, held against its limits."""
+"""Resource usage of a process tree, held against its limits.
+
+Memory is what the processes have mapped and no disk has. Pages of programs and files do not count, nor do files in a
+tmpfs that no process has mapped.
+"""
 
 import contextlib
+import itertools
 import os
 import re
 import stat
@@ -10,81 +15,141 @@ from typing import Literal, Protocol
 
 from handrail.kernel.procfs import list_descendants, read_entry
 
-# § [process.census] Counts the processes of a tree, the memory they have, and the bytes they wrote.
-
+_PAUSE_SECONDS = 0.1
+_NEAR_PAUSE_SECONDS = 0.02
+"""Pause between looks if more than half of a limit is used."""
+_MAX_SHARE = 50
+"""A look may take one part in so many of the time."""
+_MAX_PAUSE_SECONDS = 2.0
+"""A command gains no more time than this by making looks slow."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _MIN_COUNTED_BYTES = 4096
-"""Bytes that a file or folder counts at least, so that counting ends for empty ones too."""
-# Its own pages, and those that it shares with its children, or has of a file that is nowhere but in memory.
-_ROUGH = re.compile(rb"^Rss(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
-_EXACT = re.compile(rb"^Pss_(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
+"""Bytes that a file or folder counts at least, so that counting many empty ones ends too."""
+# Anonymous pages and pages of files that are only in memory. Rss counts shared pages for each process.
+_RSS = re.compile(rb"^Rss(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
+_PSS = re.compile(rb"^Pss_(?:Anon|Shmem):\s+(\d+) kB", re.MULTILINE)
+
+
+class TreeLimits(Protocol):
+    """Limits of a process tree: bytes of memory, processes at a time, bytes written to the `uppers` folders."""
+
+    @property
+    def memory(self) -> int: ...
+    @property
+    def processes(self) -> int: ...
+    @property
+    def disk(self) -> int: ...
+    @property
+    def uppers(self) -> Sequence[str]: ...
+
+
+class UsageMonitor:
+    """Compares the usage of a tree with its limits, now and then."""
+
+    def __init__(
+        self, limits: TreeLimits, *, program: int, own_processes: bool, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._limits = limits
+        self._program = program
+        self._own_processes = own_processes
+        self._clock = clock
+        self._proc = -1
+        self.next_look = clock() + _PAUSE_SECONDS
+
+    def look(self, first: int | None) -> Literal["memory", "processes", "disk"] | None:
+        """The limit that the tree exceeds. `first` is the command's first process. Sets `next_look`."""
+        limits, began = self._limits, self._clock()
+        sample = self._take_sample(first)
+        written = count_bytes_below(limits.uppers, limits.disk)
+        exceeded = self._find_exceeded(sample) or ("disk" if written > limits.disk else None)
+        is_near = sample.count * 2 > limits.processes or sample.memory * 2 > limits.memory or written * 2 > limits.disk
+        now = self._clock()
+        pause = _NEAR_PAUSE_SECONDS if is_near else _PAUSE_SECONDS
+        self.next_look = now + max(pause, min((now - began) * _MAX_SHARE, _MAX_PAUSE_SECONDS))
+        return exceeded
+
+    def close(self) -> None:
+        proc, self._proc = self._proc, -1
+        if proc >= 0:
+            os.close(proc)
+
+    def _take_sample(self, first: int | None) -> "UsageSample":
+        if not self._own_processes:
+            return sample_descendants(self._program)
+        if self._proc < 0 and first is not None:
+            self._proc = _open_proc(first)
+        proc = f"/proc/self/fd/{self._proc}"
+        return UsageSample(proc, [number for number in _list_numbers(proc) if number != 1])  # 1 is the sandbox's own
+
+    def _find_exceeded(self, sample: "UsageSample") -> Literal["memory", "processes"] | None:
+        if sample.count > self._limits.processes:
+            return "processes"
+        if sample.memory > self._limits.memory and sample.exact_memory() > self._limits.memory:
+            return "memory"
+        return None
+
+
+def _open_proc(first: int) -> int:
+    """The sandbox's /proc. -1: the sandbox is not complete, and this would still be the machine's."""
+    try:
+        descriptor = os.open(f"/proc/{first}/root/proc", _FOLDER)
+    except OSError:
+        return -1
+    if os.fstat(descriptor).st_dev == os.stat("/proc").st_dev or not os.access("1", os.F_OK, dir_fd=descriptor):
+        os.close(descriptor)
+        return -1
+    return descriptor
+
+
+def sample_descendants(root: int) -> "UsageSample":
+    """The descendants of a process. A supervisor adopts those that lost their parent."""
+    try:
+        descendants = list_descendants(root)
+    except OSError:  # no free descriptor
+        descendants = []
+    return UsageSample("/proc", [process.number for process in descendants])
 
 
 class UsageSample:
-    """Processes of one moment; those that go meanwhile count for nothing."""
+    """Processes at one moment, below a /proc. Those that end count for nothing."""
 
-    def __init__(self, folder: int | None, processes: list[int]) -> None:
-        self._folder = folder
+    def __init__(self, proc: str, processes: list[int]) -> None:
+        self._proc = proc
         self._processes = processes
         self.count = len(processes)
-        self.memory = sum(self._memory_of(process) for process in processes)
-        """Bytes, and never too few: what a fork shares is counted for each."""
+        self.memory = sum(self._sum(process, _RSS, "status") or 0 for process in processes)
+        """Bytes. Never too few: pages that a fork shares count for each process."""
 
     def exact_memory(self) -> int:
-        """The same with shared pages counted once: a walk through all of them, milliseconds per gigabyte."""
-        return sum(self._exact_memory_of(process) for process in self._processes)
-
-    def _memory_of(self, process: int) -> int:
-        return self._sum(process, _ROUGH, "status") or 0
-
-    def _exact_memory_of(self, process: int) -> int:
-        found = self._sum(process, _EXACT, "smaps_rollup")
-        return self._memory_of(process) if found is None else found
+        """Bytes, with shared pages counted once. Takes milliseconds per gigabyte."""
+        total = 0
+        for process in self._processes:
+            exact = self._sum(process, _PSS, "smaps_rollup")
+            total += exact if exact is not None else self._sum(process, _RSS, "status") or 0
+        return total
 
     def _sum(self, process: int, lines: re.Pattern[bytes], name: str) -> int | None:
-        """What the lines of a file say; a process that has lost its first thread tells it by another one."""
-        found = _kilobytes(lines, self._read(process, name))
-        if found is not None:
-            return found
-        told = (_kilobytes(lines, self._read(process, f"task/{thread}/{name}")) for thread in self._threads(process))
-        return next((size for size in told if size is not None), None)
-
-    def _threads(self, process: int) -> list[int]:
-        try:
-            tasks = os.open(self._path(process, "task"), _FOLDER, dir_fd=self._folder)
-        except OSError:  # it is gone
-            return []
-        try:
-            return _numbers(tasks)
-        finally:
-            os.close(tasks)
-
-    def _read(self, process: int, name: str) -> bytes:
-        return read_entry(self._path(process, name), self._folder)
-
-    def _path(self, process: int, name: str) -> str:
-        return f"{process}/{name}" if self._folder is not None else f"/proc/{process}/{name}"
+        """The sum of a file's lines, in bytes. If the first thread has ended, the file of another thread has them."""
+        folder = f"{self._proc}/{process}"
+        threads = (f"{folder}/task/{thread}" for thread in _list_numbers(f"{folder}/task"))
+        for place in itertools.chain((folder,), threads):
+            if sizes := lines.findall(read_entry(f"{place}/{name}")):
+                return sum(map(int, sizes)) * 1024
+        return None
 
 
-def sample_namespace(proc: int) -> UsageSample:
-    """Those that a sandbox's own /proc shows, but for its first, which is the sandbox's."""
-    return UsageSample(proc, [process for process in _numbers(proc) if process != 1])
-
-
-def sample_descendants(root: int) -> UsageSample:
-    """Those that descend from a process: children that lost their parent are a supervisor's own again."""
+def _list_numbers(folder: str) -> list[int]:
     try:
-        found = list_descendants(root)
-    except OSError:  # there is no descriptor left to look with
-        found = []
-    return UsageSample(None, [process.number for process in found])
+        return [int(name) for name in os.listdir(folder) if name.isdecimal()]
+    except OSError:  # the process or the sandbox has ended
+        return []
 
 
 def count_bytes_below(folders: Iterable[str], most: int, *, whole: bool = False) -> int:
-    """Bytes that files and folders below some folders take on disk; once above `most`, the rest is not counted.
+    """Bytes that the files and folders below some folders take on disk. Counting stops above `most`.
 
-    `whole`: a sparse file counts with its full size. Folders that cannot be opened do not count, nor does what was
-    deleted and is still open. The folders may change meanwhile.
+    `whole`: sparse files count with their full size. Folders that cannot be opened do not count, nor do deleted files
+    that are still open. The folders may change meanwhile.
     """
     total, todo, linked = 0, list(folders), set[int]()
     while todo and total <= most:
@@ -102,116 +167,3 @@ def count_bytes_below(folders: Iterable[str], most: int, *, whole: bool = False)
                         linked.add(status.st_ino)
                     total += max(status.st_blocks * 512, status.st_size if whole else 0, _MIN_COUNTED_BYTES)
     return total
-
-
-def _kilobytes(lines: re.Pattern[bytes], data: bytes) -> int | None:
-    """The sum of such lines, in bytes; None where there is none."""
-    found = lines.findall(data)
-    return sum(map(int, found)) * 1024 if found else None
-
-
-def _numbers(folder: int) -> list[int]:
-    try:
-        return [int(name) for name in os.listdir(folder) if name.isdecimal()]
-    except OSError:  # the sandbox is gone
-        return []
-
-
-# § [process.watching] How much memory and how many processes a command's tree has, and how much it wrote, looked at
-# § from outside. Memory is what the processes have mapped and no disk has: pages of programs and files are not
-# § counted, nor are files in a tmpfs, and others that are nowhere but in memory, which no process has mapped.
-
-_USUAL_PAUSE_SECONDS = 0.1
-_NEAR_PAUSE_SECONDS = 0.02
-"""Seconds between looks: usually, and where more than half of a limit is used."""
-_SHARE = 50
-"""A look may take one part in so many of the time."""
-_MAX_PAUSE_SECONDS = 2.0
-"""But nobody gets more time than this by making looks slow."""
-
-
-class TreeLimits(Protocol):
-    """Limits of a process tree as a whole."""
-
-    @property
-    def memory(self) -> int:
-        """Bytes."""
-        ...
-
-    @property
-    def processes(self) -> int:
-        """How many at a time."""
-        ...
-
-    @property
-    def disk(self) -> int:
-        """Bytes that it may write to `uppers`."""
-        ...
-
-    @property
-    def uppers(self) -> Sequence[str]:
-        """The folders that are watched for that."""
-        ...
-
-
-class UsageMonitor:
-    """Looks now and then; says which limit the tree is over."""
-
-    def __init__(
-        self, limits: TreeLimits, *, program: int, own_processes: bool, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._limits = limits
-        self._program = program
-        self._own_processes = own_processes
-        self._clock = clock
-        self._inside = -1
-        self.next_look = clock() + _USUAL_PAUSE_SECONDS
-
-    def look(self, first: int | None) -> Literal["memory", "processes", "disk"] | None:
-        """Looks at the tree whose first process that is; sets when to look again."""
-        began = self._clock()
-        census = self._census(first)
-        written = count_bytes_below(self._limits.uppers, self._limits.disk)
-        over = (self._over(census) if census else None) or ("disk" if written > self._limits.disk else None)
-        now = self._clock()
-        near = (census is not None and self._is_near(census)) or written * 2 > self._limits.disk
-        self.next_look = now + max(
-            _NEAR_PAUSE_SECONDS if near else _USUAL_PAUSE_SECONDS, min((now - began) * _SHARE, _MAX_PAUSE_SECONDS)
-        )
-        return over
-
-    def close(self) -> None:
-        """Lets go of the sandbox's /proc; can be repeated."""
-        inside, self._inside = self._inside, -1
-        if inside >= 0:
-            os.close(inside)
-
-    def _census(self, first: int | None) -> UsageSample | None:
-        if not self._own_processes:
-            return sample_descendants(self._program)
-        if self._inside < 0 and first is not None:
-            self._inside = _open_inside(first)
-        return sample_namespace(self._inside) if self._inside >= 0 else None
-
-    def _over(self, census: UsageSample) -> Literal["memory", "processes"] | None:
-        if census.count > self._limits.processes:
-            return "processes"
-        # Pages that a fork shares are in the sum once for each process: counted exactly only where it matters.
-        if census.memory > self._limits.memory and census.exact_memory() > self._limits.memory:
-            return "memory"
-        return None
-
-    def _is_near(self, census: UsageSample) -> bool:
-        return census.count * 2 > self._limits.processes or census.memory * 2 > self._limits.memory
-
-
-def _open_inside(first: int) -> int:
-    """The /proc of the sandbox; -1 as long as the sandbox is not complete, when it would still be our own."""
-    try:
-        descriptor = os.open(f"/proc/{first}/root/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError:
-        return -1
-    if os.fstat(descriptor).st_dev == os.stat("/proc").st_dev or not os.access("1", os.F_OK, dir_fd=descriptor):
-        os.close(descriptor)
-        return -1
-    return descriptor

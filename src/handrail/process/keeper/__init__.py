@@ -1,4 +1,4 @@
-"""The keeper, a program: it keeps one command that outlives the call, and the runtime, that started it.
+"""The keeper: a program that runs one background command, which outlives the call and the runtime that started it.
 
-Only what a bare interpreter has is imported here, and as little of that as will do: there may be many of them.
+It runs in a bare interpreter: its modules import the standard library, `kernel` and `sandbox.launch`, and little of it.
 """

@@ -1,7 +1,6 @@
-"""The program that keeps a command: `python -I -S main.py PLAN`.
+"""The keeper's entry point: `python -I -S main.py PLAN`, where PLAN is the descriptor of the plan.
 
-PLAN is the number of a descriptor that the plan is read from. This file only finds the rest of the package, without
-what `import handrail` brings along, and leaves whoever started it: it becomes nobody's child, in a session of its own.
+It makes the package importable without running `import handrail`, which would load far more.
 """
 
 import os
@@ -9,13 +8,13 @@ import sys
 
 
 def main() -> None:
-    """Keeps what the plan says; comes back twice, as usual after a fork."""
+    """Run the keeper in a child. The caller waits only for the parent, so the keeper has no parent of ours."""
     if os.fork():
         return
     package = type(sys)("handrail")
     package.__path__ = [os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))]
     sys.modules["handrail"] = package
-    from handrail.process.keeper.program import run  # noqa: PLC0415  it can be found only now
+    from handrail.process.keeper.program import run  # noqa: PLC0415  importable only now
 
     run(int(sys.argv[1]))
 
@@ -24,4 +23,4 @@ if __name__ == "__main__":
     try:
         main()
     finally:
-        os._exit(0)  # there is nothing to tidy up any more, and the interpreter takes its time
+        os._exit(0)  # skip the interpreter's slow shutdown

@@ -1,10 +1,10 @@
-"""The network of a kept command: a proxy that lives as long as the keeper, and a file of what was tried through it."""
+"""The network of a background command: a proxy that lives as long as its keeper."""
 
 import errno
 import json
 import os
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 
 from handrail.policy.network.allowlist import Allowlist
@@ -12,16 +12,16 @@ from handrail.process.keeper.state import ATTEMPTS
 from handrail.sandbox.proxy.proxy import Attempt, Proxy
 
 _MAX_BLOCKED_ATTEMPTS = 1_000
-"""Attempts that are written down although nothing was let through: who tries more often tells nothing new."""
+"""Blocked attempts that are recorded."""
 _MAX_FILE_BYTES = 16 << 20
-"""Of the whole file. What is not written down is not let through, so that is the end of its network."""
+"""Size of the file of attempts. An attempt that cannot be recorded is blocked, so a full file ends the network."""
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
-def serve_network(session: int, folder: str, allow: list[str]) -> Generator[None]:
-    """Runs a proxy that listens in a folder, which it removes at the end; OSError and ValueError where it cannot."""
-    attempts = _Attempts(session)
+def serve_network(session: int, folder: str, allow: Iterable[str]) -> Generator[None]:
+    """Run a proxy that listens in `folder`, and remove the folder at the end."""
+    attempts = _AttemptWriter(session)
     proxy = Proxy(folder, Allowlist.from_entries(allow), attempts.add)
     try:
         yield
@@ -32,8 +32,8 @@ def serve_network(session: int, folder: str, allow: list[str]) -> Generator[None
             os.rmdir(folder)
 
 
-class _Attempts:
-    """Written down one line each, whole lines only."""
+class _AttemptWriter:
+    """Appends attempts to a file, whole lines only."""
 
     def __init__(self, session: int) -> None:
         self._descriptor = os.open(ATTEMPTS, _APPEND, 0o600, dir_fd=session)
@@ -41,17 +41,17 @@ class _Attempts:
         self._blocked_left = _MAX_BLOCKED_ATTEMPTS
 
     def add(self, attempt: Attempt) -> None:
-        """OSError where there is no room for it: the proxy then lets nothing through."""
+        """Raise OSError if there is no room. The proxy then blocks the attempt."""
         line = json.dumps(attempt._asdict()).encode() + b"\n"
         with self._lock:
             if self._descriptor >= 0 and (attempt.allowed or self._blocked_left > 0):
-                self._write(line)
+                self._append(line)
                 self._blocked_left -= not attempt.allowed
 
-    def _write(self, line: bytes) -> None:
-        before = os.fstat(self._descriptor).st_size
-        if before + len(line) > _MAX_FILE_BYTES or os.write(self._descriptor, line) < len(line):
-            os.ftruncate(self._descriptor, before)
+    def _append(self, line: bytes) -> None:
+        size = os.fstat(self._descriptor).st_size
+        if size + len(line) > _MAX_FILE_BYTES or os.write(self._descriptor, line) < len(line):
+            os.ftruncate(self._descriptor, size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     def close(self) -> None:

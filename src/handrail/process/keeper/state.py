@@ -1,174 +1,215 @@
-"""Files of a process session, and the plan of its keeper."""
+"""What a keeper shares with the runtime: the plan it starts from, the files it writes."""
 
+import contextlib
 import json
 import marshal
 import os
+import time
+from typing import Any, NamedTuple
 
-# § [process.keeper.plan] What the runtime tells a keeper.
+VERSION = 1
+"""Version of the files and of the socket protocol."""
+
+RECORD = "record.json"
+"""Describes the session. Written once, before the keeper reports that it started."""
+END = "end.json"
+"""Exit record, written once by the keeper. If it is missing and the folder is unlocked, the keeper was killed."""
+_END_DRAFT = "ending"
+_CRASH = "crash"
+SOCKET = "socket"
+ASKED = "asked"
+"""An empty file. Its modification time says when the output was last asked for."""
+ATTEMPTS = "attempts.jsonl"
+"""Connection attempts through the proxy, one a line."""
+LOG = "log-"
+"""Prefix of a log file. The position where it begins follows in 20 digits, so names sort by position."""
+CLEARED = "cleared-"
+"""Prefix of an empty file. The output before the position in its name was cleared."""
+
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_END_BYTES = 1024
+_MAX_LOG_FILES = 256
+"""Log files after the head. A disk that is full now and then would make many small ones."""
+_RETRY_SECONDS = 0.5
+"""Pause before writing to a full disk is tried again."""
+
+Json = dict[str, object]
 
 
-class KeeperPlan:
-    """One command to keep; text that is no UTF-8 is in bytes."""
+class KeeperPlan(NamedTuple):
+    """One command to keep."""
 
-    def __init__(
-        self,
-        *,
-        arguments: list[bytes],
-        environment: dict[bytes, bytes],
-        tier: int,
-        own_processes: bool,
-        inherited: list[int],
-        status: int,
-        lifeline: int,
-        folder: int,
-        ready_fd: int,
-        record: dict[str, str],
-        memory: int,
-        processes: int,
-        disk: int,
-        uppers: list[str],
-        threads: int,
-        idle: float,
-        head: int,
-        kept: int,
-        segment: int,
-        proxy: list[str] | None = None,
-    ) -> None:
-        self.arguments = arguments
-        """The first is the program's path."""
-        self.environment = environment
-        self.tier = tier
-        self.own_processes = own_processes
-        self.inherited = inherited
-        self.status = status
-        self.lifeline = lifeline
-        self.folder = folder
-        """A descriptor of the folder, which holds its lock: as long as the keeper lives, whatever becomes of it."""
-        self.ready_fd = ready_fd
-        """The end of a pipe on which the keeper says, once, how the start went."""
-        self.record = record
-        """What is known already: the id, the command, the folder it runs in, whose it is."""
-        self.memory = memory
-        self.processes = processes
-        self.disk = disk
-        self.uppers = uppers
-        self.threads = threads
-        self.idle = idle
-        """Seconds after which it is ended if it prints nothing and nobody asks for it."""
-        self.head = head
-        self.kept = kept
-        self.segment = segment
-        """Bytes of the log: of its beginning, of its end at least, and of one file of it."""
-        self.proxy = proxy
-        """The folder of a proxy to run, and the entries that are open; None where it has no network."""
+    launch: dict[str, Any]
+    """Arguments of `Launch`."""
+    record: dict[str, str]
+    """First fields of the record: id, command, cwd, session_id."""
+    memory: int
+    processes: int
+    threads: int
+    disk: int
+    uppers: tuple[str, ...]
+    idle: float
+    """Seconds without output and without a reader after which the command is ended. 0: never."""
+    log: dict[str, int]
+    """Arguments of `LogWriter`."""
+    proxy: tuple[str, tuple[str, ...]] | None
+    """The folder of the proxy to run, and its allowlist. None: the command has no network."""
+    folder: int = -1
+    """Descriptor of the session folder. It holds the folder's lock as long as the keeper lives."""
+    ready_fd: int = -1
+    """End of a pipe on which the keeper reports once how the start went."""
 
     def write(self) -> int:
-        """A descriptor of a file in memory that holds the plan."""
+        """The descriptor of a file in memory that holds the plan."""
         descriptor = os.memfd_create("handrail-keeper")
         with open(descriptor, "wb", closefd=False) as file:
-            file.write(marshal.dumps(vars(self)))
+            file.write(marshal.dumps(tuple(self)))
         os.lseek(descriptor, 0, os.SEEK_SET)
         return descriptor
 
     @staticmethod
     def read(descriptor: int) -> "KeeperPlan":
-        """The plan that `write` left; closes the descriptor."""
+        """The plan behind a descriptor, which is closed."""
         with open(descriptor, "rb") as file:
-            # Written by this very interpreter a moment ago, into a file that nobody else has.
-            return KeeperPlan(**marshal.loads(file.read()))  # noqa: S302
+            # Written a moment ago by this interpreter, into a file that no other program has.
+            return KeeperPlan(*marshal.loads(file.read()))  # noqa: S302
 
 
-# § [process.keeper.files] The folder of a kept command: what its files are called, and how they are written: nobody
-# § reads half of one.
-
-VERSION = 1
-"""Of the files and of what is said on the socket."""
-
-RECORD = "record.json"
-"""What it is. Written once, before anybody is told of it."""
-END = "end.json"
-"""How it ended. Who finds none, and the folder not locked, knows that its keeper was killed."""
-_ENDING = "ending"
-_CRASH = "crash"
-SOCKET = "socket"
-ASKED = "asked"
-"""An empty file; its time is when somebody last asked for the output."""
-ATTEMPTS = "attempts.jsonl"
-"""What was tried through its proxy, a line each."""
-LOG = "log-"
-"""And where in the output the file begins: 20 digits, so that names sort as positions do."""
-CLEARED = "cleared-"
-"""An empty file; the output before the position in its name was cleared."""
-
-BOOT = "/proc/sys/kernel/random/boot_id"
-
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-_END_ROOM_BYTES = 1024
-_MAX_FILE_BYTES = 4 << 20
-
-Json = dict[str, object]
-
-
-def format_log_name(position: int) -> str:
-    """The file of the log that begins at a position."""
-    return f"{LOG}{position:020d}"
+def read_boot_id() -> str:
+    """The id of this start of the machine. Process numbers are unique only together with it."""
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        return file.read().strip()
 
 
 def write_record(folder: int, record: Json) -> None:
-    """Writes it, with room for how it ends: a disk that is full by then must not keep that a secret."""
+    """Write the record, and reserve room for the exit record: the disk may be full by then."""
     make_empty(folder, ASKED)
-    _write(folder, _ENDING, b" " * _END_ROOM_BYTES)
-    _write(folder, "record.new", _encoded(record))
+    _write(folder, _END_DRAFT, b" " * _END_BYTES)
+    _write(folder, "record.new", _encode(record))
     os.rename("record.new", RECORD, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def write_end(folder: int, end: Json) -> None:
-    """Writes how it ended."""
-    _write(folder, _ENDING, _encoded(end).ljust(_END_ROOM_BYTES))
-    os.rename(_ENDING, END, src_dir_fd=folder, dst_dir_fd=folder)
+    _write(folder, _END_DRAFT, _encode(end).ljust(_END_BYTES))
+    os.rename(_END_DRAFT, END, src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def write_crash(folder: int) -> None:
-    """Writes down the error that is being handled: nobody sees what a keeper would print."""
+    """Write the traceback of the current exception. A keeper has no stderr."""
     import traceback  # noqa: PLC0415  hardly ever needed
 
     _write(folder, _CRASH, traceback.format_exc().encode("utf-8", "replace"))
 
 
 def make_empty(folder: int, name: str) -> None:
-    """Makes a file that only says that it is there, and when; or says so again."""
-    os.close(os.open(name, _NEW, 0o600, dir_fd=folder))
+    """Create an empty file, or set its modification time to now."""
+    os.close(os.open(name, _WRITE, 0o600, dir_fd=folder))
     os.utime(name, dir_fd=folder)
 
 
-def remove(folder: int, name: str) -> None:
-    """Removes the folder of that name with all that is in it, the record first: half of it is nobody's."""
+def remove_folder(folder: int, name: str) -> None:
+    """Remove the session folder with its files. The record goes first: without it the rest counts as abandoned."""
     for file in sorted(os.listdir(folder), key=lambda file: file != RECORD):
         os.unlink(file, dir_fd=folder)
     os.rmdir(os.path.join("..", name), dir_fd=folder)
 
 
-def read_json(folder: int, name: str) -> Json | None:
-    """What a file says; None where there is none, or nothing that makes sense."""
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    except OSError:
-        return None
-    with open(descriptor, "rb") as file:
-        try:
-            found = json.loads(file.read(_MAX_FILE_BYTES))
-        except ValueError:
-            return None
-    return found if isinstance(found, dict) else None  # pyright: ignore[reportUnknownVariableType]
-
-
-def _encoded(document: Json) -> bytes:
+def _encode(document: Json) -> bytes:
     return json.dumps({"v": VERSION, **document}).encode()
 
 
 def _write(folder: int, name: str, data: bytes) -> None:
-    """In place: what had room before has room now."""
-    descriptor = os.open(name, _NEW, 0o600, dir_fd=folder)
+    """Overwrite in place, so that reserved room is used."""
+    descriptor = os.open(name, _WRITE, 0o600, dir_fd=folder)
     with open(descriptor, "wb", buffering=0) as file:
         while data:
             data = data[file.write(data) :]
+
+
+def format_log_name(position: int) -> str:
+    """The name of the log file that begins at a position."""
+    return f"{LOG}{position:020d}"
+
+
+class LogWriter:
+    """Writes the log: its head, then files of the tail, of which old ones are removed.
+
+    If the disk is full or broken, the output of that time is dropped.
+    """
+
+    def __init__(self, folder: int, *, head: int, kept: int, segment: int) -> None:
+        self.size = 0
+        """Bytes so far, dropped ones included."""
+        self.trouble: str | None = None
+        """Why output was dropped that should have been kept."""
+        self._folder = folder
+        self._head = head
+        self._kept = kept
+        self._segment = segment
+        self._descriptor = -1
+        self._begin = 0
+        self._room = 0
+        self._tail: list[tuple[int, int]] = []
+        """Complete files after the head: begin and length."""
+        self._retry_at = 0.0
+
+    def add(self, data: bytes | bytearray) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[self._write(rest) :]
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _write(self, data: memoryview) -> int:
+        """The number of bytes that were written or dropped."""
+        try:
+            if self._descriptor < 0:
+                self._open()
+            count = os.write(self._descriptor, data[: self._room])
+        except OSError as error:
+            return self._drop(data, error)
+        self.size += count
+        self._room -= count
+        if not self._room:
+            self._finish_file()
+        return count
+
+    def _open(self) -> None:
+        if time.monotonic() < self._retry_at:
+            raise OSError(None, self.trouble)
+        new = _WRITE | os.O_EXCL
+        self._descriptor = os.open(format_log_name(self.size), new, 0o600, dir_fd=self._folder)
+        self._begin = self.size
+        self._room = self._head - self.size if self.size < self._head else self._segment
+
+    def _drop(self, data: memoryview, error: OSError) -> int:
+        self.trouble = error.strerror or self.trouble or "the disk"
+        if time.monotonic() >= self._retry_at:
+            self._retry_at = time.monotonic() + _RETRY_SECONDS
+        if self._descriptor >= 0:
+            self._finish_file()
+        self.size += len(data)
+        return len(data)
+
+    def _finish_file(self) -> None:
+        self.close()
+        if self.size == self._begin:
+            self._remove(self._begin)
+        elif self._begin >= self._head:
+            self._tail.append((self._begin, self.size - self._begin))
+            self._remove_oldest()
+
+    def _remove_oldest(self) -> None:
+        """Remove files as long as the rest of the tail is long enough."""
+        total = sum(size for _, size in self._tail)
+        while self._tail and (total - self._tail[0][1] >= self._kept or len(self._tail) > _MAX_LOG_FILES):
+            begin, size = self._tail.pop(0)
+            total -= size
+            self._remove(begin)
+
+    def _remove(self, begin: int) -> None:
+        with contextlib.suppress(OSError):  # it was cleared
+            os.unlink(format_log_name(begin), dir_fd=self._folder)

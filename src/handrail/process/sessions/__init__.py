@@ -1,1 +1,1 @@
-"""Process sessions: commands that outlive the call that started them, each with a keeper of its own."""
+"""Process sessions: background commands, each with a keeper of its own."""

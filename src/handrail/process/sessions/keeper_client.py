@@ -1,4 +1,4 @@
-"""Starts a keeper, and talks to it."""
+"""The runtime's side of a keeper: start it, ask it, kill it."""
 
 import contextlib
 import errno
@@ -11,100 +11,63 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import NamedTuple
 
-import msgspec
-
 from handrail.kernel.files import move_above_standard, open_pipe_above_standard
-from handrail.process.keeper.state import ATTEMPTS, SOCKET, VERSION, Json, KeeperPlan
+from handrail.process.keeper.state import END, SOCKET, VERSION, Json, KeeperPlan, read_boot_id, write_end
 from handrail.process.run import build_start_error
-from handrail.process.sessions.store import has_keeper
+from handrail.process.sessions.store import KeeperRecord, ProcessIdentity, ProcessLog, is_alive, read_record
+from handrail.process.tree import ProcessHandle, kill_orphans
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.launch import Launch
-from handrail.sandbox.profile import ResourceLimits
-from handrail.sandbox.proxy.proxy import Attempt
-
-# § [process.sessions.network] The network of a process session: what its keeper's proxy is told, and what it tells.
-
-
-class ProxyPlan(msgspec.Struct, frozen=True):
-    """A proxy for a keeper to run, as long as the command does."""
-
-    folder: str
-    """Where its socket is, `proxy.sock`, which the launch shows to the command. The keeper makes it, and removes it."""
-    allow: tuple[str, ...]
-    """The entries that are open, as settings write them."""
-
-
-def read_attempts(folder: str, after: int) -> list[Attempt]:
-    """What was tried, without the first so many."""
-    try:
-        with open(os.path.join(folder, ATTEMPTS), "rb") as file:
-            lines = file.read().split(b"\n")[:-1]  # the last may be half a line, or is nothing
-    except FileNotFoundError:
-        return []
-    return [Attempt(**msgspec.json.decode(line)) for line in lines[after:]]
-
-
-# § [process.sessions.starting] Starts a keeper, hands a launch over to it, and hears how that went.
+from handrail.store.state_dir import is_locked
 
 _PROGRAM = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "keeper", "main.py"))
 _START_SECONDS = 30.0
-_MAX_ANSWER_BYTES = 1 << 16
-_MIN_ABANDONED_SECONDS = 60.0  # seconds: a folder is made before it is locked
+_KILL_SECONDS = 5.0
+_SEND_BYTES = 1 << 16
+_MAX_REPORT_BYTES = 1 << 16
+_MAX_ANSWER_BYTES = 4096
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
+class ProxyPlan(NamedTuple):
+    """A proxy that the keeper runs as long as the command lives."""
+
+    folder: str
+    """For its socket, `proxy.sock`, which the launch shows to the command. The keeper makes and removes it."""
+    allow: tuple[str, ...]
+    """Allowlist entries, as in the settings."""
+
+
 class LogSizes(NamedTuple):
-    """How much of a log is kept: bytes."""
+    """Bytes of a log that are kept."""
 
     head: int = 64 << 10
-    """Of its beginning."""
     kept: int = 64 << 20
-    """Of its end, at least."""
+    """Of the tail, at least."""
     segment: int = 8 << 20
-    """Of one file of its end: so much more than that may be on disk."""
+    """Of one file of the tail. The tail may take this much more on disk."""
 
 
-USUAL_SIZES = LogSizes()
-
-
-class KeeperOptions(NamedTuple):
-    """What a keeper is told beside the launch."""
-
-    record: dict[str, str]
-    limits: ResourceLimits
-    idle_seconds: float
-    sizes: LogSizes
-    proxy: ProxyPlan | None
-    files: Mapping[str, str]
-    """What the folder has from the beginning, by name."""
-
-
-def start_keeper(folder: str, launch: Launch, to_keep: KeeperOptions) -> None:
-    """Makes the folder, and starts a keeper for it that takes the launch over; ToolError where that cannot be."""
+def start_keeper(folder: str, launch: Launch, plan: KeeperPlan, files: Mapping[str, str]) -> None:
+    """Make the session folder with some files, and start a keeper that takes the launch over."""
     with launch, contextlib.ExitStack() as made:
-        _make(folder)
+        _make_folder(folder)
         made.callback(shutil.rmtree, folder, ignore_errors=True)
         try:
-            _fill(folder, to_keep.files)
-            answer = _started(folder, launch, to_keep)
+            for name, text in files.items():
+                with open(os.path.join(folder, name), "x", encoding="utf-8") as file:
+                    file.write(text)
+            report = _start(folder, launch, plan)
         except (OSError, ValueError) as error:
             raise build_start_error(error, launch) from None
-        _check(answer, launch)
-        made.pop_all()  # it is the keeper's from here on
+        _check_report(report, launch)
+        made.pop_all()
 
 
-def remove_abandoned(folder: str) -> None:
-    """Removes the folder of a start or a removal that was cut off; a young one may still come to something."""
-    with contextlib.suppress(OSError):
-        if time.time() - os.stat(folder).st_mtime > _MIN_ABANDONED_SECONDS and not has_keeper(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _make(folder: str) -> None:
+def _make_folder(folder: str) -> None:
     try:
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
         os.mkdir(folder, 0o700)
@@ -114,184 +77,147 @@ def _make(folder: str) -> None:
         raise ToolError(code, f"{text} A person has to see to it.") from None
 
 
-def _fill(folder: str, files: Mapping[str, str]) -> None:
-    for name, text in files.items():
-        with open(os.path.join(folder, name), "x", encoding="utf-8") as file:
-            file.write(text)
-
-
-def _started(folder: str, launch: Launch, to_keep: KeeperOptions) -> Json:
+def _start(folder: str, launch: Launch, plan: KeeperPlan) -> Json:
     if not sys.executable:
         text = "Nothing can go on after its call: Python cannot tell its own path (sys.executable). Nothing was run."
         raise ToolError("UNAVAILABLE", f"{text} Run it without background and yieldMs.")
     with contextlib.ExitStack() as ours, contextlib.ExitStack() as handed:
-        locked = _closed_by(ours, move_above_standard(os.open(folder, _OPEN)))
-        fcntl.flock(locked, fcntl.LOCK_EX)  # the keeper holds it on, without a moment in between
-        hearing, told = open_pipe_above_standard()
-        _closed_by(ours, hearing)
-        _closed_by(handed, told)
-        plan = _plan(launch, to_keep, locked, told)
-        _run_keeper(plan, launch, _closed_by(handed, move_above_standard(plan.write())))
+        locked = _own(ours, move_above_standard(os.open(folder, _OPEN)))
+        fcntl.flock(locked, fcntl.LOCK_EX)  # the keeper inherits it, so the folder is never unlocked in between
+        reading, ready_fd = open_pipe_above_standard()
+        _own(ours, reading)
+        _own(handed, ready_fd)
+        written = plan._replace(folder=locked, ready_fd=ready_fd).write()
+        plan_fd = _own(handed, move_above_standard(written))
+        _run_keeper(plan_fd, (*launch.inherited, launch.status, launch.lifeline, locked, ready_fd, plan_fd))
         handed.close()
         launch.close()
-        return _heard(hearing)
+        return _read_report(reading)
 
 
-def _plan(launch: Launch, to_keep: KeeperOptions, folder: int, told: int) -> KeeperPlan:
-    limits, sizes = to_keep.limits, to_keep.sizes
-    return KeeperPlan(
-        arguments=list(map(os.fsencode, launch.argv)),
-        environment={os.fsencode(name): os.fsencode(value) for name, value in launch.environment.items()},
-        tier=launch.tier,
-        own_processes=launch.own_processes,
-        inherited=list(launch.inherited),
-        status=launch.status,
-        lifeline=launch.lifeline,
-        folder=folder,
-        ready_fd=told,
-        record=to_keep.record,
-        memory=limits.memory,
-        processes=limits.processes,
-        disk=limits.disk,
-        uppers=list(limits.uppers),
-        threads=limits.threads,
-        idle=to_keep.idle_seconds,
-        head=sizes.head,
-        kept=sizes.kept,
-        segment=sizes.segment,
-        proxy=[to_keep.proxy.folder, *to_keep.proxy.allow] if to_keep.proxy else None,
-    )
-
-
-def _run_keeper(plan: KeeperPlan, launch: Launch, written: int) -> None:
+def _run_keeper(plan_fd: int, inherited: tuple[int, ...]) -> None:
     with subprocess.Popen(  # noqa: S603  our own program
-        [sys.executable, "-I", "-S", _PROGRAM, str(written)],
+        [sys.executable, "-I", "-S", _PROGRAM, str(plan_fd)],
         env={name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ},
         cwd="/",
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        pass_fds=(*launch.inherited, launch.status, launch.lifeline, plan.folder, plan.ready_fd, written),
+        pass_fds=inherited,
         start_new_session=True,
     ):
-        pass  # it ends at once: the keeper is its child, and nobody's then
+        pass  # it ends at once, and leaves the keeper as an orphan
 
 
-def _heard(hearing: int) -> Json:
+def _read_report(descriptor: int) -> Json:
     poller = select.poll()
-    poller.register(hearing, select.POLLIN)
+    poller.register(descriptor, select.POLLIN)
     data, until = b"", time.monotonic() + _START_SECONDS
-    while not data.endswith(b"\n") and len(data) < _MAX_ANSWER_BYTES:
+    while not data.endswith(b"\n") and len(data) < _MAX_REPORT_BYTES:
         if not poller.poll(max(0.0, until - time.monotonic()) * 1000):
             raise ToolError("TIMEOUT", "The command was not started within 30 s: the machine is too busy. Try again.")
-        piece = os.read(hearing, _MAX_ANSWER_BYTES)
-        if not piece:
-            raise _killed()
+        piece = os.read(descriptor, _MAX_REPORT_BYTES)
+        if not piece:  # the keeper was killed
+            kill_orphans()
+            text = "What was to keep the command was killed while it started it, and the command with it."
+            raise ToolError("INTERRUPTED", f"{text} Whether it had begun is not known: look before you repeat it.")
         data += piece
     return json.loads(data)
 
 
-def _killed() -> ToolError:
-    """Of a keeper that is gone without a word; what it was just starting must not wait for it."""
-    from handrail.process.tree import kill_orphans  # noqa: PLC0415  hardly ever needed
-
-    kill_orphans()
-    text = "What was to keep the command was killed while it started it, and the command with it."
-    return ToolError("INTERRUPTED", f"{text} Whether it had begun is not known: look before you repeat it.")
-
-
-def _check(answer: Json, launch: Launch) -> None:
-    if "pid" in answer:
+def _check_report(report: Json, launch: Launch) -> None:
+    if "pid" in report:
         return
-    if "errno" in answer:
-        number = answer["errno"]
-        raise build_start_error(OSError(number if isinstance(number, int) else 0, str(answer.get("error"))), launch)
-    lines = str(answer.get("said", "")).strip().splitlines()
-    said = lines[-1].rpartition(": ")[2] if lines else "it ended without a word"
-    text = f"Commands cannot run now: the sandbox (tier {launch.tier}) could not be made ({said[:300]})."
+    if "errno" in report:
+        number = report["errno"]
+        raise build_start_error(OSError(number if isinstance(number, int) else 0, str(report.get("error"))), launch)
+    lines = str(report.get("said", "")).strip().splitlines()
+    reason = lines[-1].rpartition(": ")[2] if lines else "it ended without a word"
+    text = f"Commands cannot run now: the sandbox (tier {launch.tier}) could not be made ({reason[:300]})."
     raise ToolError("SANDBOX_UNAVAILABLE", f"{text} Nothing was run. `handrail doctor` tells the person more.")
 
 
-def _closed_by(stack: contextlib.ExitStack, descriptor: int) -> int:
-    _ours_alone.add(descriptor)
+def _own(stack: contextlib.ExitStack, descriptor: int) -> int:
+    """Have the stack close a descriptor here, and a fork of another thread close it in its child."""
+    _not_for_children.add(descriptor)
     stack.callback(_close, descriptor)
     return descriptor
 
 
 def _close(descriptor: int) -> None:
-    _ours_alone.discard(descriptor)
+    _not_for_children.discard(descriptor)
     os.close(descriptor)
 
 
 def _close_in_child() -> None:
-    while _ours_alone:
-        _close(next(iter(_ours_alone)))
+    while _not_for_children:
+        _close(next(iter(_not_for_children)))
 
 
-_ours_alone: set[int] = set()
-"""What a child must not have that another thread forks meanwhile: it would hold the lock of a keeper that is gone."""
+_not_for_children: set[int] = set()
+"""A child that had these would hold the lock of a keeper that has ended."""
 
 os.register_at_fork(after_in_child=_close_in_child)
 
 
-# § [process.sessions.asking] Speaks to a keeper.
-
-_PIECE_BYTES = 1 << 16
-_MAX_REPLY_BYTES = 4096
-
-
 class NoKeeperError(Exception):
-    """Nobody answers: it has ended, or it hangs."""
+    """The keeper does not answer: it has ended, or it hangs."""
 
 
 def ask(folder: str, request: Json, data: bytes = b"", *, seconds: float) -> Json:
-    """The answer of the folder's keeper, who has so many seconds for each step; NoKeeperError where there is none."""
-    with _connected(folder, seconds) as connection:
-        return _answer_to(connection, request, data, seconds)
+    """The answer of the folder's keeper. It has that many seconds for each step."""
+    with _connect(folder, seconds) as connection:
+        return _exchange(connection, request, data, seconds)
 
 
-@contextmanager
+@contextlib.contextmanager
 def bind_to_caller(folder: str, *, seconds: float) -> Generator[Callable[[], None]]:
-    """Meanwhile the command ends with this process, however that ends; what is given lets go of it."""
-    with ExitStack() as opened:
+    """In this block the command ends with this process, even if that is killed. The function releases the command."""
+    with contextlib.ExitStack() as opened:
         try:
-            connection = opened.enter_context(_connected(folder, seconds))
-            _answer_to(connection, {"do": "await"}, b"", seconds)
-        except NoKeeperError:  # it has ended by itself
+            connection = opened.enter_context(_connect(folder, seconds))
+            _exchange(connection, {"do": "await"}, b"", seconds)
+        except NoKeeperError:  # the command has ended
             yield lambda: None
             return
-        yield lambda: _let_go(connection)
+        yield lambda: _release(connection)
 
 
-def _let_go(connection: socket.socket) -> None:
-    with suppress(OSError):
+def _release(connection: socket.socket) -> None:
+    with contextlib.suppress(OSError):
         connection.send(b"\n")
 
 
-@contextmanager
-def _connected(folder: str, seconds: float) -> Generator[socket.socket]:
-    opened = _open(folder)
+@contextlib.contextmanager
+def _connect(folder: str, seconds: float) -> Generator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         try:
-            connection.settimeout(seconds)
-            connection.connect(f"/proc/self/fd/{opened}/{SOCKET}")  # a path has 108 bytes, a folder's may be longer
+            opened = os.open(folder, _OPEN)
+            try:
+                connection.settimeout(seconds)
+                connection.connect(f"/proc/self/fd/{opened}/{SOCKET}")  # the folder's own path may exceed 108 bytes
+            finally:
+                os.close(opened)
         except OSError as error:
             raise NoKeeperError(str(error)) from None
-        finally:
-            os.close(opened)
         yield connection
 
 
-def _answer_to(connection: socket.socket, request: Json, data: bytes, seconds: float) -> Json:
+def _exchange(connection: socket.socket, request: Json, data: bytes, seconds: float) -> Json:
+    """Send the request with its data, and receive the answer. It may come before all data is sent."""
     line = json.dumps({"v": VERSION, **request}).encode() + b"\n"
     try:
-        return _exchanged(connection, line + data, seconds)
+        answer = json.loads(_send_and_receive(connection, line + data, seconds))
     except OSError as error:
         raise NoKeeperError(str(error)) from None
+    except ValueError:
+        answer = None
+    if not isinstance(answer, dict):
+        raise NoKeeperError("it does not make sense")
+    return answer  # pyright: ignore[reportUnknownVariableType]
 
 
-def _exchanged(connection: socket.socket, data: bytes, seconds: float) -> Json:
-    """Sends, and listens meanwhile: who does not want the rest says so early."""
+def _send_and_receive(connection: socket.socket, data: bytes, seconds: float) -> bytes:
     connection.setblocking(False)
     poller = select.poll()
     answer, rest = b"", memoryview(data)
@@ -302,30 +228,61 @@ def _exchanged(connection: socket.socket, data: bytes, seconds: float) -> Json:
         if not ready:
             raise NoKeeperError("no answer")
         if ready[0][1] & ~select.POLLOUT:
-            said = connection.recv(_MAX_REPLY_BYTES)
-            if not said:
+            received = connection.recv(_MAX_ANSWER_BYTES)
+            if not received:
                 raise NoKeeperError("it ended")
-            answer += said
+            answer += received
         elif rest:
-            rest = rest[connection.send(rest[:_PIECE_BYTES]) :]
+            rest = rest[connection.send(rest[:_SEND_BYTES]) :]
             until = time.monotonic() + seconds
         if not rest:
             poller.modify(connection, select.POLLIN)
-    return _decoded(answer)
+    return answer
 
 
-def _decoded(answer: bytes) -> Json:
+def force_stop(folder: str, reason: str) -> bool:
+    """Kill a session whose keeper does not end it, and write its exit record. False: a process is left.
+
+    If the keeper was gone before, no one knows why the command ended: the session stays lost.
+    """
+    record = read_record(folder)
+    if record is None:
+        return True
+    had_keeper = is_locked(folder)
+    is_gone = record.boot != read_boot_id() or _kill(record)
+    if is_gone and had_keeper:
+        with contextlib.suppress(OSError):
+            _write_end(folder, reason)
+    return is_gone
+
+
+def _kill(record: KeeperRecord) -> bool:
+    """Kill the keeper and the command. False: a process is left."""
+    with contextlib.ExitStack() as stack:
+        processes = (record.keeper, record.first, record.program)
+        # A namespace ends with its first process. A supervisor ends its tree when its lifeline breaks.
+        for handle in _hold(stack, processes if record.own_processes else (record.keeper,)):
+            handle.kill()
+        until = time.monotonic() + _KILL_SECONDS
+        return all(handle.wait(until) for handle in _hold(stack, processes))
+
+
+def _hold(stack: contextlib.ExitStack, identities: tuple[ProcessIdentity, ...]) -> Iterator[ProcessHandle]:
+    for identity in identities:
+        handle = ProcessHandle(identity.number)
+        stack.callback(handle.close)
+        if is_alive(identity):  # checked while held, so that its number is not reused
+            yield handle
+
+
+def _write_end(folder: str, reason: str) -> None:
+    """Write the exit record in the keeper's place. Two callers take turns."""
+    descriptor = os.open(folder, _OPEN)
     try:
-        found = json.loads(answer)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise NoKeeperError("it does not make sense")
-    return found  # pyright: ignore[reportUnknownVariableType]
-
-
-def _open(folder: str) -> int:
-    try:
-        return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        raise NoKeeperError(str(error)) from None
+        with contextlib.suppress(BlockingIOError):  # another process reads the state, or has the lock from a fork
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.access(END, os.F_OK, dir_fd=descriptor):
+            size = ProcessLog(folder).size
+            write_end(descriptor, {"ended": time.time(), "exit_code": None, "reason": reason, "size": size})
+    finally:
+        os.close(descriptor)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from process_launches import MakeLaunch, Run, comes_true, launched, left_of, running, supervised
 
-from handrail.process.output import PIPE_CAPACITY_BYTES, OutputBuffer, Pipes, Tap
+from handrail.process.output import PIPE_CAPACITY_BYTES, OutputBuffer, Pipes
 from handrail.sandbox.profile import ResourceLimits
 
 
@@ -104,9 +104,9 @@ def test_of_a_pipe_that_never_runs_dry_no_more_is_taken_than_it_holds() -> None:
                     os.write(writing, bytes(1 << 16))
 
         print_more(b"")
-        tap = Tap(pipes.reading[0], OutputBuffer(ResourceLimits(spilled=0), "/"), print_more)
-        tap.take_rest()
-        assert PIPE_CAPACITY_BYTES <= tap.collected.total <= 2 * PIPE_CAPACITY_BYTES
+        buffer = OutputBuffer(pipes.reading[0], ResourceLimits(spilled=0), "/", print_more)
+        buffer.read_rest()
+        assert PIPE_CAPACITY_BYTES <= buffer.total <= 2 * PIPE_CAPACITY_BYTES
 
 
 def test_what_was_printed_just_before_the_end_is_there(make: MakeLaunch, run: Run, count: Callable[[int], int]) -> None:

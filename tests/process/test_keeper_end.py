@@ -24,7 +24,7 @@ from handrail.sandbox.profile import ResourceLimits
 from in_time import cut_short
 
 Start = Callable[..., ProcessSession]
-HEARD = ("call", "_heard")
+HEARD = ("call", "_read_report")
 
 
 def known(one: ProcessSession) -> KeeperRecord:
@@ -130,7 +130,7 @@ def test_who_reads_the_log_keeps_it_alive(start_confined: Start) -> None:
 def hear_nothing(frame: FrameType, event: str, _: object) -> None:
     """Closes the ear before there is a keeper that could speak, however fast; is gone when it should listen."""
     if (event, frame.f_code.co_name) == ("call", "_run_keeper") and frame.f_back is not None:
-        os.close(frame.f_back.f_locals["hearing"])
+        os.close(frame.f_back.f_locals["reading"])
     if (event, frame.f_code.co_name) == HEARD:
         os._exit(9)
 
