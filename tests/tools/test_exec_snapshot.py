@@ -605,10 +605,10 @@ def test_an_ordinary_user_has_the_same_undo(common_folder: Path, tier: int) -> N
 UNFINISHED = """
 import sys
 from handrail import Handrail
-from handrail.changes.snapshot import tables
+from handrail.changes.snapshot import snapshot
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox
-tables.MAX_SNAPSHOT_BYTES = 150  # so the snapshot stops in the middle
+snapshot.MAX_SNAPSHOT_BYTES = 150  # so the snapshot stops in the middle
 rail = Handrail(sys.argv[1], mode="full", state_dir=sys.argv[2], settings=Settings(sandbox=Sandbox(tier=2)))
 rail.exec("echo made > made; echo begun > pipe; sleep 60")
 """
