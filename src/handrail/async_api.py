@@ -191,6 +191,7 @@ class AsyncHandrail:
     refresh = _make_async(Handrail.refresh)
     outdated = _make_async(Handrail.outdated)
     is_pending = _make_async(Handrail.is_pending)
+    ask = _make_async(Handrail.ask)
     try_answer = _make_async(Handrail.try_answer)
     waiting = _make_async(Handrail.waiting)
     reply = _make_async(Handrail.reply)

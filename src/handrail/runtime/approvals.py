@@ -26,7 +26,6 @@ from handrail.runtime.session import Session
 from handrail.store.approvals import save_answer
 from handrail.store.inbox import StoredRequest, find_answer, find_pending_question
 from handrail.store.journal import DuplicateCallError
-from handrail.tools.companions.question import build_no_reply_error, build_reply_output, normalize_reply
 
 OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None]
 """Is asked about each request. None leaves it for later."""
@@ -218,11 +217,13 @@ def answer_question(session: Session, call_id: str, reply: Reply | str | None) -
         if entry is not None and isinstance(session.journal.event(entry.start_seq + 1), ToolCallQuestionRequired):
             return None
         raise UsageError(f"this session asks no question {call_id[:80]!r}")
+    from handrail.tools.companions import question as tool  # noqa: PLC0415  few calls ask something
+
     pending = load_call(session.journal, session.offer, entry, session.characters)
     if reply is None:
-        pending.fail(build_no_reply_error())
+        pending.fail(tool.build_no_reply_error())
     else:
-        pending.output = build_reply_output(question, normalize_reply(question, reply))
+        pending.output = tool.build_reply_output(question, tool.normalize_reply(question, reply))
         take_steps(session, pending, (build_result,))
     return _finish(session, pending)
 

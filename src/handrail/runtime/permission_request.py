@@ -5,11 +5,10 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from handrail.changes.model import OverlayChanges
 from handrail.policy.decide import list_permissions
 from handrail.protocol.decisions import CommandFact, DecisionPart, ForeignFact
 from handrail.protocol.errors import StoreError, ToolError, UsageError
@@ -26,6 +25,9 @@ from handrail.store.approvals import CallToPark, list_batch_calls, replace_reque
 from handrail.store.inbox import StoredRequest, find_last_request, find_stored_request, list_batch_requests
 from handrail.store.state_dir import make_id
 from handrail.workspace.facts import build_command_fact
+
+if TYPE_CHECKING:
+    from handrail.changes.model import OverlayChanges
 
 GONE = "what was tried is not kept any more"
 FRESH_FOR = timedelta(minutes=5)
@@ -259,7 +261,7 @@ def _list_stale_paths(session: Session, request: PermissionRequest, preview_id: 
     return tuple(dict.fromkeys(paths))
 
 
-def _load_changes(session: Session, preview_id: str) -> OverlayChanges:
+def _load_changes(session: Session, preview_id: str) -> "OverlayChanges":
     from handrail.changes.overlay.previews import load_preview  # noqa: PLC0415  few commands have a preview
 
     return load_preview(session.recorder.history, preview_id).examined

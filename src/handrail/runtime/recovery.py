@@ -13,7 +13,6 @@ from handrail.runtime.pending_call import load_call
 from handrail.runtime.registry import ToolSet
 from handrail.runtime.results import build_audit_record, describe_interrupted
 from handrail.runtime.session import Session
-from handrail.state import open_journal
 from handrail.store.audit import AuditChain, forget_runner, list_unaudited
 from handrail.store.journal import CallEntry, SessionJournal
 from handrail.store.open_calls import release_claims
@@ -128,6 +127,8 @@ def _restore_session(folder: str, chain: AuditChain, locks: Locks, offer: ToolSe
     try:
         if not lock.take(_LOCK_SECONDS):
             return 0  # another process opens the session just now
+        from handrail.state import open_journal  # noqa: PLC0415  only for `audit verify`
+
         with open_journal(folder) as journal:
             session = _ClosedSession(journal.session_id, journal, chain, offer)
             return sum(_restore_records(session, runner) for runner in list_dead_runners(folder))
