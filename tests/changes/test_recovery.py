@@ -283,7 +283,7 @@ def test_many_later_changes_are_found_without_asking_again_for_each(rail: Rail, 
         one.write("a", f"{number}")
     asked = []
     log = one._session.recorder.history.log
-    from handrail.changes.selection import select_with_later
+    from handrail.runtime.undo import select_with_later
 
     class Counting:
         def entry(self, number):

@@ -31,7 +31,7 @@ from handrail.cli.main import run
 from handrail.code.shell_commands import find_shell_commands
 from handrail.protocol.events import ToolCallEnd, ToolCallError, ToolCallPermissionGranted, ToolCallStart
 from handrail.protocol.messages import AssistantMessage
-from handrail.sandbox.overlay.cleanup import wait_for_all
+from handrail.sandbox.overlay.overlay import wait_for_all
 from handrail.settings import Settings, load
 from handrail.state import StoredState
 

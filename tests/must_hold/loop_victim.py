@@ -18,7 +18,7 @@ from moments import Moments
 
 from handrail import Handrail
 from handrail.protocol.errors import UsageError
-from handrail.sandbox.overlay.cleanup import wait_for_all
+from handrail.sandbox.overlay.overlay import wait_for_all
 from handrail.settings import Settings
 
 

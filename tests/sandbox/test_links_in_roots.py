@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from namespaces import PROGRAM, World
 
-from handrail.sandbox.toolchains import list_toolchain_mounts
+from handrail.sandbox.mounts import list_toolchain_mounts
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="there is no bubblewrap here")
 

@@ -6,12 +6,12 @@ import sys
 import threading
 from pathlib import Path
 
-from handrail.sandbox.overlay.cleanup import remove_later, wait_for_all
+from handrail.sandbox.overlay.overlay import remove_later, wait_for_all
 
 _ENDS_AT_ONCE = """
 import sys, threading
 from pathlib import Path
-from handrail.sandbox.overlay.cleanup import remove_later
+from handrail.sandbox.overlay.overlay import remove_later
 begun = threading.Event()
 def work():
     begun.set()

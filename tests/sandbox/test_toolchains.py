@@ -7,8 +7,15 @@ import pytest
 from namespaces import World
 
 from handrail.policy.names import find_protection
-from handrail.sandbox.mounts import Mount, is_shown, order_mounts
-from handrail.sandbox.toolchains import TOOLCHAINS, find_objection, list_refused_toolchains, list_toolchain_mounts
+from handrail.sandbox.mounts import (
+    TOOLCHAINS,
+    Mount,
+    find_objection,
+    is_shown,
+    list_refused_toolchains,
+    list_toolchain_mounts,
+    order_mounts,
+)
 
 
 @pytest.fixture

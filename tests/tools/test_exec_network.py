@@ -23,7 +23,7 @@ from handrail.protocol.results import ToolResult
 from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import Settings
 from handrail.settings.model import NetworkSettings, Restricted, Sandbox
-from handrail.tools.exec import network as command_network
+from handrail.tools.exec import run as command_network
 
 Make = Callable[..., Handrail]
 pytestmark = [

@@ -15,7 +15,7 @@ from handrail.protocol.events import ChangeEvent, ToolCallUpdate
 from handrail.protocol.events import Warning as Warned
 from handrail.protocol.results import ToolResult
 from handrail.sandbox.bubblewrap import find_bubblewrap
-from handrail.sandbox.overlay.cleanup import wait_for_all
+from handrail.sandbox.overlay.overlay import wait_for_all
 from handrail.settings import Settings
 from handrail.settings.model import Limits, Sandbox
 from in_time import cut_short

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Handrail
-from handrail.tools.file_syntax import find_syntax_problem
+from handrail.tools.file_commit import find_syntax_problem
 
 PYTHON = f"Python {sys.version_info.major}.{sys.version_info.minor}"
 GOOD = {

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from handrail.acp.permission import build_card, build_options, parse_answer
 from handrail.acp.questions import build_question_form, parse_form_reply
 from handrail.acp.reached import EditorLink
-from handrail.agent.approvals import ask_in_turn
+from handrail.agent.loop import ask_in_turn
 from handrail.async_api import AsyncHandrail
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import UsageError

@@ -1,8 +1,10 @@
 """The loop: ask the model, run its calls, record the results, ask again.
 
-Its state is the journal. After a kill at any moment `go_on` continues from there, and nothing runs twice."""
+Its state is the journal. After a kill at any moment `go_on` continues from there, and nothing runs twice.
+"""
 
 from collections.abc import Awaitable, Callable
+from typing import Protocol
 
 from handrail.agent.cancel import TurnCanceller, close_open_calls, finish_despite_cancel, refuse_calls, start_turn
 from handrail.agent.compaction import compact_after_refusal, compact_if_full
@@ -29,8 +31,10 @@ from handrail.models.model import Model, ModelError
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import HandrailError, UsageError
 from handrail.protocol.messages import AssistantMessage
+from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
 from handrail.protocol.results import Attachment
 from handrail.protocol.text import render_value
+from handrail.runtime.approvals import locate_request
 
 Person = Callable[[Parked], Awaitable[Done | Parked]]
 """Asks a person about a parked batch. Returns its outcome, or what is still open."""
@@ -177,3 +181,30 @@ def _resolve_model(model: Model | str) -> Model:
             f"a model is a name such as anthropic:…, or has name, window and stream: {render_value(model)}"
         )
     return model
+
+
+# Approvals, as the loop of `runtime.approvals` for asyncio
+
+
+class AsyncApprover(Protocol):
+    """Asks a person while the event loop goes on."""
+
+    async def ask(self, subject: PermissionRequest | Question, number: int, total: int, /) -> ApproverReply: ...
+
+    def report(self, reply: ApproverReply, outcome: Done | Parked | None, /) -> None:
+        """Tells the person the outcome of their answer. None: it was answered elsewhere before."""
+        ...
+
+
+async def ask_in_turn(rail: AsyncHandrail, parked: Parked, approver: AsyncApprover) -> Done | Parked:
+    """Asks about each request and question of a parked batch until it is done or one is left for later. Results of
+    calls that other processes ran are missing."""
+    outcome: Done | Parked = parked
+    while isinstance(outcome, Parked) and (subjects := outcome.requests or outcome.questions):
+        reply = await approver.ask(subjects[0], *locate_request(parked, outcome))
+        if reply.answer is None:
+            return outcome if await rail.is_pending(reply.subject) else Done(results=())
+        answered = await finish_despite_cancel(rail.try_answer(reply), rail.cancel)
+        approver.report(reply, answered)
+        outcome = answered or Done(results=())
+    return outcome

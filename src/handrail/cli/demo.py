@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from contextlib import redirect_stderr
 from functools import partial
 
-from handrail.agent.approvals import ask_in_turn
-from handrail.agent.loop import Agent
+from handrail.agent.loop import Agent, ask_in_turn
 from handrail.agent.turn import Turn
 from handrail.async_api import AsyncHandrail
 from handrail.cli.demonstration.afterwards import show_afterwards

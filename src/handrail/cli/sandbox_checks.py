@@ -22,10 +22,10 @@ def check_sandbox() -> Iterator[Finding]:
     """How commands are confined here, and what would confine them better; it is tried out."""
     from handrail.sandbox.diagnosis import list_kernel_facts  # noqa: PLC0415
     from handrail.sandbox.environment import find_withheld_variables  # noqa: PLC0415
+    from handrail.sandbox.mounts import list_refused_toolchains  # noqa: PLC0415
     from handrail.sandbox.probe import make_probe_folder  # noqa: PLC0415
     from handrail.sandbox.profile import SandboxHost  # noqa: PLC0415  only doctor asks
     from handrail.sandbox.sandbox import CommandSandbox  # noqa: PLC0415
-    from handrail.sandbox.toolchains import list_refused_toolchains  # noqa: PLC0415
 
     folder = find_project_folder(Namespace(workspace=None))
     roots = (os.path.realpath(folder),) if folder else ()

@@ -23,11 +23,12 @@ from handrail.sandbox.mounts import (
     is_shown,
     list_folder,
     list_pins,
+    list_shown_mounts,
+    list_toolchain_mounts,
     order_mounts,
 )
 from handrail.sandbox.profile import SandboxHost, SandboxProfile
 from handrail.sandbox.proxy.handover import PLACE
-from handrail.sandbox.toolchains import list_shown_mounts, list_toolchain_mounts
 from handrail.workspace.roots import is_inside
 from handrail.workspace.search.ripgrep import find_ripgrep
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from handrail.agent.approvals import ask_in_turn
-from handrail.agent.loop import Agent
+from handrail.agent.loop import Agent, ask_in_turn
 from handrail.agent.turn import Turn, TurnLimits
 from handrail.async_api import AsyncHandrail
 from handrail.cli.exits import INTERRUPTED

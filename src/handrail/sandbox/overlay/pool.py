@@ -12,8 +12,14 @@ from typing import NamedTuple, TextIO
 from weakref import WeakSet
 
 from handrail.sandbox.diagnosis import Diagnosis, clip_path_start, diagnose_mount_failure
-from handrail.sandbox.overlay.cleanup import remove_folder
-from handrail.sandbox.overlay.overlay import Overlay, OverlayPrograms, drop_nested_roots, find_programs, is_owned
+from handrail.sandbox.overlay.overlay import (
+    Overlay,
+    OverlayPrograms,
+    drop_nested_roots,
+    find_programs,
+    is_owned,
+    remove_folder,
+)
 from handrail.sandbox.probe import probe_overlay
 from handrail.sandbox.profile import SandboxHost
 from handrail.store.state_dir import lock_folder

@@ -18,11 +18,11 @@ from handrail.sandbox.launch import Launch
 from handrail.sandbox.overlay.overlay import Overlay, assign_owner
 from handrail.sandbox.profile import ResourceLimits, SandboxProfile
 from handrail.sandbox.proxy.handover import NAME, build_socket_folder
-from handrail.tools.exec.network import ConnectionLog
 from handrail.tools.exec.overlay import build_preview, judge_and_commit, open_overlay, watch_disk
 from handrail.tools.exec.result import build_overlay_sandbox_used, build_real_tree_output, build_sandbox_used
 from handrail.tools.exec.run import (
     CommandRun,
+    ConnectionLog,
     FinishedRun,
     build_finished_run,
     build_updates,
