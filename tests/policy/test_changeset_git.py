@@ -3,7 +3,7 @@
 import pytest
 from tests.policy.deciding import change
 
-from handrail.policy.changeset import judge_changes
+from handrail.policy.changeset import find_repository, judge_changes
 from handrail.policy.config import PolicyConfig
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Decision
@@ -127,3 +127,16 @@ def test_what_installed_packages_bring_with_them_is_ordinary(path: str) -> None:
 )
 def test_what_they_bring_and_what_was_there_are_told_apart(made: Change, rule: str) -> None:
     assert judged(made).rule == rule
+
+
+@pytest.mark.parametrize(
+    ("path", "repository"),
+    [
+        ("sub/.git/index", "sub/.git"),
+        (".git/COMMIT_EDITMSG", ".git"),
+        (".git/hooks/pre-commit", None),
+        ("src/a.py", None),
+    ],
+)
+def test_everyday_work_of_git_is_listed_as_its_repository(path: str, repository: str | None) -> None:
+    assert find_repository(change(path, "modified")) == repository

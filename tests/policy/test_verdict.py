@@ -11,12 +11,13 @@ from handrail.policy.verdict import (
     PartVerdict,
     allow,
     ask,
+    build_change_refusal,
     deny,
     judge_by_mode,
     judge_by_rule,
     pick_strictest,
 )
-from handrail.protocol.decisions import DecisionPart, Mode
+from handrail.protocol.decisions import Decision, DecisionPart, Mode
 
 
 def apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[str, str]:
@@ -100,3 +101,22 @@ def part(decision: str, name: str, *, firm: bool = False) -> PartVerdict:
 )
 def test_the_strictest_decides_and_among_equals_the_first_that_is_firm(parts: list[Any], deciding: str) -> None:
     assert pick_strictest(parts).part.rule == deciding
+
+
+@pytest.mark.parametrize(
+    ("decision", "code", "message"),
+    [
+        (Decision(decision="deny", rule="fs.bulk", reason="it deletes much"), "POLICY_DENIED",
+         "Rule fs.bulk forbids what it changed: it deletes much. It was dropped. Do not try another way; say what you "
+         "need it for."),
+        (Decision(decision="confirm", rule="fs.bulk", reason="it deletes much"), "PERMISSION_DENIED",
+         "What it changed needs a person's yes: it deletes much. It was dropped. Do not repeat this call."),
+        (Decision(decision="deny", rule="fs.bulk", reason="it deletes much", code="PERMISSION_DENIED"),
+         "PERMISSION_DENIED",
+         "What it changed needs a person's yes: it deletes much. It was dropped. Do not repeat this call."),
+    ],
+)  # fmt: skip
+def test_a_refused_change_says_why_and_what_became_of_it(decision: Decision, code: str, message: str) -> None:
+    error = build_change_refusal(decision, "It was dropped.")
+    assert (error.code, error.message) == (code, message)
+    assert error.details == {"rule": "fs.bulk", "reason": "it deletes much"}
