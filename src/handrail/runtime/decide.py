@@ -28,7 +28,8 @@ Step = Callable[[Session, PendingCall], None]
 def _find_tool(session: Session, pending: PendingCall) -> None:
     """Finds the tool of exactly the called name."""
     name = pending.call.name
-    session.skills.refresh()
+    if session.skills.any or not session.journal.never_had_skill():
+        session.skills.refresh()
     if session.foreign is not None and name.startswith(MCP_PREFIX):
         session.refresh_servers()
     tool = session.skills.offer.get(name)

@@ -61,9 +61,7 @@ class SessionSkills:
                 self._apply(self._active)
 
     def refresh(self) -> None:
-        """Applies the skills that are active now. Costs one query, or none if the session never had a skill."""
-        if not self.any and self._store.none_yet():
-            return
+        """Applies the skills that are active now."""
         with self._lock:  # otherwise a slow thread could apply an older state last
             active = self._store.list_skills()
             if active is not self._active:
