@@ -71,7 +71,6 @@ def check_arguments(_: Session, pending: PendingCall) -> None:
 
 
 def _gather_facts(session: Session, pending: PendingCall) -> None:
-    """Collects the facts that the decision depends on."""
     if session.rules.outside == "ask":
         session.opened_roots.refresh()
     touched = pending.tool.touches(pending.arguments)
@@ -155,8 +154,7 @@ def judge_call_changes(
         tool=pending.name,
         steering=list_steering_paths(session.workspace, changes),
     )
-    was_previewed = pending.request is not None and pending.request.preview_id is not None
-    if decision.decision == "deny" or (decision.decision == "confirm" and not was_previewed):
+    if decision.decision == "deny" or (decision.decision == "confirm" and pending.preview_id is None):
         pending.outcome_decision = decision  # the answer to a preview covers what needs approval in it
     if decision.decision == "deny":
         pending.warn(decision.code or "POLICY_DENIED", f"What {pending.name} changed was refused by {decision.rule}.")

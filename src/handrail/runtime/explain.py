@@ -162,7 +162,6 @@ class Example(Wire, frozen=True):
 
 
 def run_rule_examples(rules: PolicyConfig, explainer: Explainer) -> Iterator[Example]:
-    """Tests all examples of the rules in the settings."""
     for rule in rules.rules:
         for one in _split_examples(rule):
             [example] = (*one.match, *one.no_match)
@@ -175,7 +174,6 @@ def run_rule_examples(rules: PolicyConfig, explainer: Explainer) -> Iterator[Exa
 
 
 def run_table_examples() -> Iterator[Example]:
-    """Tests all examples of the built-in tables of programs."""
     registry = build_registry()
     for table in {id(table): table for table in registry.tables.values()}.values():  # a table may have many names
         name = f"table {table.name}"

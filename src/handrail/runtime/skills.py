@@ -61,14 +61,12 @@ class SessionSkills:
                 self._apply(self._active)
 
     def refresh(self) -> None:
-        """Applies the skills that are active now."""
         with self._lock:  # otherwise a slow thread could apply an older state last
             active = self._store.list_skills()
             if active is not self._active:
                 self._apply(active)
 
     def narrowing(self, tool: str) -> Narrowing | None:
-        """The restriction of a tool by the active skills."""
         if not self.any:
             return None
         from handrail.skills.narrowing import find_restriction  # noqa: PLC0415  few sessions have active skills
