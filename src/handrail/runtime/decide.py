@@ -189,9 +189,8 @@ def collect_touched_facts(workspace: Workspace, touched: Touches) -> Facts:
         partial(_build_located_fact, workspace, locate_error) if locate_error else partial(build_path_fact, workspace)
     )
     paths = [look(path, "read") for path in touched.reads]
-    if touched.writes or touched.deletes:
-        paths += [look(path, "write") for path in touched.writes]
-        paths += [look(path, "delete") for path in touched.deletes]
+    paths += [look(path, "write") for path in touched.writes]
+    paths += [look(path, "delete") for path in touched.deletes]
     use = touched.memory
     memory = MemoryFact(action=use.action, note=use.note) if use is not None else None
     return Facts(paths=tuple(paths), memory=memory, foreign=touched.foreign)

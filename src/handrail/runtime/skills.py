@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from handrail.protocol.decisions import Narrowing
-from handrail.protocol.errors import ToolError, UsageError
+from handrail.protocol.errors import ToolError
 from handrail.protocol.records import SkillEntry
 from handrail.runtime.registry import ToolSet, build_tool_set
 from handrail.settings import Settings
 from handrail.store.transcript import ActiveSkill, ActiveSkills
 from handrail.workspace.facts import build_command_fact
-from handrail.workspace.roots import Boundary, Root, is_inside, open_extra_roots
+from handrail.workspace.roots import Boundary, Root, is_inside, open_extra_roots, open_root
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -166,13 +166,9 @@ class SessionSkills:
             return None
         if self._boundary().find_closed_reason(folder):
             return None
-        try:
-            root = Root(folder, writable=False)
-        except UsageError:
-            return None
-        if root.path != folder:  # a link replaced the folder
-            root.close()
-            return None
+        root = open_root(folder, writable=False)
+        if root is not None:
+            root.opened_by_person = False  # a skill opens it, so no request extends it
         return root
 
 
