@@ -442,7 +442,6 @@ class Handrail(TypedTools):
 
     @property
     def has_servers(self) -> bool:
-        """Whether this session has servers."""
         return self._session.foreign is not None
 
     def why_off(self, name: str) -> str | None:
@@ -480,7 +479,6 @@ class Handrail(TypedTools):
 
     @property
     def session_id(self) -> str:
-        """The id of this session."""
         return self._session.id
 
     @property
@@ -490,7 +488,6 @@ class Handrail(TypedTools):
 
     @property
     def mode(self) -> Mode:
-        """The current mode."""
         return self._session.rules.mode
 
     def set_mode(self, mode: Mode) -> None:

@@ -97,9 +97,10 @@ class Explainer:
         if tool is not None:
             return tool.spec, partial(self._collect_tool_facts, tool)
         if name.startswith(MCP_PREFIX):
-            from handrail.runtime.foreign.call import parse_foreign_fact  # noqa: PLC0415  few have other servers
+            from handrail.runtime.foreign.source import split_tool_name  # noqa: PLC0415  few have other servers
 
-            if (fact := parse_foreign_fact(name)) is not None:
+            if (parts := split_tool_name(name)) is not None:
+                fact = ForeignFact(server=parts[0], tool=parts[1])
                 return _build_foreign_spec(fact), lambda _: Facts(foreign=fact)
         message = f"Unknown Agent tool: {escape_surrogates(name)[:200]}"
         if reason := offer.why_off(name):
@@ -144,9 +145,9 @@ def _check_arguments(spec: ToolSpec, arguments: object) -> Any:
 
 def _build_foreign_spec(fact: ForeignFact) -> ToolSpec:
     """The spec of a server's tool. Policy needs no more than the fact, so no server is started."""
-    from handrail.runtime.foreign.call import build_unlisted_spec  # noqa: PLC0415  few have other servers
+    from handrail.runtime.foreign import call, source  # noqa: PLC0415  few have other servers
 
-    return build_unlisted_spec(fact)
+    return call.build_foreign_spec(fact.server, source.ForeignTool(name=fact.tool), read_only=False)
 
 
 class Example(Wire, frozen=True):

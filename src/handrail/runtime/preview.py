@@ -148,7 +148,6 @@ class SimulatedChange(NamedTuple):
 
 
 def _can_change_files(pending: PendingCall) -> bool:
-    """Whether a call that has not run yet may change files."""
     if pending.error is not None or ASIDE.issuperset(pending.tool.spec.side_effects):
         return False
     if pending.request is not None and "once" not in pending.request.answers:

@@ -12,6 +12,7 @@ from handrail.runtime.registry import ToolSet
 from handrail.runtime.results import build_audit_record, describe_interrupted
 from handrail.runtime.session import Session
 from handrail.store.audit import AuditChain, forget_runner, list_unaudited
+from handrail.store.inbox import list_open_answers
 from handrail.store.journal import CallEntry, SessionJournal
 from handrail.store.open_calls import release_claims
 from handrail.store.runner import is_dead, list_dead_runners, remove_runner
@@ -31,7 +32,8 @@ def recover(session: Session) -> None:
         for runner in list_dead_runners(session.folder):
             _settle_runner(session, runner)
             with suppress(StoreError):  # a grant that cannot be stored is asked for again
-                session.grants.remember_all(session.journal.database)
+                for request, answer in list_open_answers(session.journal.database):
+                    session.grants.remember(request, answer)
             forget_runner(session.journal, runner)
             remove_runner(session.folder, runner)
     finally:

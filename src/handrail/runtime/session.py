@@ -52,8 +52,6 @@ Resolver = Literal["kernel", "walk"]
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options that a session is opened with."""
-
     workspace: str
     session_id: str
     state: StateFolder
@@ -287,13 +285,8 @@ def _register_closing(session: Session) -> None:
     exit_stack.callback(_end_runner, session)
     if session.foreign is not None:
         exit_stack.callback(session.foreign.close)
-    exit_stack.callback(_end_background, session)
+    exit_stack.callback(lambda: session.background.end_all() if session.ends_background else None)
     exit_stack.callback(session.background.close)
-
-
-def _end_background(session: Session) -> None:
-    if session.ends_background:
-        session.background.end_all()
 
 
 def _end_runner(session: Session) -> None:

@@ -26,7 +26,7 @@ from handrail.runtime.foreign.schema import (
     strip_invisible,
     strip_invisible_schema,
 )
-from handrail.runtime.foreign.source import ForeignTool, ToolSource, build_tool_name, split_tool_name
+from handrail.runtime.foreign.source import ForeignTool, ToolSource, build_tool_name
 from handrail.tools.custom import ANY_EFFECT
 from handrail.tools.read import find_image_type
 from handrail.tools.tool import CommandContext, Output, Tool, Touches
@@ -96,17 +96,6 @@ def build_foreign_spec(
             reach=reach,
         ),
     )
-
-
-def build_unlisted_spec(fact: ForeignFact) -> ToolSpec:
-    """A spec that policy can judge without asking the server. It accepts any arguments."""
-    return build_foreign_spec(fact.server, ForeignTool(name=fact.tool), read_only=False)
-
-
-def parse_foreign_fact(name: str) -> ForeignFact | None:
-    """The fact that the name of a tool gives without asking its server."""
-    parts = split_tool_name(name)
-    return None if parts is None else ForeignFact(server=parts[0], tool=parts[1])
 
 
 def detect_image_type(content: str) -> str | None:
