@@ -120,7 +120,9 @@ class Handrail(TypedTools):
         try:
             _refuse_unusable(mode, deny, on_permission)
             self._state = StateFolder(os.fspath(state_dir) if state_dir else resolve_state_folder(os.environ))
-            loaded = _load_settings(settings, mode, os.fspath(workspace), self._state)
+            loaded = settings or load(os.environ, {"mode": mode}, os.fspath(workspace), state=self._state.path)
+            if isinstance(loaded, Settings):
+                loaded = LoadedSettings(settings=loaded, sources={})
             rules = build_policy_config(loaded, mode, unattended)
             options = SessionOptions(
                 workspace=os.fspath(workspace),
@@ -404,7 +406,8 @@ class Handrail(TypedTools):
 
     def redo(self, *, resolve: "Resolve | None" = None) -> "ToolResult[UndoData]":
         """Undoes the last undo."""
-        return self._enter(_load_undo().redo, self._session, resolve)
+        undo = _load_undo()
+        return self._enter(undo.undo, self._session, undo.select_last_undo, resolve)
 
     def line_origin(self, path: str, line: int) -> "tuple[str, str, LineOrigin]":
         """The path as results name it, the line as it is now, and the change set that wrote it, if that is known.
@@ -439,7 +442,6 @@ class Handrail(TypedTools):
 
     @property
     def has_servers(self) -> bool:
-        """Whether this session has servers."""
         return self._session.foreign is not None
 
     def why_off(self, name: str) -> str | None:
@@ -477,7 +479,6 @@ class Handrail(TypedTools):
 
     @property
     def session_id(self) -> str:
-        """The id of this session."""
         return self._session.id
 
     @property
@@ -487,7 +488,6 @@ class Handrail(TypedTools):
 
     @property
     def mode(self) -> Mode:
-        """The current mode."""
         return self._session.rules.mode
 
     def set_mode(self, mode: Mode) -> None:
@@ -669,14 +669,6 @@ def _load_undo():  # the type is that of the module
     from handrail.runtime import undo  # noqa: PLC0415  most sessions undo nothing
 
     return undo
-
-
-def _load_settings(
-    given: Settings | LoadedSettings | None, mode: Mode | None, workspace: str, state: StateFolder
-) -> LoadedSettings:
-    """The given settings, else those of the settings files."""
-    loaded = given or load(os.environ, {"mode": mode}, workspace, state=state.path)
-    return LoadedSettings(settings=loaded, sources={}) if isinstance(loaded, Settings) else loaded
 
 
 def _append_event(session: Session, folder: str, event: Event) -> None:

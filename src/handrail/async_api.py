@@ -134,7 +134,6 @@ class AsyncHandrail:
 
     @property
     def session_id(self) -> str:
-        """The id of this session."""
         return self.rail.session_id
 
     @property
@@ -144,12 +143,10 @@ class AsyncHandrail:
 
     @property
     def has_servers(self) -> bool:
-        """Whether this session has servers."""
         return self.rail.has_servers
 
     @property
     def mode(self) -> Mode:
-        """The current mode."""
         return self.rail.mode
 
     @property

@@ -10,10 +10,9 @@ from handrail.edit.diff import build_edit_diff
 from handrail.edit.lines import (
     Replacement,
     apply_replacements,
-    detect_line_ending,
     normalize_newlines,
-    restore_newlines,
 )
+from handrail.workspace.text import detect_line_ending, restore_newlines
 
 PLACES = 2_000
 LINE = "x" + "y" * 49

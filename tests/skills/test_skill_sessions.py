@@ -210,7 +210,7 @@ def test_another_process_sees_at_its_next_call_what_was_activated(skilled: Make,
 def test_a_session_that_never_had_one_does_not_ask_its_journal_again(skilled: Make, project: Path) -> None:
     one, other = skilled(), skilled()
     asked: list[str] = []
-    one._session.resources.database._connection.set_trace_callback(asked.append)
+    one._session.resources.database.connection.set_trace_callback(asked.append)
     assert one.read("a.py").ok
     assert not [statement for statement in asked if "FROM skill" in statement]
     activate(other, "house-style")

@@ -8,12 +8,16 @@ from hypothesis import strategies as st
 from handrail.edit.lines import (
     Replacement,
     apply_replacements,
-    detect_line_ending,
     normalize_newlines,
-    predict_line_ending,
-    restore_newlines,
 )
-from handrail.workspace.text import decode_lossless, replace_surrogates, splice_bytes
+from handrail.workspace.text import (
+    decode_lossless,
+    detect_line_ending,
+    predict_line_ending,
+    replace_surrogates,
+    restore_newlines,
+    splice_bytes,
+)
 
 marks = st.sampled_from([b"", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
 pieces = st.sampled_from(

@@ -40,7 +40,6 @@ class Approver(Protocol):
 
     def report(self, reply: ApproverReply, outcome: Done | Parked | None, /) -> None:
         """Tells the person the outcome of their answer. None: it was answered elsewhere before."""
-        ...
 
 
 class CallbackApprover:

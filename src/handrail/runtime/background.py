@@ -183,7 +183,6 @@ class BackgroundWork:
         return is_emitted(process, "ended") and (self.commit_deferred is None or is_settled(process.folder))
 
     def _emit_attempts(self, process: "ProcessSession") -> None:
-        """Emits new network attempts of a process."""
         from handrail.process.keeper.state import ATTEMPTS  # noqa: PLC0415  few sessions have processes
 
         try:

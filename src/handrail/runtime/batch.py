@@ -231,7 +231,7 @@ def _wait_for_result(session: Session, pending: PendingCall) -> ToolResult[Any]:
         pause = min(pause * 2, 0.05)
     pending.error = pending.result = None
     pending.fail(ToolError("CONFLICT", "A call of this id is still running; ask again for its result."))
-    build_error_result(session, pending)
+    build_error_result(pending)
     return require_result(pending)
 
 
@@ -282,8 +282,7 @@ def _rebase_bound_files(changes: ChangeSet, later: list[PendingCall]) -> None:
 def _check_base_previews(done: PendingCall, later: list[PendingCall]) -> None:
     """A preview that builds on another one is committed only after that one. Its output is available anyway."""
     if _get_changes(done) is not None:
-        preview_id = done.request.preview_id if done.request is not None else None
-        met = {preview_id or done.call.tool_call_id}
+        met = {done.preview_id or done.call.tool_call_id}
         for pending in later:
             if (approval := pending.approval) is not None:
                 pending.approval = msgspec.structs.replace(approval, unmet_previews=approval.unmet_previews - met)

@@ -28,7 +28,8 @@ Step = Callable[[Session, PendingCall], None]
 def _find_tool(session: Session, pending: PendingCall) -> None:
     """Finds the tool of exactly the called name."""
     name = pending.call.name
-    session.skills.refresh()
+    if session.skills.any or not session.journal.never_had_skill():
+        session.skills.refresh()
     if session.foreign is not None and name.startswith(MCP_PREFIX):
         session.refresh_servers()
     tool = session.skills.offer.get(name)
@@ -70,7 +71,6 @@ def check_arguments(_: Session, pending: PendingCall) -> None:
 
 
 def _gather_facts(session: Session, pending: PendingCall) -> None:
-    """Collects the facts that the decision depends on."""
     if session.rules.outside == "ask":
         session.opened_roots.refresh()
     touched = pending.tool.touches(pending.arguments)
@@ -154,8 +154,7 @@ def judge_call_changes(
         tool=pending.name,
         steering=list_steering_paths(session.workspace, changes),
     )
-    was_previewed = pending.request is not None and pending.request.preview_id is not None
-    if decision.decision == "deny" or (decision.decision == "confirm" and not was_previewed):
+    if decision.decision == "deny" or (decision.decision == "confirm" and pending.preview_id is None):
         pending.outcome_decision = decision  # the answer to a preview covers what needs approval in it
     if decision.decision == "deny":
         pending.warn(decision.code or "POLICY_DENIED", f"What {pending.name} changed was refused by {decision.rule}.")
@@ -190,9 +189,8 @@ def collect_touched_facts(workspace: Workspace, touched: Touches) -> Facts:
         partial(_build_located_fact, workspace, locate_error) if locate_error else partial(build_path_fact, workspace)
     )
     paths = [look(path, "read") for path in touched.reads]
-    if touched.writes or touched.deletes:
-        paths += [look(path, "write") for path in touched.writes]
-        paths += [look(path, "delete") for path in touched.deletes]
+    paths += [look(path, "write") for path in touched.writes]
+    paths += [look(path, "delete") for path in touched.deletes]
     use = touched.memory
     memory = MemoryFact(action=use.action, note=use.note) if use is not None else None
     return Facts(paths=tuple(paths), memory=memory, foreign=touched.foreign)

@@ -53,16 +53,13 @@ def commit_deferred(session: Session, process: ProcessSession) -> None:
 
 @contextmanager
 def _try_lock(process: ProcessSession) -> Generator[bool]:
-    descriptor = os.open(os.path.join(process.folder, NOTE), os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        locked = True
-    except BlockingIOError:
-        locked = False
-    try:
-        yield locked
-    finally:
-        os.close(descriptor)
+    with open(os.path.join(process.folder, NOTE), "rb") as note:
+        try:
+            fcntl.flock(note, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 def _settle(session: Session, process: ProcessSession, note: OverlayNote) -> str:
@@ -135,9 +132,9 @@ def _load_result(session: Session, process: ProcessSession) -> CommandResult:
 def _commit_or_park(
     session: Session, pending: PendingCall, preview: CommandPreview, preview_id: str, decision: Decision
 ) -> str:
-    parks, history = decision.decision == "confirm", session.recorder.history
+    history = session.recorder.history
     try:
-        if parks:
+        if decision.decision == "confirm":
             _park(session, pending, preview, preview_id, decision)
             return _PARKED
         row = _commit(session, pending, preview)

@@ -57,11 +57,7 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
     if pending.error is not None:
         return
     try:
-        if pending.roots:
-            with session.workspace.root_sets.temporarily(pending.roots):
-                for step in steps:
-                    step(session, pending)
-        else:
+        with session.workspace.root_sets.temporarily(pending.roots):
             for step in steps:
                 step(session, pending)
     except ToolError as error:
@@ -77,7 +73,7 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
 def close_call(session: Session, pending: PendingCall) -> None:
     """Gives the call its result and records it."""
     if pending.result is None:
-        results.build_error_result(session, pending)
+        results.build_error_result(pending)
     results.finish(session, pending)
     forget_preview(session, pending)
 
@@ -88,7 +84,7 @@ def fail_unrecorded(session: Session, pending: PendingCall, error: StoreError) -
         progress = _describe_progress(session, pending)
         pending.error = pending.result = None
         pending.fail(error.in_result(progress))
-        results.build_error_result(session, pending)
+        results.build_error_result(pending)
 
 
 # Steps
@@ -162,7 +158,6 @@ def _run_tool(session: Session, pending: PendingCall) -> None:
 
 
 def _note_edited_command(_: Session, pending: PendingCall) -> None:
-    """Tells the model that a person edited its command."""
     request, output = pending.request, pending.output
     if request is None or not request.edited or output is None:
         return
@@ -243,7 +238,6 @@ def digest_environment(session: Session) -> str:
 
 
 def build_context(session: Session, pending: PendingCall) -> Context:
-    """The context that the tool of a call gets."""
     if pending.tool.context is CommandContext:
         return build_command_context(session, pending)
     return Context(**_build_context_fields(session, pending))
@@ -257,7 +251,7 @@ def build_command_context(session: Session, pending: PendingCall) -> CommandCont
         answered=pending.answer is not None,
         report_connection=partial(_report_connection, session, pending),
         answer=pending.answer.kind if pending.answer is not None else None,
-        preview_id=pending.request.preview_id if pending.request is not None else None,
+        preview_id=pending.preview_id,
         judge=partial(judge_call_changes, session, pending),
         needs_undo=partial(decide_without_undo, pending),
         exclusive=partial(_lock_roots, session, pending),

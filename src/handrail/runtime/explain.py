@@ -97,9 +97,10 @@ class Explainer:
         if tool is not None:
             return tool.spec, partial(self._collect_tool_facts, tool)
         if name.startswith(MCP_PREFIX):
-            from handrail.runtime.foreign.call import parse_foreign_fact  # noqa: PLC0415  few have other servers
+            from handrail.runtime.foreign.source import split_tool_name  # noqa: PLC0415  few have other servers
 
-            if (fact := parse_foreign_fact(name)) is not None:
+            if (parts := split_tool_name(name)) is not None:
+                fact = ForeignFact(server=parts[0], tool=parts[1])
                 return _build_foreign_spec(fact), lambda _: Facts(foreign=fact)
         message = f"Unknown Agent tool: {escape_surrogates(name)[:200]}"
         if reason := offer.why_off(name):
@@ -144,9 +145,9 @@ def _check_arguments(spec: ToolSpec, arguments: object) -> Any:
 
 def _build_foreign_spec(fact: ForeignFact) -> ToolSpec:
     """The spec of a server's tool. Policy needs no more than the fact, so no server is started."""
-    from handrail.runtime.foreign.call import build_unlisted_spec  # noqa: PLC0415  few have other servers
+    from handrail.runtime.foreign import call, source  # noqa: PLC0415  few have other servers
 
-    return build_unlisted_spec(fact)
+    return call.build_foreign_spec(fact.server, source.ForeignTool(name=fact.tool), read_only=False)
 
 
 class Example(Wire, frozen=True):
@@ -162,7 +163,6 @@ class Example(Wire, frozen=True):
 
 
 def run_rule_examples(rules: PolicyConfig, explainer: Explainer) -> Iterator[Example]:
-    """Tests all examples of the rules in the settings."""
     for rule in rules.rules:
         for one in _split_examples(rule):
             [example] = (*one.match, *one.no_match)
@@ -175,7 +175,6 @@ def run_rule_examples(rules: PolicyConfig, explainer: Explainer) -> Iterator[Exa
 
 
 def run_table_examples() -> Iterator[Example]:
-    """Tests all examples of the built-in tables of programs."""
     registry = build_registry()
     for table in {id(table): table for table in registry.tables.values()}.values():  # a table may have many names
         name = f"table {table.name}"
@@ -242,70 +241,54 @@ def replay(
     from handrail.state import list_past_calls  # noqa: PLC0415  explaining needs no journal
     from handrail.store.journal import BrokenEvent  # noqa: PLC0415  explaining needs no journal
 
-    counter = _ReplayCounter(spec_of, rules, mode)
+    changes, gone, unreadable = list[DecisionChange](), Counter[str](), list[str]()
+    calls = unjudged = broken = 0
     for folder in folders:
         try:
             for call in list_past_calls(folder, since):
                 if isinstance(call, BrokenEvent):
-                    counter.broken += 1
+                    broken += 1
+                elif call.decided.decision.rule in _BEFORE_POLICY:
+                    unjudged += 1
+                elif (spec := _find_past_spec(call, spec_of)) is None:
+                    gone[call.start.tool_call_name] += 1
                 else:
-                    counter.add(os.path.basename(folder), call)
+                    calls += 1
+                    changes += _redecide(os.path.basename(folder), call, spec, rules, mode)
         except StoreError as error:
-            counter.unreadable.append(str(error))
-    return counter.build_replay()
+            unreadable.append(str(error))
+    return PolicyReplay(
+        calls=calls,
+        differ=tuple(sorted(changes, key=lambda one: one.time)),
+        unjudged=unjudged,
+        gone=dict(gone),
+        broken=broken,
+        unreadable=tuple(unreadable),
+    )
 
 
-class _ReplayCounter:
-    def __init__(self, spec_of: Callable[[str], ToolSpec | None], rules: PolicyConfig, mode: Mode | None) -> None:
-        self.broken = 0
-        self.unreadable: list[str] = []
-        self._spec_of, self._rules = spec_of, rules
-        self._mode: Mode | None = mode
-        self._calls = self._unjudged = 0
-        self._gone: Counter[str] = Counter()
-        self._changes: list[DecisionChange] = []
+def _find_past_spec(call: "PastCall", spec_of: Callable[[str], ToolSpec | None]) -> ToolSpec | None:
+    fact = call.decided.facts.foreign
+    return spec_of(call.start.tool_call_name) or (_build_foreign_spec(fact) if fact is not None else None)
 
-    def add(self, session: str, call: "PastCall") -> None:
-        if call.decided.decision.rule in _BEFORE_POLICY:
-            self._unjudged += 1
-        elif (spec := self._find_spec(call)) is None:
-            self._gone[call.start.tool_call_name] += 1
-        else:
-            self._decide(session, call, spec)
 
-    def _find_spec(self, call: "PastCall") -> ToolSpec | None:
-        fact = call.decided.facts.foreign
-        return self._spec_of(call.start.tool_call_name) or (_build_foreign_spec(fact) if fact is not None else None)
-
-    def _decide(self, session: str, call: "PastCall", spec: ToolSpec) -> None:
-        self._calls += 1
-        start, past = call.start, call.decided
-        then = past.decision
-        # Mode and attendance are no rules, so they stay as they were.
-        mode = self._mode or past.mode or self._rules.mode
-        rules = msgspec.structs.replace(self._rules, mode=mode, unattended=past.unattended)
-        now = decide(spec, start.requested_permissions, past.facts, rules)
-        if now.decision != then.decision:
-            change = DecisionChange(
-                time=start.time,
-                session=session,
-                tool_call_id=start.tool_call_id,
-                tool=start.tool_call_name,
-                subject=now.subject or then.subject,
-                then=then.decision,
-                now=now.decision,
-                rule=now.rule,
-                reason=now.reason,
-                rule_then=then.rule,
-            )
-            self._changes.append(change)
-
-    def build_replay(self) -> PolicyReplay:
-        return PolicyReplay(
-            calls=self._calls,
-            differ=tuple(sorted(self._changes, key=lambda one: one.time)),
-            unjudged=self._unjudged,
-            gone=dict(self._gone),
-            broken=self.broken,
-            unreadable=tuple(self.unreadable),
+def _redecide(
+    session: str, call: "PastCall", spec: ToolSpec, rules: PolicyConfig, mode: Mode | None
+) -> Iterator[DecisionChange]:
+    """The change of the decision, if it changed. Mode and attendance are no rules, so they stay as they were."""
+    start, past, then = call.start, call.decided, call.decided.decision
+    rules = msgspec.structs.replace(rules, mode=mode or past.mode or rules.mode, unattended=past.unattended)
+    now = decide(spec, start.requested_permissions, past.facts, rules)
+    if now.decision != then.decision:
+        yield DecisionChange(
+            time=start.time,
+            session=session,
+            tool_call_id=start.tool_call_id,
+            tool=start.tool_call_name,
+            subject=now.subject or then.subject,
+            then=then.decision,
+            now=now.decision,
+            rule=now.rule,
+            reason=now.reason,
+            rule_then=then.rule,
         )

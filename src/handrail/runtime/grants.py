@@ -16,9 +16,7 @@ from handrail.protocol.permissions import Answer, AnswerKind, OpenedFolder, Perm
 from handrail.settings import resolve_user_file
 from handrail.settings.model import ClientRoots
 from handrail.settings.paths import MANAGED_FILE, find_account_home
-from handrail.store.database import Database
 from handrail.store.grants import GrantedFolders, GrantFiles
-from handrail.store.inbox import list_open_answers
 from handrail.workspace.facts import find_spelled_folder
 from handrail.workspace.roots import Boundary, Root, is_inside, open_root
 from handrail.workspace.workspace import Workspace
@@ -73,11 +71,6 @@ class Grants:
                 time=datetime.now(UTC),
             )
             self._stores[scope].add(grant)
-
-    def remember_all(self, database: Database) -> None:
-        """Stores grants of answers whose process was killed before it stored them."""
-        for request, given in list_open_answers(database):
-            self.remember(request, given)
 
     def revoke(self, grant_id: str) -> StandingGrant | None:
         """Revokes a grant, with all others of the same command and scope. None if the id is unknown."""

@@ -30,7 +30,6 @@ class SessionQueue:
 
     @property
     def held_here(self) -> bool:
-        """Whether this thread is inside."""
         return self._owner == threading.get_ident()
 
     def enter(self, cancelled: Callable[[], bool] = lambda: False) -> bool:
@@ -42,7 +41,6 @@ class SessionQueue:
         return True
 
     def leave(self) -> None:
-        """Lets the next thread in."""
         if self.held_here:
             self._owner = 0
         with contextlib.suppress(RuntimeError):
@@ -94,7 +92,6 @@ class Lock:
         return os.path.exists(self._path)
 
     def release(self) -> None:
-        """Releases the lock, if it is held."""
         if self._descriptor >= 0:
             if not self._shared:
                 with contextlib.suppress(OSError):

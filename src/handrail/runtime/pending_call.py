@@ -115,7 +115,6 @@ class PendingCall(Struct, eq=False):
         self.args, self.args_are_json = sanitize_json(self.call.args)
 
     def replace_call(self, call: ToolCall) -> None:
-        """Replaces the call by one with other arguments."""
         self.call = call
         self.args, self.args_are_json = sanitize_json(call.args)
 
@@ -129,7 +128,6 @@ class PendingCall(Struct, eq=False):
             self.warnings = tuple(escape_surrogates(str(one)[:_MAX_MESSAGE_CHARS]) for one in error.warnings)
 
     def warn(self, code: str, text: str) -> None:
-        """Adds a warning event."""
         fields = {"code": code, "text": text, "tool_call_id": self.call.tool_call_id}
         self.pending_events.append((WarningEvent, fields))
 
@@ -140,6 +138,10 @@ class PendingCall(Struct, eq=False):
     @property
     def answer(self) -> Answer | None:
         return self.approval.answer if self.approval is not None else None
+
+    @property
+    def preview_id(self) -> str | None:
+        return self.approval.request.preview_id if self.approval is not None else None
 
     @property
     def needs_approval(self) -> bool:
@@ -209,7 +211,6 @@ def _build_unknown_call(call_id: str) -> ToolCall:
 
 
 def replace_command(call: ToolCall, command: str) -> ToolCall:
-    """The call with another command."""
     args: Any = call.args
     return replace(call, args={**args, "command": command} if isinstance(args, dict) else args)
 
@@ -227,8 +228,7 @@ def load_answer(session: Session, pending: PendingCall) -> None:
 
 def forget_preview(session: Session, pending: PendingCall) -> None:
     """Deletes the stored preview of a call, if it has one: the call has its result."""
-    if pending.request is not None:
-        drop_preview(session, pending.request.preview_id)
+    drop_preview(session, pending.preview_id)
 
 
 def drop_preview(session: Session, preview_id: str | None) -> None:

@@ -148,7 +148,6 @@ class SimulatedChange(NamedTuple):
 
 
 def _can_change_files(pending: PendingCall) -> bool:
-    """Whether a call that has not run yet may change files."""
     if pending.error is not None or ASIDE.issuperset(pending.tool.spec.side_effects):
         return False
     if pending.request is not None and "once" not in pending.request.answers:
@@ -174,14 +173,14 @@ def simulate_calls(session: Session, batch: Sequence[PendingCall]) -> list[Simul
         if change is None:
             return None
         pending.simulated = change  # the same for every command after it
-        files.add(change.examined, is_file_tool=_get_preview_id(pending) is None)
+        files.add(change.examined, is_file_tool=pending.preview_id is None)
         if change.examined.steps:
             changes.append(change)
     return changes
 
 
 def _simulate_call(session: Session, pending: PendingCall, files: SimulatedFiles) -> SimulatedChange | None:
-    if (preview_id := _get_preview_id(pending)) is not None:
+    if (preview_id := pending.preview_id) is not None:
         return SimulatedChange(preview_id, load_preview(session.recorder.history, preview_id).examined)
     if not isinstance(pending.tool, FileTool):
         return None
@@ -189,10 +188,6 @@ def _simulate_call(session: Session, pending: PendingCall, files: SimulatedFiles
         return None
     context = replace(build_context(session, pending), metadata=_ignore_metadata)
     return SimulatedChange(pending.call.tool_call_id, pending.tool.simulate(context, pending.arguments, files))
-
-
-def _get_preview_id(pending: PendingCall) -> str | None:
-    return pending.request.preview_id if pending.request is not None else None
 
 
 def _is_plain(session: Session, path: str, real: str | None, kind: str) -> bool:

@@ -3,8 +3,6 @@
 import os
 from contextlib import suppress
 
-import msgspec
-
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.protocol.events import Notice, ToolCallEnd, ToolCallError
 from handrail.runtime.execute import close_call
@@ -14,6 +12,7 @@ from handrail.runtime.registry import ToolSet
 from handrail.runtime.results import build_audit_record, describe_interrupted
 from handrail.runtime.session import Session
 from handrail.store.audit import AuditChain, forget_runner, list_unaudited
+from handrail.store.inbox import list_open_answers
 from handrail.store.journal import CallEntry, SessionJournal
 from handrail.store.open_calls import release_claims
 from handrail.store.runner import is_dead, list_dead_runners, remove_runner
@@ -33,7 +32,8 @@ def recover(session: Session) -> None:
         for runner in list_dead_runners(session.folder):
             _settle_runner(session, runner)
             with suppress(StoreError):  # a grant that cannot be stored is asked for again
-                session.grants.remember_all(session.journal.database)
+                for request, answer in list_open_answers(session.journal.database):
+                    session.grants.remember(request, answer)
             forget_runner(session.journal, runner)
             remove_runner(session.folder, runner)
     finally:
@@ -77,18 +77,8 @@ def restore_audit(state: StateFolder, offer: ToolSet) -> int:
     return restored
 
 
-class _ClosedSession(msgspec.Struct, frozen=True):
-    """The part of a session that restoring audit records needs."""
-
-    id: str
-    journal: SessionJournal
-    chain: AuditChain
-    offer: ToolSet
-    characters: int = 0
-
-
 def _settle_runner(session: Session, runner: str) -> None:
-    _restore_records(session, runner)
+    _restore_records(session.journal, session.chain, session.offer, runner)
     for entry in session.journal.list_unfinished(runner, "started"):
         if entry.facts.command is not None:
             session.commands.kill_orphans()
@@ -97,18 +87,18 @@ def _settle_runner(session: Session, runner: str) -> None:
     release_claims(session.journal.database, runner)
 
 
-def _restore_records(session: Session | _ClosedSession, runner: str) -> int:
+def _restore_records(journal: SessionJournal, chain: AuditChain, offer: ToolSet, runner: str) -> int:
     """Adds the audit records of results that a runner recorded last. Returns their number."""
-    call_ids, start = list_unaudited(session.journal, runner)
-    audited = session.chain.contains(session.id, set(call_ids), start) if call_ids else set[str]()
+    call_ids, start = list_unaudited(journal, runner)
+    audited = chain.contains(journal.session_id, set(call_ids), start) if call_ids else set[str]()
     restored = 0
     for call_id in call_ids:
-        entry = session.journal.entry(call_id)
+        entry = journal.entry(call_id)
         if call_id not in audited and entry is not None:
-            pending = load_call(session.journal, session.offer, entry, session.characters)
-            event = session.journal.event(entry.end_seq or 0)
+            event = journal.event(entry.end_seq or 0)
             if isinstance(event, ToolCallEnd | ToolCallError):
-                session.chain.append(build_audit_record(session.id, pending, event.result))
+                pending = load_call(journal, offer, entry, budget=0)
+                chain.append(build_audit_record(journal.session_id, pending, event.result))
                 restored += 1
     return restored
 
@@ -130,7 +120,6 @@ def _restore_session(folder: str, chain: AuditChain, locks: Locks, offer: ToolSe
         from handrail.state import open_journal  # noqa: PLC0415  only for `audit verify`
 
         with open_journal(folder) as journal:
-            session = _ClosedSession(journal.session_id, journal, chain, offer)
-            return sum(_restore_records(session, runner) for runner in list_dead_runners(folder))
+            return sum(_restore_records(journal, chain, offer, runner) for runner in list_dead_runners(folder))
     finally:
         lock.release()

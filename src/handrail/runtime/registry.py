@@ -211,8 +211,7 @@ class ToolServices(msgspec.Struct, kw_only=True, dict=True):
 
     seen: ReadMarks
     outputs: Outputs
-    records: "Recorder"
-    recorder: "Callable[[], Recorder]"
+    recorder: "Recorder"
     commands: "CommandEnvironment"
     background: Background
     settings: Settings
@@ -254,7 +253,7 @@ _Build = Callable[..., Tool]
 
 
 def _build_file_tool(build: _Build, services: ToolServices) -> Tool:
-    return build(services.seen, services.records)
+    return build(services.seen, services.recorder)
 
 
 _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
@@ -264,7 +263,7 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "find": ("find", lambda build, of: build(of.search)),
     "grep": ("grep", lambda build, of: build(of.search, of.outputs)),
     "ls": ("ls", lambda build, of: build(of.settings.search.ignore)),
-    "exec": ("exec.tool", lambda build, of: build(of.commands, of.background, of.recorder)),
+    "exec": ("exec.tool", lambda build, of: build(of.commands, of.background, lambda: of.recorder)),
     "process": ("process", lambda build, of: build(of.background)),
     "apply_patch": ("apply_patch", _build_file_tool),
     "multi_edit": ("multi_edit", _build_file_tool),
@@ -285,7 +284,6 @@ def _build_builtin_tool(name: str, services: ToolServices) -> Tool:
 
 
 def load_configured_tools(settings: Settings) -> list[Tool]:
-    """The custom tools that the settings name."""
     tools = [tool for folder in settings.tools.folders for tool in load_folder_tools(folder)]
     return tools + load_installed_tools() if settings.tools.installed else tools
 

@@ -42,7 +42,6 @@ _UNKNOWN_OUTCOME = "What it did is not known; look before you repeat it."
 
 
 def build_result(session: Session, pending: PendingCall) -> None:
-    """Builds the result from the output of the tool."""
     output = pending.output
     if output is None:
         raise AssertionError("a call without error has output")
@@ -56,8 +55,7 @@ def build_result(session: Session, pending: PendingCall) -> None:
     pending.result = result
 
 
-def build_error_result(_: Session, pending: PendingCall) -> None:
-    """Builds the result of a call that failed or was refused."""
+def build_error_result(pending: PendingCall) -> None:
     if pending.error is not None and pending.result is None:
         pending.result = _build_failure(pending, pending.error)
         if pending.change_set is not None:

@@ -52,8 +52,6 @@ Resolver = Literal["kernel", "walk"]
 
 
 class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options that a session is opened with."""
-
     workspace: str
     session_id: str
     state: StateFolder
@@ -100,7 +98,6 @@ class CancelTokens:
         return self._running.get(call_id) == 0
 
     def begin(self, call_ids: Iterable[str]) -> None:
-        """Adds running calls."""
         with self._lock:
             for call_id in call_ids:
                 self._running[call_id] = self._running.get(call_id, 0) + 1
@@ -241,7 +238,7 @@ def build_opened_roots(
 ) -> OpenedRoots:
     """Opens the folders that people approved before. If the rules allow it, more can be requested."""
     asks = rules.outside == "ask" and rules.restriction is None
-    boundary = _build_boundary(state) if asks else Boundary(homes=(), own=())
+    boundary = build_boundary(state.path) if asks else Boundary(homes=(), own=())
     workspace.boundary = boundary if asks and not rules.unattended else None
     opened_roots = OpenedRoots(workspace, stores, boundary, session_id, in_force=asks)
     opened_roots.refresh()
@@ -288,13 +285,8 @@ def _register_closing(session: Session) -> None:
     exit_stack.callback(_end_runner, session)
     if session.foreign is not None:
         exit_stack.callback(session.foreign.close)
-    exit_stack.callback(_end_background, session)
+    exit_stack.callback(lambda: session.background.end_all() if session.ends_background else None)
     exit_stack.callback(session.background.close)
-
-
-def _end_background(session: Session) -> None:
-    if session.ends_background:
-        session.background.end_all()
 
 
 def _end_runner(session: Session) -> None:
@@ -356,8 +348,7 @@ def _build_services(session: Session, settings: Settings) -> ToolServices:
     return ToolServices(
         seen=session.journal,
         outputs=session.outputs,
-        records=session.recorder,
-        recorder=lambda: session.recorder,
+        recorder=session.recorder,
         commands=session.commands,
         background=session.background,
         settings=settings,
@@ -383,12 +374,8 @@ def _build_skills(options: SessionOptions, workspace: Workspace, journal: Sessio
 
     disabled = options.settings.skills.disable
     return SessionSkills(
-        workspace, ActiveSkills(journal), list_folders, disabled, lambda: _build_boundary(options.state)
+        workspace, ActiveSkills(journal), list_folders, disabled, lambda: build_boundary(options.state.path)
     )
-
-
-def _build_boundary(state: StateFolder) -> Boundary:
-    return build_boundary(state.path)
 
 
 def _build_catalog(options: SessionOptions, folder: str, journal: SessionJournal) -> "ForeignCatalog":

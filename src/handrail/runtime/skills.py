@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from handrail.protocol.decisions import Narrowing
-from handrail.protocol.errors import ToolError, UsageError
+from handrail.protocol.errors import ToolError
 from handrail.protocol.records import SkillEntry
 from handrail.runtime.registry import ToolSet, build_tool_set
 from handrail.settings import Settings
 from handrail.store.transcript import ActiveSkill, ActiveSkills
 from handrail.workspace.facts import build_command_fact
-from handrail.workspace.roots import Boundary, Root, is_inside, open_extra_roots
+from handrail.workspace.roots import Boundary, Root, is_inside, open_extra_roots, open_root
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -61,16 +61,12 @@ class SessionSkills:
                 self._apply(self._active)
 
     def refresh(self) -> None:
-        """Applies the skills that are active now. Costs one query, or none if the session never had a skill."""
-        if not self.any and self._store.none_yet():
-            return
         with self._lock:  # otherwise a slow thread could apply an older state last
             active = self._store.list_skills()
             if active is not self._active:
                 self._apply(active)
 
     def narrowing(self, tool: str) -> Narrowing | None:
-        """The restriction of a tool by the active skills."""
         if not self.any:
             return None
         from handrail.skills.narrowing import find_restriction  # noqa: PLC0415  few sessions have active skills
@@ -170,13 +166,9 @@ class SessionSkills:
             return None
         if self._boundary().find_closed_reason(folder):
             return None
-        try:
-            root = Root(folder, writable=False)
-        except UsageError:
-            return None
-        if root.path != folder:  # a link replaced the folder
-            root.close()
-            return None
+        root = open_root(folder, writable=False)
+        if root is not None:
+            root.opened_by_person = False  # a skill opens it, so no request extends it
         return root
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Literal
@@ -35,10 +35,7 @@ _NO_CHANGES = "Session {} has changed nothing that is in effect. `handrail log -
 
 def select_last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """The last change of the workspace that is in effect, of any session."""
-    for entry in log.latest():
-        if _is_change(entry) and within(entry):
-            return (entry.number,)
-    raise _build_empty_error("undo")
+    return (_find_last_change(log, within).number,)
 
 
 def load_change_set(log: ChangeLog, number: int) -> LoggedChangeSet:
@@ -48,32 +45,24 @@ def load_change_set(log: ChangeLog, number: int) -> LoggedChangeSet:
     return entry
 
 
-def select_change(log: ChangeLog, number: int) -> tuple[int, ...]:
-    """A change set that is not undone yet."""
-    entry = load_change_set(log, number)
-    if entry.undone_by is not None:
-        raise ToolError("NO_CHANGE", f"Change {number} is undone already, by {entry.undone_by}.")
-    return (number,)
+def select_changes(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
+    """Change sets that are not undone yet."""
+    for entry in (load_change_set(log, number) for number in numbers):
+        if entry.undone_by is not None:
+            raise ToolError("NO_CHANGE", f"Change {entry.number} is undone already, by {entry.undone_by}.")
+    return numbers
 
 
 def select_last_turn(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """Every change of the last turn that is in effect, the latest first."""
-    last = log.entry(select_last_change(log, within)[0])
-    of_turn = [
-        entry.number
-        for entry in log.latest()
-        if last is not None
-        and (entry.session, entry.turn) == (last.session, last.turn)
-        and _is_change(entry)
-        and within(entry)
-    ]
-    return tuple(of_turn)
+    last = _find_last_change(log, within)
+    changes = _list_changes(log, within)
+    return tuple(one.number for one in changes if (one.session, one.turn) == (last.session, last.turn))
 
 
 def select_session(log: ChangeLog, session: str, within: Within) -> tuple[int, ...]:
     """Every change of a session that is in effect, the latest first."""
-    mine = (entry for entry in log.latest() if entry.session == session)
-    found = tuple(entry.number for entry in mine if _is_change(entry) and within(entry))
+    found = tuple(entry.number for entry in _list_changes(log, within) if entry.session == session)
     if not found:
         raise ToolError("NO_CHANGE", _NO_CHANGES.format(session))
     return found
@@ -82,10 +71,8 @@ def select_session(log: ChangeLog, session: str, within: Within) -> tuple[int, .
 def select_last_undo(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """The last undo that is in effect. Undoing it is a redo."""
     for entry in log.latest():
-        is_undo = (
-            entry.in_effect and entry.body.undoes and all(_is_change_number(log, one) for one in entry.body.undoes)
-        )
-        if is_undo and within(entry):
+        undone = [log.entry(number) for number in entry.body.undoes] if entry.in_effect else []
+        if undone and all(one is not None and not one.body.undoes for one in undone) and within(entry):
             return (entry.number,)
     raise _build_empty_error("redo")
 
@@ -112,13 +99,19 @@ def select_with_later(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ..
     return tuple(sorted(chosen, reverse=True))
 
 
+def _list_changes(log: ChangeLog, within: Within) -> Iterator[LoggedChangeSet]:
+    """The changes in effect, the latest first."""
+    return (entry for entry in log.latest() if _is_change(entry) and within(entry))
+
+
+def _find_last_change(log: ChangeLog, within: Within) -> LoggedChangeSet:
+    for entry in _list_changes(log, within):
+        return entry
+    raise _build_empty_error("undo")
+
+
 def _is_change(entry: LoggedChangeSet) -> bool:
     return entry.in_effect and not entry.body.undoes
-
-
-def _is_change_number(log: ChangeLog, number: int) -> bool:
-    entry = log.entry(number)
-    return entry is not None and not entry.body.undoes
 
 
 def _build_empty_error(doing: str) -> ToolError:
@@ -138,7 +131,7 @@ def select_change_sets(number: int | tuple[int, ...] | None, turn: bool, session
         raise UsageError("undo takes a number, turn=True or a session: one of them")
     if number is not None:
         numbers = (number,) if isinstance(number, int) else number
-        return lambda log, _: tuple(select_change(log, one)[0] for one in numbers)
+        return lambda log, _: select_changes(log, numbers)
     if session is not None:
         return lambda log, within: select_session(log, session, within)
     return select_last_turn if turn else select_last_change
@@ -150,7 +143,8 @@ def undo(session: Session, choose: Choose, resolve: Resolve | None) -> ToolResul
     args = {"numbers": (), "lines": resolve == "lines"}
     call = ToolCall(tool_call_id=call_id, name="undo", args=args, trace_id=call_id, timestamp=datetime.now(UTC))
     pending = PendingCall(call, session.characters)
-    pending.id_is_ours, pending.tool = True, build_undo_tool(session.workspace, session.recorder)
+    pending.id_is_ours, pending.decision = True, _ALLOWED
+    pending.tool = build_undo_tool(session.workspace, session.recorder)
 
     def choose_sets(session: Session, pending: PendingCall) -> None:
         numbers = _select_numbers(session, choose, resolve)
@@ -158,18 +152,13 @@ def undo(session: Session, choose: Choose, resolve: Resolve | None) -> ToolResul
         pending.args = {**args, "numbers": list(numbers)}
 
     try:
-        take_steps(session, pending, (_allow, choose_sets, check_arguments, _collect_facts))
+        take_steps(session, pending, (choose_sets, check_arguments, _collect_facts))
         execute_call(session, pending)
     except BaseException as error:
         if not isinstance(error, Exception):
             close_interrupted(session, pending)
         raise
     return require_result(pending)
-
-
-def redo(session: Session, resolve: Resolve | None) -> ToolResult[UndoData]:
-    """Undoes the last undo."""
-    return undo(session, select_last_undo, resolve)
 
 
 def preview(session: Session, choose: Choose, resolve: Resolve | None) -> str:
@@ -263,10 +252,6 @@ def _build_filter(session: Session) -> Within:
         return all(not step.path.startswith(home) or step.path.startswith(own) for step in entry.body.steps)
 
     return is_visible
-
-
-def _allow(_: Session, pending: PendingCall) -> None:
-    pending.decision = _ALLOWED
 
 
 def _collect_facts(_: Session, pending: PendingCall) -> None:

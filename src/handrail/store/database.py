@@ -110,10 +110,10 @@ class Database:
         self.path = path
         self._schema = schema
         try:
-            self._connection = self._connect(durability)
+            self.connection = self._connect(durability)
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             self._fail(self._verb, error)
-        self.execute = self._connection.cursor().execute
+        self.execute = self.connection.cursor().execute
         self.transaction = _Transaction(self)
         """All or nothing. No other process writes from its first statement on."""
 
@@ -134,21 +134,16 @@ class Database:
         return connection
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> None:
-        with self.lock:
-            self.run_held(statement, values)
-
-    def run_held(self, statement: str, values: Sequence[Any]) -> None:
-        """Does the same for a caller that holds the lock."""
         try:
-            if self._connection.in_transaction:
+            with self.lock:
                 self.drop_unfinished()
-            self.execute(statement, values)
+                self.execute(statement, values)
         except sqlite3.Error as error:
             self.fail(error)
 
     def drop_unfinished(self) -> None:
         """Rolls back an open transaction. An interrupt can leave one open. SQLite often rolls back itself."""
-        if self._connection.in_transaction:
+        if self.connection.in_transaction:
             self.execute("ROLLBACK")
 
     def rows(self, statement: str, values: Row = ()) -> list[Row]:
@@ -211,7 +206,7 @@ class Database:
 
     def close(self) -> None:
         with self.lock:
-            self._connection.close()
+            self.connection.close()
 
 
 class _Transaction:
@@ -291,12 +286,12 @@ class ReadOnlyDatabase(Database):
         if self._stamp is None or self._stamp == read_stamp(self.path):
             return True
         self._stamp = None
-        self._connection.close()
+        self.connection.close()
         try:
-            self._connection = open_read_only(self.path)
+            self.connection = open_read_only(self.path)
         except (sqlite3.Error, OSError) as error:
             self._fail(self._verb, error)
-        self.execute = self._connection.cursor().execute
+        self.execute = self.connection.cursor().execute
         return False
 
 

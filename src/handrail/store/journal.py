@@ -6,6 +6,7 @@ without effects is recorded once, with its result. A result is stored before it 
 
 import contextlib
 import os
+import sqlite3
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime
@@ -47,6 +48,8 @@ _Listener = Callable[[Event], None]
 Kinds = Collection[type[Event]]
 PendingEvent = tuple[type[Event], dict[str, Any]]
 """An event without a number: its type and its own fields."""
+SKILL_MARKER = "-skills"
+"""The end of the name of an empty file beside the journal. It says that the session has or had an active skill."""
 _MAX_KNOWN_MARKS = 10_000
 _ENDS = "kind IN ('tool_call.end', 'tool_call.error')"
 _EVENTS = "SELECT seq, kind, data FROM event"
@@ -119,6 +122,11 @@ class SessionJournal:
         """Conversations, each with a path that it has seen."""
         self.digests: dict[str, Callable[[], str]] = {}
         """By the ids of running calls: the digest by which a client finds the call again if it is parked."""
+        self.last_query_found_no_skill = False
+
+    def never_had_skill(self) -> bool:
+        """Whether it is known without a query, which takes three times as long, that the session never had a skill."""
+        return self.last_query_found_no_skill and not os.access(self.database.path + SKILL_MARKER, os.F_OK)
 
     # Writing
 
@@ -199,13 +207,13 @@ class SessionJournal:
                 events, values = self._number(pending, context)
                 marks = self._pick_changed_marks()
                 try:
-                    if statements is None and not marks:
+                    if statements is None and not marks and not self.database.connection.in_transaction:
                         # One statement is its own transaction, and cheaper than BEGIN and COMMIT around it.
-                        self.database.run_held(_insert_events(len(events)), values)
+                        self.database.execute(_insert_events(len(events)), values)
                     else:
                         self._write_together(events, values, statements, marks)
                     break
-                except StoreError as error:
+                except (StoreError, sqlite3.Error) as error:
                     self._retry_after(error)
             self.seq += len(events)
             self._known_marks.update(marks)
@@ -245,14 +253,16 @@ class SessionJournal:
                 values.append(context)
         return events, values
 
-    def _retry_after(self, error: StoreError) -> None:
+    def _retry_after(self, error: StoreError | sqlite3.Error) -> None:
         """Reads the events of another process that took the numbers. Raises if the write failed otherwise."""
-        cause = str(error.__cause__)
+        cause = str(error.__cause__ or error)
         if "event.seq" in cause:
             self._known_marks.clear()
             self._catch_up()
         elif "call.id" in cause or "given.id" in cause:
             raise DuplicateCallError from None
+        elif isinstance(error, sqlite3.Error):
+            self.database.fail(error)
         else:
             raise error
 
@@ -383,11 +393,10 @@ class SessionJournal:
         """The last mark of a file. None if the conversation has not seen the file."""
         if self._conversation is not None and (self._conversation(), path) not in self._seen_by:
             return None
-        mark = self._new_marks.get(path)
-        if mark is None:
-            row = self.database.row("SELECT mark FROM seen WHERE path = ?", (path,))
-            mark = bytes(row[0]) if row else None
-        return mark
+        if (mark := self._new_marks.get(path)) is not None:
+            return mark
+        row = self.database.row("SELECT mark FROM seen WHERE path = ?", (path,))
+        return bytes(row[0]) if row else None
 
     def set_mark(self, path: str, mark: bytes) -> None:
         """Marks a file. The mark is stored with the result of the call that read or wrote the file."""

@@ -13,10 +13,9 @@ from handrail.protocol.messages import AssistantMessage, CallResult, Message, Re
 from handrail.protocol.records import TodoItem
 from handrail.protocol.wire import UNREADABLE, convert, decode_json, encode, get_json_decoder
 from handrail.store.database import Database, Row
-from handrail.store.journal import PendingEvent, SessionJournal, copy_marks
+from handrail.store.journal import SKILL_MARKER, PendingEvent, SessionJournal, copy_marks
 from handrail.store.state_dir import open_private
 
-_SKILL_MARKER = "-skills"
 _INSERT_MESSAGE = "INSERT INTO message VALUES (?, ?, ?)"
 _INSERT_OUTPUT = "INSERT OR REPLACE INTO output VALUES (?, ?)"
 _INSERT_SKILL = "INSERT OR REPLACE INTO skill VALUES (?, ?)"
@@ -107,33 +106,22 @@ class ActiveSkill(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ActiveSkills:
-    """The active skills of a session. A change is stored together with the notice of it.
-
-    Every call asks for them, and most sessions never have any. An empty file beside the journal says that a session has
-    or had one. Looking for it takes a third of the time of a query.
-    """
+    """The active skills of a session. A change is stored together with the notice of it."""
 
     def __init__(self, journal: SessionJournal) -> None:
         self._journal = journal
-        self._marker = journal.database.path + _SKILL_MARKER
-        self._had_none = False
-        """Whether the session had no skill at the last query, nor ever before."""
         self._last: tuple[list[Row], tuple[ActiveSkill, ...]] = ([], ())
         """The rows of the last query, and their skills."""
 
     def list_skills(self) -> tuple[ActiveSkill, ...]:
         """All active skills by name. The same object until something changes."""
-        if self.none_yet():
+        if self._journal.never_had_skill():
             return self._last[1]
         rows = self._journal.database.rows("SELECT name, data FROM skill ORDER BY name")
-        self._had_none = not rows and not os.access(self._marker, os.F_OK)
+        self._journal.last_query_found_no_skill = not rows
         if rows != self._last[0]:
             self._last = rows, tuple(self._read(*row) for row in rows)
         return self._last[1]
-
-    def none_yet(self) -> bool:
-        """Whether it is known without a query that the session never had a skill."""
-        return self._had_none and not os.access(self._marker, os.F_OK)
 
     def put(self, skill: ActiveSkill, text: str) -> None:
         """Activates a skill and replaces the one of its name."""
@@ -156,7 +144,7 @@ class ActiveSkills:
 
 def _mark_skills(journal: str) -> None:
     try:
-        os.close(open_private(journal + _SKILL_MARKER, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
+        os.close(open_private(journal + SKILL_MARKER, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC))
     except OSError as error:
         raise StoreError(f"beside the journal {journal} nothing can be written: {error.strerror}") from error
 

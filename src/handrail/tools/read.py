@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from handrail.edit.lines import count_lines
 from handrail.protocol.errors import ToolError
 from handrail.protocol.results import Attachment
 from handrail.protocol.tool_spec import Arguments, ToolSpec
@@ -24,7 +25,6 @@ from handrail.workspace.pages import (
     TextPage,
     build_text_page,
     build_whole_page,
-    count_lines,
     read_large_page,
     read_row_page,
 )

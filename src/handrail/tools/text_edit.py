@@ -8,20 +8,26 @@ import msgspec
 from handrail.edit.diff import Diff, build_edit_diff
 from handrail.edit.fuzzy.candidates import OF_EDIT, Wording
 from handrail.edit.lines import (
-    LineEnding,
     Replacement,
     Span,
     count_common_start,
     list_line_ranges,
     normalize_newlines,
-    predict_line_ending,
-    restore_newlines,
 )
 from handrail.edit.match import EditMatch, find_unique_match, list_edge_slips, match_edit
 from handrail.edit.sequences import narrow_replacements
 from handrail.protocol.errors import ToolError
 from handrail.tools.tool import MAX_TEXT_BYTES
-from handrail.workspace.text import Encoding, LosslessText, decode_lossless, replace_surrogates, splice_bytes
+from handrail.workspace.text import (
+    Encoding,
+    LineEnding,
+    LosslessText,
+    decode_lossless,
+    predict_line_ending,
+    replace_surrogates,
+    restore_newlines,
+    splice_bytes,
+)
 
 Occurrence = Literal["unique", "first", "all"]
 

@@ -1,15 +1,17 @@
-"""The encoding of text files, which keeps untouched bytes as they are."""
+"""The encoding and line endings of text files, which keep untouched bytes as they are."""
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
 import msgspec
 
-from handrail.edit.lines import LineEnding, Replacement, detect_line_ending
+from handrail.edit.lines import Replacement, apply_replacements, count_common_end, count_common_start
 
 Encoding = Literal["utf-8", "utf-8-sig", "utf-16-le", "utf-16-be", "latin-1"]
+LineEnding = Literal["lf", "crlf", "mixed", "none"]
 SAMPLE_BYTES = 8192
 
 UTF16_MARKS: dict[bytes, Encoding] = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
@@ -175,3 +177,95 @@ def _find_codec(encoding: Encoding) -> tuple[str, str]:
     if encoding.startswith("utf-16"):
         return encoding, "surrogatepass"
     return ("latin-1", "strict") if encoding == "latin-1" else ("utf-8", "surrogateescape")
+
+
+# Line endings
+
+
+def detect_line_ending(text: str) -> LineEnding:
+    if "\r" not in text:  # much faster than counting
+        return "lf" if "\n" in text else "none"
+    newlines = text.count("\n")
+    if not newlines:
+        return "none"
+    pairs = text.count("\r\n")
+    return "crlf" if pairs == newlines else "mixed" if pairs else "lf"
+
+
+def restore_newlines(
+    raw: str, text: str, ending: LineEnding, replacements: Sequence[Replacement], sent: str
+) -> Iterator[Replacement]:
+    """Translate ordered replacements in the normalized `text` to the `raw` text with its own line endings.
+
+    If the raw text has no newline, new lines take the line ending of the text that was `sent`.
+    """
+    if ending == "crlf":
+        yield from _restore_crlf(text, replacements)
+    elif ending == "mixed":
+        yield from _restore_mixed(raw, text, replacements)
+    elif ending == "none" and detect_line_ending(sent) == "crlf":
+        yield from (Replacement(start, end, _to_crlf(text)) for start, end, text in replacements)
+    else:
+        yield from replacements
+
+
+def predict_line_ending(raw: str, ending: LineEnding, replacements: Sequence[Replacement]) -> LineEnding:
+    """Return the line ending of `raw` after replacements from `restore_newlines`."""
+    simple = ending == "crlf" or not ("\r" in raw or any("\r" in text for _, _, text in replacements))
+    if not simple:
+        return detect_line_ending(apply_replacements(raw, replacements))
+    ends = (0, *(end for _, end, _ in replacements))
+    starts = (*(start for start, _, _ in replacements), len(raw))
+    keeps_newline = any(raw.find("\n", end, start) >= 0 for end, start in zip(ends, starts, strict=True))
+    if not keeps_newline and not any("\n" in text for _, _, text in replacements):
+        return "none"
+    return "crlf" if ending == "crlf" else "lf"
+
+
+def _to_crlf(text: str) -> str:
+    return text.replace("\n", "\r\n")
+
+
+def _restore_crlf(text: str, replacements: Sequence[Replacement]) -> Iterator[Replacement]:
+    """Shift each replacement by the newlines before it: each is one character longer in the raw text."""
+    at = shift = 0
+    for start, end, new in replacements:
+        shift += text.count("\n", at, start)
+        inner = text.count("\n", start, end)
+        yield Replacement(start + shift, end + shift + inner, _to_crlf(new))
+        at, shift = end, shift + inner
+
+
+def _restore_mixed(raw: str, text: str, replacements: Sequence[Replacement]) -> Iterator[Replacement]:
+    """Keep the endings of unchanged lines. New lines take the endings of the lines that they replace."""
+    pairs = [match.start() - number for number, match in enumerate(re.finditer("\r\n", raw))]
+    line_end, ending = -1, "\n"
+    for replacement in replacements:
+        start, end, new = _trim_common(text, replacement)
+        first, last = start + bisect_left(pairs, start), end + bisect_left(pairs, end)
+        if line_end < last and "\n" in new:  # searched once a line, which can be the whole file
+            line_end, ending = _find_ending(raw, last)
+        yield Replacement(first, last, _copy_endings(new, raw[first:last], ending))
+
+
+def _trim_common(text: str, replacement: Replacement) -> Replacement:
+    start, end, new = replacement
+    old = text[start:end]
+    head = count_common_start(old, new)
+    tail = count_common_end(old[head:], new[head:])
+    return Replacement(start + head, end - tail, new[head : len(new) - tail])
+
+
+def _copy_endings(new: str, old: str, default: str) -> str:
+    """End the new lines like the old lines, or with `default` if there are none."""
+    endings: list[str] = re.findall("\r?\n", old) or [default]
+    *lines, rest = new.split("\n")
+    last = len(endings) - 1
+    return "".join(f"{line}{endings[min(number, last)]}" for number, line in enumerate(lines)) + rest
+
+
+def _find_ending(raw: str, position: int) -> tuple[int, str]:
+    """Return where the line of a position ends, and its ending. The last line has that of the line before it."""
+    at = raw.find("\n", position)
+    last = raw.rfind("\n", 0, position) if at < 0 else at
+    return len(raw) if at < 0 else at, "\r\n" if last > 0 and raw[last - 1] == "\r" else "\n"

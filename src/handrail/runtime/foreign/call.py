@@ -4,6 +4,8 @@ import re
 import threading
 from base64 import b64decode
 from binascii import Error
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from typing import Any, Literal
 
 import msgspec
@@ -24,7 +26,7 @@ from handrail.runtime.foreign.schema import (
     strip_invisible,
     strip_invisible_schema,
 )
-from handrail.runtime.foreign.source import ForeignTool, ToolSource, build_tool_name, split_tool_name
+from handrail.runtime.foreign.source import ForeignTool, ToolSource, build_tool_name
 from handrail.tools.custom import ANY_EFFECT
 from handrail.tools.read import find_image_type
 from handrail.tools.tool import CommandContext, Output, Tool, Touches
@@ -96,17 +98,6 @@ def build_foreign_spec(
     )
 
 
-def build_unlisted_spec(fact: ForeignFact) -> ToolSpec:
-    """A spec that policy can judge without asking the server. It accepts any arguments."""
-    return build_foreign_spec(fact.server, ForeignTool(name=fact.tool), read_only=False)
-
-
-def parse_foreign_fact(name: str) -> ForeignFact | None:
-    """The fact that the name of a tool gives without asking its server."""
-    parts = split_tool_name(name)
-    return None if parts is None else ForeignFact(server=parts[0], tool=parts[1])
-
-
 def detect_image_type(content: str) -> str | None:
     """The type of an image in base64, by its bytes. A provider rejects every request with a wrongly declared image."""
     try:
@@ -122,56 +113,46 @@ def _build_preview(kind: Literal["diff", "input"], text: str) -> Preview:
 
 def _call_in_thread(source: ToolSource, name: str, context: CommandContext, arguments: dict[str, Any]) -> object:
     """The output of a source. It works in a thread, which is abandoned if it does not end after a cancellation."""
-    thread = _CallThread(source, name, context, arguments)
+    stop, outcome = threading.Event(), Future[object]()
+    own_context = replace(context, cancelled=lambda: stop.is_set() or context.cancelled())
+
+    def run() -> None:
+        try:
+            outcome.set_result(source.call(own_context, name, arguments))
+        except BaseException as error:  # a source can raise anything
+            outcome.set_exception(error)
+
     try:
-        thread.start()
-        return thread.wait(context)
+        _start_thread(run)
+        return _wait(outcome, context, source.server)
     except BaseException:
-        thread.stop.set()
+        stop.set()
         raise
 
 
-class _CallThread:
-    def __init__(self, source: ToolSource, name: str, context: CommandContext, arguments: dict[str, Any]) -> None:
-        self.stop = threading.Event()
-        self._done = threading.Event()
-        self._output: object = None
-        self._error: BaseException | None = None
-        self._source, self._name, self._arguments = source, name, arguments
-        self._context = replace(context, cancelled=lambda: self.stop.is_set() or context.cancelled())
+def _start_thread(run: Callable[[], None]) -> None:
+    try:
+        threading.Thread(target=run, name="handrail-foreign", daemon=True).start()
+    except RuntimeError as error:
+        raise ToolError("UNAVAILABLE", f"No thread can be had for the call: {error}. Nothing was sent.") from None
 
-    def start(self) -> None:
-        try:
-            threading.Thread(target=self._run, name="handrail-foreign", daemon=True).start()
-        except RuntimeError as error:
-            raise ToolError("UNAVAILABLE", f"No thread can be had for the call: {error}. Nothing was sent.") from None
 
-    def wait(self, context: CommandContext) -> object:
-        patience = _CANCEL_SECONDS
-        while not self._done.wait(_POLL_SECONDS):
-            if context.cancelled():
-                patience -= _POLL_SECONDS
-            if patience <= 0:
-                message = f"The call was cancelled, and {self._source.server} did not end it."
-                raise ToolError("CANCELLED", f"{message} What it did is not known; look before you repeat it.")
-        if self._error is not None:
-            raise self._to_tool_error(self._error)
-        return self._output
-
-    def _run(self) -> None:
-        try:
-            self._output = self._source.call(self._context, self._name, self._arguments)
-        except BaseException as error:  # a source can raise anything
-            self._error = error
-        finally:
-            self._done.set()
-
-    def _to_tool_error(self, error: BaseException) -> ToolError:
-        if isinstance(error, ToolError):
-            return _sanitize_error(error)
-        cause = clip_text(f"{type(error).__name__}: {error}", 300)
-        message = f"The connection to {self._source.server} failed in a way that it should not ({cause})."
-        return ToolError("INTERNAL", f"{message} What the call did is not known; look before you repeat it.")
+def _wait(outcome: Future[object], context: CommandContext, server: str) -> object:
+    patience = _CANCEL_SECONDS
+    while not wait((outcome,), _POLL_SECONDS).done:
+        if context.cancelled():
+            patience -= _POLL_SECONDS
+        if patience <= 0:
+            message = f"The call was cancelled, and {server} did not end it."
+            raise ToolError("CANCELLED", f"{message} What it did is not known; look before you repeat it.")
+    error = outcome.exception()
+    if error is None:
+        return outcome.result()
+    if isinstance(error, ToolError):
+        raise _sanitize_error(error)
+    cause = clip_text(f"{type(error).__name__}: {error}", 300)
+    message = f"The connection to {server} failed in a way that it should not ({cause})."
+    raise ToolError("INTERNAL", f"{message} What the call did is not known; look before you repeat it.")
 
 
 def _sanitize_output(spec: ToolSpec, output: object, *, read_only: bool) -> Output:

@@ -73,7 +73,6 @@ class PinStore:
         return None if pin is None else render_difference(pin.described, tool)
 
     def path(self, server: str) -> str:
-        """The file with the pins of a server."""
         return self._store.path_of(server)
 
     def _find_other_pin(self, server: str, tool: dict[str, Any]) -> KnownTool | None:
