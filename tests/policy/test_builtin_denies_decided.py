@@ -65,7 +65,7 @@ def test_what_a_shell_is_told_by_a_pipe_is_looked_into(command: str) -> None:
         "sed -i -e '/etc/d' src/a.py",
         "sed -i --expression '/foo/d' src/a.py",
         "sed -i '' '/foo/d' src/a.py",
-        "sed -n '/foo/p' src/a.py",
+        "sed -n '/foo/w list' src/a.py",
         "perl -Mstrict -ne '/x/' src/a.py",
         "find . -name '*.pyc' -delete",
         "find . -type d -name __pycache__ -exec rm -rf {} +",

@@ -108,7 +108,7 @@ PROVEN, UNPROVEN, NETWORK, NEVER = "aaaa", "dcca", "dcca", "dddd"
         ("ls && rm -rf /", NEVER, None),
         ("ls > /dev/sda", NEVER, None),
         ("echo $HOME", UNPROVEN, "exec.syntax"),
-        ("time touch a", UNPROVEN, "exec.syntax"),
+        ("time touch a", UNPROVEN, "fs.write"),
         ("timeout 5 rm a; echo $?", UNPROVEN, "exec.syntax"),
         ("for f in 1 2; do sudo rm -rf build; done", UNPROVEN, "exec.syntax"),
         ("timeout 5 rm ../x; echo $?", NEVER, "fs.outside"),

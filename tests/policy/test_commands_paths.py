@@ -48,8 +48,8 @@ def verdicts(command: str, **more: object) -> str:
         (f"chmod --reference={ROOT} a", "dcaa", "fs.write"),
         (f"touch {ROOT}", "dcaa", "fs.write"),
         (f"ls {ROOT}", "aaaa", "exec.read-only"),
-        ("touch /tmp/x", "dcaa", "fs.write"),
-        ("rm /tmp/x", "dcaa", "fs.delete"),
+        ("touch /tmp/x", "daaa", "fs.temporary"),
+        ("rm /tmp/x", "daaa", "fs.temporary"),
         ("ls /tmp", "aaaa", "exec.read-only"),
         ("ls /tmp/", "aaaa", "exec.read-only"),
         ("ls /tmp/.", "aaaa", "exec.read-only"),
@@ -78,8 +78,9 @@ def test_what_a_command_does_in_the_sandboxes_own_tmp_is_gone_with_it() -> None:
     assert decided("rm /tmp/x", "auto", tier=2).decision == "allow"
     assert decided("rm x", "auto", tier=2).decision == "confirm"
     assert decided("rm /tmp/x", "auto", tier=1).rule == "fs.outside"
-    assert decided("rm /tmp/x").reason == "deletions ask in ask mode"
-    assert decided("touch /tmp/x").reason == "writes ask in ask mode"
+    assert decided("rm /tmp/x").reason == "the sandbox's own /tmp ends with the command"
+    assert decided("cp a /tmp/../etc/x").rule == "fs.outside"
+    assert decided("echo x > /tmp/x", tier=1).rule == "fs.outside"
 
 
 @pytest.mark.parametrize(
@@ -221,7 +222,7 @@ def test_a_rule_that_allows_a_path_says_nothing_of_a_command() -> None:
         ("touch /data", fact("/data", "write", root=True), "fs.write"),
         ("rm /data/*", fact("/data/.", "delete", real="/data", root=True), "fs.delete"),
         ("rm /tmp/*", fact("/tmp/.", "delete", real=None, root=True), "deny.workspace"),
-        ("rm /tmp/x", fact("/tmp/x", "delete", real=None), "fs.delete"),
+        ("rm /tmp/x", fact("/tmp/x", "delete", real=None), "fs.temporary"),
     ],
 )
 def test_no_root_goes_as_a_whole(command: str, path: PathFact, rule: str) -> None:

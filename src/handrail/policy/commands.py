@@ -37,7 +37,7 @@ from handrail.policy.verdict import (
     restrict_path,
 )
 from handrail.policy.wrappers import can_run_code, has_program_option
-from handrail.protocol.decisions import Access, CommandFact, DecisionPart, DisplayedCommand, Facts, PathFact
+from handrail.protocol.decisions import Access, CommandFact, DecisionPart, DisplayedCommand, Facts, Mode, PathFact
 
 
 class PolicyContext(msgspec.Struct, frozen=True):
@@ -319,14 +319,19 @@ def _judge_certain_path(use: PathUse, fact: PathFact, program: str, text: str, c
     if _covers_root(use, fact) and (use.access == "delete" or changes_rights):
         return deny(text, "deny.workspace", "a root as a whole is neither deleted nor given away")
     if fact.real is None and _is_private_temporary(use.path, context):
-        kind = "proven" if use.access == "read" else use.access
-        return judge_by_mode(text, f"fs.{use.access}", kind, rules.mode, undo=True)
+        return _judge_temporary(use, text, rules.mode)
     if fact.real is not None and fact.kind == "other" and use.access == "read":
         return ask(text, "fs.special", f"it is no regular file, so reading it may never end: {use.path}")
     verdict = judge_path(fact, rules, undo=context.undo, subject=text)
     if rules.restriction is not None:
         verdict = restrict_path(verdict, fact, rules, rules.restriction)
     return verdict.with_path(use.path)
+
+
+def _judge_temporary(use: PathUse, text: str, mode: Mode) -> PartVerdict:
+    if mode == "plan" and use.access != "read":
+        return judge_by_mode(text, "fs.temporary", use.access, mode, undo=True)
+    return allow(text, "fs.temporary", "the sandbox's own /tmp ends with the command")
 
 
 def _covers_root(use: PathUse, fact: PathFact) -> bool:

@@ -10,7 +10,14 @@ from typing import Literal
 import msgspec
 
 from handrail.policy.builtin_denies import Act, list_targets
-from handrail.policy.programs.registry import add_guard_options, classify, classify_words, load_registry
+from handrail.policy.programs.registry import (
+    PROVEN_STARTERS,
+    add_guard_options,
+    classify,
+    classify_words,
+    load_registry,
+    skip_timeout,
+)
 from handrail.policy.programs.spec import SINKS, SOURCES, Classification, PathUse, to_base_name
 from handrail.policy.programs.wrapper_table import SHELLS
 from handrail.policy.shell.lexer import lex
@@ -209,6 +216,7 @@ def parse_fact(fact: CommandFact) -> ParsedCommand:
 
 def name_program(words: tuple[str, ...]) -> str:
     """The program of a command with its known sub-command, without its path."""
+    words = skip_timeout(words)
     program = to_base_name(words[0])
     if not _PROGRAM_NAME.fullmatch(program):
         return UNNAMED
@@ -289,8 +297,8 @@ def _build_step(command: SimpleCommand, folders: tuple[str, ...]) -> CommandStep
     uses = tuple([_place_use(use, folder) for folder in folders for use in named])
     redirections = tuple(_list_redirections(command, folders))
     step = CommandStep(words, render_command(command), classification, folders, uses, redirections)
-    # A program whose table accepts every word starts no other.
-    return _add_inner(step) if step.has_unknown_effect else step
+    # A program whose table accepts every word starts no other, except these.
+    return _add_inner(step) if step.has_unknown_effect or words[0] in PROVEN_STARTERS else step
 
 
 def _list_target_uses(words: tuple[str, ...], globs: frozenset[str] = frozenset()) -> Iterator[PathUse]:

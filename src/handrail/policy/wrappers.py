@@ -69,6 +69,8 @@ def list_inner_commands(words: Words) -> tuple[Words, ...]:
 
 def can_run_code(words: Words) -> bool:
     """Whether commands that begin with these words run any words after them, by any path and in any version."""
+    if words[1:3] in _TEST_MODULES:
+        return False
     program = words[0].rpartition("/")[2]
     name = program.casefold()
     if name in _RUNNERS or name.rstrip(_VERSION_SIGNS) in _RUNNERS:
@@ -106,6 +108,8 @@ def list_starters(prefix: Prefix) -> tuple[Prefix, ...]:
 
 
 _VERSION_SIGNS = "0123456789.-"
+_TEST_MODULES = (("-m", "pytest"), ("-m", "unittest"))
+"""Modules of Python that run the project's tests, as the programs of their names do."""
 _RUNNERS = frozenset(name.casefold() for name in INTERPRETERS | CLASSED if " " not in name)
 _STARTERS = tuple(
     build_prefix(tuple(name.split()))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from handrail.policy.shell.lexer import lex
 from handrail.policy.shell.syntax import Unparsed
+from handrail.policy.wrappers import list_inner_commands
 from handrail.workspace.workspace import Workspace
 
 from .generating import gather, generators
@@ -15,7 +16,14 @@ from .tracing import Seen, watch
 
 _WEIGHTS = {"tables": 5, "crossed": 2, "mutated": 2, "worn": 1, "soup": 1}
 """How often each generator is asked."""
-_STARTS_ITSELF = {"egrep": {"grep"}, "fgrep": {"grep"}, "yq": {"jq"}, "git": {"git"}}
+_STARTS_ITSELF = {
+    "egrep": {"grep"},
+    "fgrep": {"grep"},
+    "yq": {"jq"},
+    "git": {"git"},
+    "zcat": {"gzip"},
+    "npm": {"env", "node"},
+}
 """Programs that are another one with options; and git, whose sub-commands are programs."""
 _BATCH = 40
 
@@ -66,7 +74,8 @@ def _forms(text: str) -> list[str]:
 def _fault(text: str, seen: Seen) -> str | None:
     script = lex(text)
     assert not isinstance(script, Unparsed)
-    named = {command.words[0].text.rsplit("/", 1)[-1] for command in script.commands}
+    words = [one for command in script.commands for one in (command.argv, *list_inner_commands(command.argv))]
+    named = {argv[0].rsplit("/", 1)[-1] for argv in words}
     named |= {name for program in named for name in _STARTS_ITSELF.get(program, ())}
     # timeout and the shell itself come first
     foreign = [name for name in seen.started[2:] if name not in named]

@@ -79,7 +79,7 @@ def test_what_is_allowed_for_good_is_the_program_that_was_typed() -> None:
     assert read("md5sum -c a").grant == "md5sum"
 
 
-@pytest.mark.parametrize("text", ["sort --compress-program=sh a", "rg --pre sh x", "tree -R", "find . -exec id ';'"])
+@pytest.mark.parametrize("text", ["sort --compress-program=sh a", "rg --pre sh x", "tree -R", "find . -exec rm {} ';'"])
 def test_a_program_that_can_run_others_is_never_allowed_for_good(text: str) -> None:
     reading = read(text)
     assert (reading.effect, reading.grant) == ("unproven", "")

@@ -214,7 +214,7 @@ REFUSED: list[tuple[str, str, int]] = [
     ("x=1 a", SET, 0),
     ("'x'=1", SET, 0),
     (">y x=1", SET, 0),
-    ("time a", RESERVED, 0),
+    ("a | time b", RESERVED, 4),
     ("a; if b", RESERVED, 3),
     ("a | 'while'", RESERVED, 4),
     ("! a", PROGRAM, 0),

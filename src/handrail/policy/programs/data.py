@@ -261,6 +261,11 @@ TABLES: tuple[ProgramSpec, ...] = (
         no_match=("gzip a", "gzip -l -d a.gz", "gzip -dl a.gz", "gzip -d a.gz"),
     ),
     ProgramSpec(
+        name="zcat",
+        match=("zcat a.gz", "zcat a.gz b.gz"),
+        no_match=("zcat -S x a", "zcat --rsyncable a", "zcat -o x a"),
+    ),
+    ProgramSpec(
         name="unzip -l",
         reject=_refuse_end_of_options,
         match=("unzip -l a.zip", "unzip -l a.zip 'src/*'"),

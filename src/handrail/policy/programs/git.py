@@ -19,6 +19,10 @@ def _list_grep_paths(parsed: ParsedArgs) -> tuple[PathUse, ...]:
     return list_content_paths(ParsedArgs(parsed.options, parsed.operands[1:], globs, ended))
 
 
+def _refuse_cleaning(parsed: ParsedArgs) -> str | None:
+    return None if parsed.has_option("-n", "--dry-run") else "git clean deletes files without -n"
+
+
 TABLES: tuple[ProgramSpec, ...] = (
     *HISTORY,
     *REFERENCES,
@@ -127,6 +131,28 @@ TABLES: tuple[ProgramSpec, ...] = (
         operands=None,
         match=("git count-objects -vH",),
         no_match=("git count-objects x",),
+    ),
+    ProgramSpec(
+        name="git fsck",
+        flags="v",
+        long_flags="""unreachable dangling no-dangling root tags cache no-reflogs full no-full connectivity-only strict
+            verbose progress no-progress name-objects""",
+        operands="text",
+        match=("git fsck", "git fsck --full --strict", "git fsck --no-dangling"),
+        no_match=("git fsck --lost-found", "git fsck --lost", "git fsck --full --lost-found"),
+    ),
+    ProgramSpec(
+        name="git clean",
+        flags="ndqxX",
+        values="e",
+        long_flags="dry-run quiet",
+        long_values="exclude",
+        operands="text",
+        extra_paths=list_named_paths,
+        reject=_refuse_cleaning,
+        grantable=False,
+        match=("git clean -n", "git clean -nd", "git clean -xdn src", "git clean --dry-run -d"),
+        no_match=("git clean -d", "git clean -fd", "git clean -nf", "git clean -i", "git clean -n -f", "git clean"),
     ),
     ProgramSpec(
         name="git worktree list",

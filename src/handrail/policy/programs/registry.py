@@ -17,12 +17,12 @@ from handrail.policy.shell.syntax import SimpleCommand, Unparsed, Word
 # The programs that each module of tables describes. A command loads only its own module: loading all of them takes as
 # long as a hundred commands.
 _MODULES = {
-    "data": "jq yq od hexdump hd xxd strings nm readelf objdump size zipinfo gzip unzip",
+    "data": "jq yq od hexdump hd xxd strings nm readelf objdump size zipinfo gzip unzip zcat",
     "files": "ls dir vdir stat du df tree file realpath readlink basename dirname find grep egrep fgrep rg fd fdfind",
     "git": "git",
     "system": "echo printf test [ true false : exit pwd type command help umask ulimit which sleep expr bc factor "
     "date cal ncal env printenv id whoami logname arch groups users uname hostname uptime nproc getconf "
-    "locale ps pgrep free lscpu tty who w",
+    "locale ps pgrep free lscpu tty who w bash sh node npm pip pip3",
     "text": "cat head tail wc nl tac rev fold fmt expand unexpand iconv cut tr sort uniq comm join paste column shuf "
     "tsort numfmt seq diff cmp sed sha256sum md5sum sha1sum sha224sum sha384sum sha512sum b2sum cksum sum base64 "
     "base32 basenc",
@@ -37,12 +37,28 @@ _EFFECTS: dict[Effect, tuple[str, str]] = {
     "network": ("exec.network", "reaches other machines"),
 }
 
+_DURATION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,3})?[smhd]?")
+_XARGS_VALUED = frozenset(["-n", "-P", "-L", "-d"])
+_XARGS_PLACEHOLDERS = frozenset([("-I", "{}"), ("-I", "%")])
+"""They occur in the name of no program, which xargs would replace too."""
+_XARGS_OPTION = re.compile(r"-[0rtx]+|-[nPLd].+|-I(?:\{\}|%)|--null|--no-run-if-empty")
+_FOUND_FILE = PathUse("{}", "read")
+PROVEN_STARTERS = frozenset(["timeout", "xargs", "find"])
+"""Programs that are proven if the command that they start is."""
+_TAKES_ANY_WORD = frozenset(
+    ("cat", "head", "wc", "nl", "ls", "stat", "basename", "dirname", "realpath", "readlink", "grep", "egrep", "fgrep",
+     "echo", "cut", "du", "md5sum", "sha1sum", "sha256sum", "sha512sum", "cksum")
+)  # fmt: skip
+"""Programs that only read, whatever words xargs adds. No option of theirs writes or starts a program."""
+
 _Name = tuple[str, ...]
 _Entry = TypeVar("_Entry", ProgramSpec, ProgramClass)
 
 
 def classify(command: SimpleCommand) -> Classification:
     """The effect of a command by its words, without its redirections. An unknown command is unproven."""
+    if command.words[0].text in PROVEN_STARTERS and (proven := _prove_starter(command)) is not None:
+        return proven
     words, name, match = _look_up(command)
     if "/" in name:
         return _build_unproven("exec.script", f"{name} is a program given by its path", words[1:])
@@ -58,11 +74,77 @@ def classify_words(words: tuple[str, ...]) -> Classification:
 
 def add_guard_options(command: SimpleCommand) -> SimpleCommand:
     """Add the options that keep the program of a proven command from starting others."""
+    started = _split_starter(command) if command.words[0].text in PROVEN_STARTERS else None
+    if started is not None:
+        own = command.words[: len(command.words) - len(started.words)]
+        return msgspec.structs.replace(command, words=(*own, *add_guard_options(started).words))
     words, _, match = _look_up(command)
     guards = match.table.guards.split() if match and match.table else []
     if match is None or not guards:
         return command
-    return SimpleCommand((*words[: match.length], *map(Word, guards), *words[match.length :]), command.redirections)
+    guarded = (*words[: match.length], *map(Word, guards), *words[match.length :])
+    return msgspec.structs.replace(command, words=guarded)
+
+
+def skip_timeout(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of the command that `timeout 10` starts. Those of other commands as they are."""
+    return words[2:] if words[0] == "timeout" and len(words) > 2 and _DURATION.fullmatch(words[1]) else words
+
+
+def _prove_starter(command: SimpleCommand) -> Classification | None:
+    """The effect of a command that starts another, if both only read. None for others."""
+    if command.words[0].text == "find":
+        return _prove_find(command)
+    started = _split_starter(command)
+    proven = started and classify(started)
+    return proven if proven and proven.effect == "proven" else None
+
+
+def _prove_find(command: SimpleCommand) -> Classification | None:
+    """The effect of find with -exec, if the command behind it reads the files that find gives it. None for others.
+
+    The name of such a file begins with a folder that find starts from, so it is never an option. `{} +` stands for
+    several files.
+    """
+    argv = command.argv
+    start = argv.index("-exec") + 1 if "-exec" in argv else len(argv)
+    end = next((place for place in range(start, len(argv)) if argv[place] in {";", "+"}), len(argv))
+    words = command.words[start:end]
+    if not words or end == len(argv) or words[0].globs:
+        return None
+    names = [word for word in words if word.text == "{}"]
+    started = SimpleCommand((*words, *names))
+    inner = classify(started)
+    before = classify(SimpleCommand(command.words[: start - 1]))  # `-exec` is no value of another word
+    outer = classify(SimpleCommand((*command.words[: start - 1], *command.words[end + 1 :])))
+    if {inner.effect, before.effect, outer.effect} != {"proven"} or add_guard_options(started) != started:
+        return None
+    are_files = sum("{}" in word.text for word in words) == len(names) == inner.uses.count(_FOUND_FILE) / 2
+    if not are_files and words[0].text not in _TAKES_ANY_WORD:
+        return None
+    return msgspec.structs.replace(outer, uses=(*outer.uses, *(use for use in inner.uses if "{}" not in use.path)))
+
+
+def _split_starter(command: SimpleCommand) -> SimpleCommand | None:
+    """The command that `timeout 10` or `xargs` starts. None for other commands."""
+    words = command.argv
+    size = _count_xargs_words(words) if words[0] == "xargs" else len(words) - len(skip_timeout(words))
+    if not 0 < size < len(words) or any(word.globs for word in command.words[: size + 1]):
+        return None
+    return msgspec.structs.replace(command, words=command.words[size:])
+
+
+def _count_xargs_words(words: tuple[str, ...]) -> int:
+    """The number of words before the program of xargs. 0 if a word may do more, or the program not take any word."""
+    size = 1
+    while size < len(words) and words[size].startswith("-"):
+        if words[size] in _XARGS_VALUED or words[size : size + 2] in _XARGS_PLACEHOLDERS:
+            size += 2
+        elif _XARGS_OPTION.fullmatch(words[size]):
+            size += 1
+        else:
+            return 0
+    return size if words[size : size + 1] and words[size] in _TAKES_ANY_WORD else 0
 
 
 class ProgramMatch(msgspec.Struct, frozen=True):
@@ -232,7 +314,7 @@ def _classify_group(
 def _find_grant_class(name: str, rest: tuple[Word, ...], *, has_parts: bool) -> str:
     """The commands of one kind: with the sub-command, or the script that is run. Empty if the words do not tell."""
     if " " in name and not name.endswith(" run"):
-        return name
+        return "pytest" if name.endswith(" -m pytest") else name
     if rest and _SUB_COMMAND.match(rest[0].text):
         return f"{name} {rest[0].text}"
     return "" if " " in name or (rest and has_parts) else name

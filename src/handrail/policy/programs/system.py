@@ -86,6 +86,12 @@ def _refuse_non_number(parsed: ParsedArgs) -> str | None:
     return odd and f"exit's {odd} is no number"
 
 
+def _refuse_shell_options(parsed: ParsedArgs) -> str | None:
+    """`+n` would run the script."""
+    odd = next((text for text in parsed.operands if text.startswith("+")), None)
+    return odd and f"{odd} may be an option of the shell"
+
+
 TABLES: tuple[ProgramSpec, ...] = (
     ProgramSpec(
         name="date",
@@ -387,5 +393,39 @@ TABLES: tuple[ProgramSpec, ...] = (
         operands="text",
         match=("factor 12", "factor 2 3"),
         no_match=("factor -x 12", "factor --unknown 12"),
+    ),
+    ProgramSpec(
+        name="bash -n",
+        also=("sh -n",),
+        reject=_refuse_shell_options,
+        match=("bash -n run.sh", "sh -n a.sh b.sh", "bash -n -- a"),
+        no_match=("bash -n -c id", "bash -n +n run.sh", "bash -ni a", "bash -n --rcfile x a", "sh -n a +n"),
+    ),
+    ProgramSpec(
+        name="node --check",
+        also=("node -c",),
+        most=1,
+        match=("node --check a.js", "node -c src/a.js"),
+        no_match=("node --check -r ./x.js a.js", "node --check --import=x a.js", "node -c a.js b.js"),
+    ),
+    ProgramSpec(
+        name="npm ls",
+        also=("npm list",),
+        flags="agl",
+        long_flags="all json long parseable global link production dev",
+        long_values="depth omit include",
+        operands="text",
+        match=("npm ls", "npm ls --depth=0", "npm list --all --json", "npm ls -g --depth 0"),
+        no_match=("npm ls --prefix x", "npm ls --script-shell=x", "npm ls --userconfig=x", "npm ls --node-options=x"),
+    ),
+    ProgramSpec(
+        name="pip list",
+        also=("pip3 list", "pip freeze", "pip3 freeze", "pip show", "pip3 show", "pip check", "pip3 check"),
+        flags="elf",
+        long_flags="editable local user not-required exclude-editable files all verbose",
+        long_values="format exclude",
+        operands="text",
+        match=("pip list", "pip3 list --format=json", "pip show requests", "pip freeze --local", "pip check"),
+        no_match=("pip list -o", "pip list --outdated", "pip --python x list", "pip freeze -r x"),
     ),
 )  # fmt: skip

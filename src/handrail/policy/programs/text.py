@@ -43,9 +43,17 @@ def _refuse_infinity(parsed: ParsedArgs) -> str | None:
     return odd and f"seq may never come to {odd}"
 
 
-# sed scripts can write files and run programs. These only print lines by number: 5p, 1,20p, $p, 10,+5p, 2~3p, 20q, $=.
-_SED_LINE = r"(?:[0-9]+(?:~[0-9]+)?|\$)"
-_SED_COMMAND = rf"{_SED_LINE}(?:,(?:\+?[0-9]+|\$))?p|{_SED_LINE}[q=]|="
+# sed scripts can write files (w), read others (r) and run programs (e). These commands only print: p, d, q, = and s
+# without the flags e and w. A delimiter inside brackets ends a pattern in some versions, so such patterns have none.
+_SED_BRACKET = r"[^\]\[\\\n{d}]|\[:[a-z]+:\]"
+_SED_PART = rf"(?:[^\\\n\[{{d}}]|\\[^\n]|\[\^?(?:\]|{_SED_BRACKET})(?:{_SED_BRACKET})*\])*"
+_SED_ADDRESS = rf"(?:[0-9]+(?:~[0-9]+)?|\$|/{_SED_PART.format(d='/')}/I?)"
+_SED_SUBSTITUTIONS = "|".join(
+    rf"s{d}{_SED_PART.format(d=d)}{d}(?:[^\\\n{d}]|\\[^\n])*{d}[gpiI0-9]*" for d in ("/", r"\|", ",", "#", "@")
+)
+_SED_COMMAND = (
+    rf"(?:{_SED_ADDRESS}(?:,(?:\+[0-9]+|{_SED_ADDRESS}))?\s*(?:!\s*)?)?(?:[pd=]|q[0-9]*|{_SED_SUBSTITUTIONS})"
+)
 _SED_SCRIPT = re.compile(rf"\s*(?:{_SED_COMMAND})(?:\s*;\s*(?:{_SED_COMMAND}))*\s*(?:;\s*)?\Z", re.ASCII)
 
 
@@ -55,7 +63,7 @@ def _refuse_script(parsed: ParsedArgs) -> str | None:
     odd = next((script for script in scripts if not _SED_SCRIPT.match(script)), None)
     if odd is None and scripts:
         return None
-    return f"sed's program {odd} does more than print lines by number" if scripts else "sed has no program"
+    return f"sed's program {odd} may do more than print and replace text" if scripts else "sed has no program"
 
 
 _DIFF_FORMATS = " ".join(
@@ -372,9 +380,16 @@ TABLES: tuple[ProgramSpec, ...] = (
         match=(
             "sed -n 1,20p a.txt", "sed -n '5p' a.txt", "sed -n '1,5p;10p;$p' a", "sed -n '10,$p' a", "sed -ne 3p a",
             "sed --quiet --expression=7p a", "sed -n '100,120p;120q' a", "sed 10q a", "sed -n '$=' a", "sed -n 3,+2p a",
+            "sed s/a/b/ a", "sed 's/.md//' a", "sed -E 's/(a|b)[.]?/x/' a", "sed -n /x/p a", "sed '/^#/d;/^$/d' a",
+            "sed 's|a/b|c|g; s,x,y,2p' a", "sed -n '/a/,/b/p' a", "sed '$!d' a", "sed 's/\\//_/g' a", "sed q a",
+            "sed 's/[[:space:]]*$//' a",
         ),
         no_match=(
-            "sed -i 5p a", "sed -n -i 5p a", "sed -n '1w out' a", "sed -n '1e id' a", "sed s/a/b/ a", "sed -n /x/p a",
+            "sed -i 5p a", "sed -n -i 5p a", "sed -n '1w out' a", "sed -n '1e id' a", "sed s/a/b/e a",
+            "sed 's/a/b/w x' a", "sed 's/a/b/gw x' a", "sed 's/[/]/;w x;s/]/a/' a", "sed '/x/w out' a",
+            "sed 's/a/b/;w x' a", "sed '/x/{p}' a",
+            "sed 'y/a/b/;e id' a", "sed 's/a/b/m;1e id' a", "sed -i s/a/b/ a", "sed 'sxaxbxe' a", "sed 's/a/\\\nb/e' a",
+            "sed '\\,a,w x' a", "sed 's/a\\/b/w x' a", "sed 's,[,],w x' a", "sed '1a x' a", "sed 1R.env a",
             "sed --in-place 5p a", "sed -f script a", "sed -n '1r other' a", "sed -n 1,2pw a", "sed -n", "sed -nf 5p a",
             "sed -n -e 5p -e '1e id' a", "sed 's/.*/id/e' a", "sed -n '1p\\nw x' a", "sed -n 1p* a", "sed -ni 1p a",
         ),

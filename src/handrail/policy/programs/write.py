@@ -94,6 +94,12 @@ def _add_destination(spec: ProgramSpec) -> ProgramSpec:
 
 TABLES: tuple[ProgramSpec, ...] = (
     ProgramSpec(
+        name="tee /dev/null",
+        operands=None,
+        match=("tee /dev/null",),
+        no_match=("tee /dev/null a", "tee a /dev/null", "tee /dev/null -a x"),
+    ),
+    ProgramSpec(
         name="rm",
         flags="rRfiIdv",
         long_flags="recursive force interactive= one-file-system preserve-root= verbose dir",

@@ -12,6 +12,7 @@ A word consists of signs that mean themselves, signs that are quoted, and globs.
 - `$` at the end of a word, or between double quotes before the last of them, a blank, `|` or `)`: it names nothing.
 - `~` and `#` behind a letter: they are active at the start of a word, and `~` also behind `=` and `:`.
 - `[` without a later `]`, and `]` without an earlier `[`: no globs.
+- `time` before a pipeline, and variables before a program that only affect how it displays text.
 """
 
 import re
@@ -101,6 +102,18 @@ _OPERATORS: dict[str, Operator] = {
     "2>&1": "2>&1", ">&2": ">&2", "1>&2": ">&2",
 }
 # fmt: on
+_PREFIX = re.compile(
+    r"""(?:time[ \t]+(?:-p[ \t]+)?)?
+    (?:(?: (?:LANG|LC_[A-Z]+)=[A-Za-z0-9_.@-]*
+    | TZ=[A-Z][A-Za-z0-9_+-]*(?:/[A-Z][A-Za-z0-9_+-]*)?
+    | (?:NO_COLOR|FORCE_COLOR|CLICOLOR|CLICOLOR_FORCE|COLUMNS|LINES|CI|NODE_ENV|PYTHONUNBUFFERED
+      |PYTHONDONTWRITEBYTECODE|PYTHONUTF8|PYTHONHASHSEED|RUST_BACKTRACE)=[a-z0-9]*
+    | TERM=(?:dumb|xterm(?:-256color)?)
+    | (?:GIT_PAGER|PAGER)=cat
+    )[ \t]+)*""",
+    re.VERBOSE,
+)
+"""Words before a program that change nothing. Their values select no file and no program."""
 _JOINS: dict[str, Join] = {"&&": "&&", "||": "||", ";": ";", "|": "|", "\n": ";"}
 _SOCKETS = ("/dev/tcp/", "/dev/udp/")
 
@@ -130,7 +143,7 @@ class _ScriptReader:
         return Script(tuple(commands), tuple(joins))
 
     def read_command(self) -> SimpleCommand:
-        begin, self.join = self.at, ""
+        begin, is_piped, self.join = self.at, self.join == "|", ""
         words, redirections = list[Word](), list[Redirection]()
         for match in self.tokens:
             kind = match.lastindex
@@ -145,8 +158,17 @@ class _ScriptReader:
                 redirections.append(self.read_redirection(match))
         if not words:
             raise self.build_missing_program_error(redirections, begin)
-        _check_program(words[0], begin)
-        return SimpleCommand(tuple(words), tuple(redirections))
+        prefix = self.read_prefix(words, begin) if "=" in words[0].text or words[0].text == "time" else ()
+        if prefix and (len(prefix) == len(words) or (is_piped and prefix[0] == "time")):
+            prefix = ()
+        _check_program(words[len(prefix)], begin)
+        return SimpleCommand(tuple(words[len(prefix) :]), tuple(redirections), prefix)
+
+    def read_prefix(self, words: list[Word], begin: int) -> tuple[str, ...]:
+        """The words before the program that change nothing, as they are spelled: quoted they would be a program."""
+        match = _PREFIX.match(self.text, begin)
+        prefix = tuple(match[0].split()) if match else ()
+        return prefix if [word.text for word in words[: len(prefix)]] == [*prefix] else ()
 
     def read_word(self, match: re.Match[str], group: int) -> Word:
         word, parts = _parse_word(match[group], match.start(group))

@@ -30,6 +30,8 @@ class SimpleCommand(msgspec.Struct, frozen=True):
 
     words: tuple[Word, ...]
     redirections: tuple[Redirection, ...] = ()
+    prefix: tuple[str, ...] = ()
+    """Words before the program that change nothing: `time`, and variables such as `LC_ALL=C`."""
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -67,7 +69,7 @@ def render_command(command: SimpleCommand) -> str:
 
 
 def _render(command: SimpleCommand, render_word: Callable[[Word], str], space: str) -> str:
-    texts = [render_word(word) for word in command.words]
+    texts = [*command.prefix, *(render_word(word) for word in command.words)]
     for redirection in command.redirections:
         target = "" if redirection.target is None else space + render_word(redirection.target)
         texts.append(redirection.operator + target)
