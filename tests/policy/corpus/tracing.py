@@ -35,8 +35,8 @@ _HARMLESS = re.compile(r'"/dev/(null|tty|stdout|stderr)"|"/tmp/output"|"/tmp/(ta
 _ENDED = re.compile(r"^-?\d+, SIGKILL\)")
 # glibc asks for the names of users and groups there first; nothing answers.
 _NAME_SERVICE = re.compile(r"nscd/socket|^AF_UNIX, SOCK_STREAM\|SOCK_CLOEXEC\|SOCK_NONBLOCK, 0\b")
-# pip's HTTP library tries out when it is imported whether this machine has IPv6, on a port of the loopback.
-_HAS_IPV6 = re.compile(r'^AF_INET6, SOCK_STREAM\|SOCK_CLOEXEC, IPPROTO_IP\b|sin6_port=htons\(0\),.*"::1"')
+# pip's HTTP library tries out on a port of the loopback whether this machine has IPv6. node lists its interfaces.
+_INTERFACES = re.compile(r'^AF_INET6, SOCK_STREAM\|SOCK_CLOEXEC, IPPROTO_IP\b|sin6_port=htons\(0\),.*"::1"|AF_NETLINK')
 
 
 class Seen(msgspec.Struct):
@@ -105,5 +105,5 @@ def _note(seen: Seen, name: str, rest: str) -> None:
     elif name in _OPENS.split(","):
         if name == "creat" or (_WRITING.search(rest) and not _HARMLESS.search(rest)):
             seen.other.append(f"{name}({rest}")
-    elif not any(pattern.search(rest) for pattern in (_NAME_SERVICE, _HAS_IPV6, _HARMLESS, _ENDED)):
+    elif not any(pattern.search(rest) for pattern in (_NAME_SERVICE, _INTERFACES, _HARMLESS, _ENDED)):
         seen.other.append(f"{name}({rest}")
