@@ -29,8 +29,8 @@ _CALL = re.compile(r"^\d+ +(\w+)\((.*)$")
 _NUMBER = re.compile(r'AT_FDCWD, "/tmp/number/(\d+)"')
 _FIRST_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _WRITING = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|O_TMPFILE")
-# The last are files of their own that tac and sort make in the private /tmp and remove at once.
-_HARMLESS = re.compile(r'"/dev/(null|tty|stdout|stderr)"|"/tmp/output"|"/tmp/(tac|sort)\w{6}"')
+# The last are files of their own: tac and sort make some in the private /tmp, npm keeps logs in the private home.
+_HARMLESS = re.compile(r'"/dev/(null|tty|stdout|stderr)"|"/tmp/output"|"/tmp/(tac|sort)\w{6}"|"/tmp/home/\.npm[/"]')
 # timeout(1) ends what takes too long.
 _ENDED = re.compile(r"^-?\d+, SIGKILL\)")
 # glibc asks for the names of users and groups there first; nothing answers.
