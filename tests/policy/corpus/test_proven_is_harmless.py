@@ -64,11 +64,15 @@ def _faults(ground: Ground, texts: Sequence[str]) -> list[str]:
 
 
 def _forms(text: str) -> list[str]:
-    """What bash is to be given, and the text as it is, unless a pattern in it is safe only as it is written anew."""
+    """What bash is to be given, and the text as it is, unless it is safe only as it is written anew."""
     script = lex(text)
     assert not isinstance(script, Unparsed)
     has_pattern = any(word.globs for command in script.commands for word in command.words)
-    return [as_run(text)] if has_pattern else [as_run(text), text]
+    return (
+        [as_run(text)]
+        if has_pattern or any(command.argv[0] == "npm" for command in script.commands)
+        else [as_run(text), text]
+    )
 
 
 def _fault(text: str, seen: Seen) -> str | None:

@@ -21,7 +21,12 @@ _CONFIG_READ_OPTIONS = frozenset(["--get", "--get-all", "--get-regexp", "--get-u
 
 
 def _refuse_config_change(parsed: ParsedArgs) -> str | None:
-    """`git config NAME` shows a value, `git config NAME VALUE` sets one, `git config edit` opens an editor."""
+    """`git config NAME` shows a value, `git config NAME VALUE` sets one, `git config edit` opens an editor.
+
+    Behind a name, git takes an option for a value.
+    """
+    if parsed.mixed:
+        return "git config sets the value that stands behind a name"
     if parsed.has_option(*_CONFIG_READ_OPTIONS):
         return None
     shows = len(parsed.operands) == 1 and "." in parsed.operands[0]
@@ -186,7 +191,7 @@ REFERENCES: tuple[ProgramSpec, ...] = (
             "git config user.name me", "git config --add a.b c", "git config --unset a.b", "git config -e",
             "git config edit", "git config --edit", "git config --replace-all a.b c",
             "git config --global user.name me", "git config set a.b c", "git config --rename-section a b",
-            "git config --remove-section a", "git config --list --unset a.b", "git config",
+            "git config --remove-section a", "git config --list --unset a.b", "git config", "git config a.b --get c.d",
         ),
     ),
     ProgramSpec(

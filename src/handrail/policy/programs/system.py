@@ -415,6 +415,7 @@ TABLES: tuple[ProgramSpec, ...] = (
         long_flags="all json long parseable global link production dev",
         long_values="depth omit include",
         operands="text",
+        guards="--no-update-notifier",  # which reaches the registry
         match=("npm ls", "npm ls --depth=0", "npm list --all --json", "npm ls -g --depth 0"),
         no_match=("npm ls --prefix x", "npm ls --script-shell=x", "npm ls --userconfig=x", "npm ls --node-options=x"),
     ),
