@@ -32,7 +32,7 @@ _WRITING = re.compile(r"O_WRONLY|O_RDWR|O_CREAT|O_TRUNC|O_APPEND|O_TMPFILE")
 # The last are files of their own: tac and sort make some in the private /tmp, npm keeps logs in the private home.
 _HARMLESS = re.compile(r'"/dev/(null|tty|stdout|stderr)"|"/tmp/output"|"/tmp/(tac|sort)\w{6}"|"/tmp/home/\.npm[/"]')
 # timeout(1) ends what takes too long.
-_ENDED = re.compile(r"^-?\d+, SIGKILL\)")
+_ENDED = re.compile(r"^-?\d+, SIGKILL(?:\)| <unfinished)")
 # glibc asks for the names of users and groups there first; nothing answers.
 _NAME_SERVICE = re.compile(r"nscd/socket|^AF_UNIX, SOCK_STREAM\|SOCK_CLOEXEC\|SOCK_NONBLOCK, 0\b")
 # pip's HTTP library tries out on a port of the loopback whether this machine has IPv6. node lists its interfaces.
