@@ -11,7 +11,7 @@ from handrail.protocol.records import shorten_id as shortest
 from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.protocol.text import format_age, to_one_line, truncate
 from handrail.store.inbox import Inbox
-from handrail.terminal.request import describe_subject
+from handrail.terminal.request_text import describe_subject
 
 _AGAIN = "Then make the same call again, with the same arguments: it gives the result, and asks nothing a second time."
 _UNDER_WAY = "The person answered, and the call runs now. Make the same call again: it gives the result."
