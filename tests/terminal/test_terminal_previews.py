@@ -8,7 +8,7 @@ from previews import CHANGED, CREATED, FOUR, trial, tried_request
 
 from handrail.protocol.changes import Change
 from handrail.protocol.errors import ErrorInfo
-from handrail.protocol.permissions import ONLY_LOOKS, Answer, PermissionRequest, Preview
+from handrail.protocol.permissions import Answer, PermissionRequest, Preview
 from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.terminal.changes_text import render_changes, summarize_changes
 from handrail.terminal.request_text import (
@@ -104,8 +104,9 @@ def test_what_was_not_tried_says_why_and_what_a_yes_does(preview: tuple[str, str
 
 
 def test_of_what_changes_nothing_nothing_is_said_about_undo() -> None:
-    request = a_request(tier=3, preview=Preview(kind="none", text=ONLY_LOOKS))
-    assert f"Not tried: {ONLY_LOOKS}. Nothing has run. Yes runs it for real." in text_of(request).split("\n")
+    why = "it only looks, so that a yes changes nothing"
+    request = a_request(tier=3, preview=Preview(kind="none", text=why, read_only=True))
+    assert f"Not tried: {why}. Nothing has run. Yes runs it for real." in text_of(request).split("\n")
 
 
 def test_what_is_out_of_date_says_which_file_and_that_it_can_be_tried_again() -> None:

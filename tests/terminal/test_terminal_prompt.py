@@ -169,7 +169,7 @@ def test_a_long_change_is_shown_in_part_and_whole_when_asked_for(ask: Ask) -> No
 
 
 def test_a_question_that_somebody_else_answered_goes_away(ask: Ask) -> None:
-    asked = ask(source=RequestHooks(still_open=lambda _: False))
+    asked = ask(hooks=RequestHooks(still_open=lambda _: False))
     assert asked.answer() is None
     assert "Answered elsewhere: make\n" in asked.terminal.shown
 

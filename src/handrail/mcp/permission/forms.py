@@ -14,7 +14,7 @@ from handrail.mcp.versions import HANDSHAKE
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
 from handrail.protocol.text import escape_control
 from handrail.protocol.wire import escape_surrogates
-from handrail.terminal.request_text import KEYS, MAX_DIFF_LINES, list_choices, render_request, render_title
+from handrail.terminal.request_text import MAX_DIFF_LINES, describe_answers, render_request, render_title
 
 MAX_FORM_CHARS = 8_000
 """Characters of a message. Clients show forms in a small window, and cut what is too long where they like."""
@@ -96,7 +96,7 @@ def _said_to_request(request: PermissionRequest, content: dict[str, Any]) -> For
 
 def _answers(request: PermissionRequest) -> dict[AnswerKind, str]:
     """What can be answered, each in words."""
-    return {KEYS[choice.key]: escape_control(choice.words) for choice in list_choices(request) if choice.key in KEYS}
+    return {kind: escape_control(words) for kind, words in describe_answers(request).items()}
 
 
 def _message(request: PermissionRequest) -> tuple[str, bool]:
