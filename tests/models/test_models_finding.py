@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from handrail.models import find_model, warm_up
-from handrail.models.finding import resolve_endpoint, split_name
-from handrail.models.model import ModelError
-from handrail.models.provider import Timeouts
-from handrail.models.providers import PROVIDERS
+from handrail.models.base import ModelError
+from handrail.models.providers import PROVIDERS, Timeouts
+from handrail.models.registry import resolve_endpoint, split_name
 
 KEYS = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k", "OPENROUTER_API_KEY": "k"}
 

@@ -24,8 +24,8 @@ from tests.wires.anthropic_wire import marks
 from tests.wires.openai_wire import events
 from tests.wires.server import Answer, WireServer
 
-from handrail.models.model import ModelError, ModelRequest, ToolOffer
-from handrail.models.pictures import drop_pictures, has_pictures
+from handrail.models.base import ModelError, ModelRequest, ToolOffer
+from handrail.models.messages import drop_pictures, has_pictures
 from handrail.protocol.messages import (
     CallPart,
     Detail,

@@ -78,7 +78,7 @@ def test_the_parts_that_ask_say_why_and_by_which_rule() -> None:
 
 def test_what_asks_because_of_what_it_changed_names_the_files_once() -> None:
     why = "changes what steers tools, hooks or builds"
-    part = DecisionPart(subject="ci.yml", decision="confirm", rule="fs.protected", reason=f"{why}: ci.yml")
+    part = DecisionPart(subject="ci.yml", decision="confirm", rule="fs.protected", reason=f"{why}: ci.yml", effect=why)
     assert f"    ci.yml    asks: {why}    rule fs.protected\n" in text_of(command="make", parts=(part,))
 
 

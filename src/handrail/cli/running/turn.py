@@ -20,7 +20,7 @@ from handrail.cli.preferences import find_server_sources
 from handrail.cli.running.person import RunApprover
 from handrail.cli.running.tally import Tally
 from handrail.cli.running.view import RunView
-from handrail.models.model import Model
+from handrail.models.base import Model
 from handrail.protocol.events import Event
 from handrail.protocol.messages import AssistantMessage, CallPart
 from handrail.protocol.records import ProcessRecord

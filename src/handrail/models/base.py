@@ -1,6 +1,7 @@
-"""What a model is to the loop: it is sent a transcript and a list of tools, and answers piece by piece."""
+"""Defines the protocol between the agent loop and a model."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Literal, Protocol
 
 import msgspec
@@ -11,7 +12,7 @@ from handrail.protocol.wire import Json
 
 
 class ToolOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool as a model hears of it."""
+    """A tool in a request."""
 
     name: str
     description: str
@@ -19,49 +20,41 @@ class ToolOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a model."""
-
     system: str
     messages: tuple[Message, ...]
-    """Those that it shall see, oldest first; none of kind system."""
+    """The transcript, oldest first, without system messages."""
     tools: tuple[ToolOffer, ...] = ()
     most_tokens: int | None = None
-    """Of the answer."""
+    """Limit of the response."""
     purpose: Literal["work", "summary"] = "work"
-    """`summary`: the answer is no part of the transcript; it replaces an older part of it."""
+    """`summary`: the response is not part of the transcript. It replaces an older part of it."""
 
 
 class TextPiece(msgspec.Struct, frozen=True):
-    """More words for the person."""
-
     text: str
 
 
 class ReasoningPiece(msgspec.Struct, frozen=True):
-    """More words of the model for itself."""
-
     text: str
 
 
 class CallPiece(msgspec.Struct, frozen=True):
-    """A call takes shape: it has a name by now. Its arguments are known when the answer is whole."""
+    """The start of a tool call. Its arguments come with the completion."""
 
     name: str
 
 
 class TokenUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What an answer cost."""
-
     input_tokens: int = 0
-    """All of the question, what was cached included."""
+    """The whole request, with its cached part."""
     output_tokens: int = 0
     cached_tokens: int = 0
     cost: float | None = None
-    """In US dollars, where the price is known."""
+    """In US dollars, if the price is known."""
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole answer; nothing comes after it. The calls in it have no ids of ours yet: `tool_call_id` is empty."""
+    """The whole response, and the last piece of a stream. The `tool_call_id` of its calls is empty."""
 
     parts: tuple[Part, ...]
     finish: Finish
@@ -72,8 +65,6 @@ StreamPiece = TextPiece | ReasoningPiece | CallPiece | Completion
 
 
 class Model(Protocol):
-    """Somebody who answers."""
-
     @property
     def name(self) -> str:
         """Provider and model: `anthropic:claude-…`."""
@@ -81,27 +72,38 @@ class Model(Protocol):
 
     @property
     def window(self) -> int:
-        """How many tokens question and answer may have together."""
+        """The limit of tokens for request and response together."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamPiece]:
-        """The answer, piece by piece; the last is `Completion`. ModelError where there is none, or not all of it.
+        """Stream the response. The last piece is a `Completion`. ModelError if there is none, or only a part.
 
-        Whoever stops listening closes the iterator (`listening` does it): that ends the question at once."""
+        Closing the iterator ends the request at once. `open_stream` does that."""
         ...
 
     async def close(self) -> None:
-        """Lets go of connections; whoever found the model does that at the end. A later question is still answered."""
+        """Close the connections. The owner of the model calls this at the end. A later request opens them again."""
 
 
 class ModelError(HandrailError):
-    """No answer, or only a part of one. The words are for a person: what failed, and what to do next."""
+    """A request without a complete response. The message is for a person: what failed, and what to do next."""
 
     def __init__(self, code: str, message: str, *, retryable: bool = False, after: float | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.retryable = retryable
-        """Whether the same question may be answered later."""
+        """Whether the same request may succeed later."""
         self.after = after
-        """Seconds to wait, where the provider said so."""
+        """Seconds to wait, if the provider named them."""
+
+
+@asynccontextmanager
+async def open_stream(model: Model, request: ModelRequest) -> AsyncGenerator[AsyncIterator[StreamPiece]]:
+    """Stream a response, and close the stream at the end of the block."""
+    stream = model.stream(request)
+    try:
+        yield stream
+    finally:
+        if close := getattr(stream, "aclose", None):
+            await close()
