@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handrail.skills.allowed import AllowedToolsError, format_allowed_tools, parse_allowed_tools
+from handrail.skills.allowed_tools import AllowedToolsError, format_allowed_tools, parse_allowed_tools
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from handrail.settings import Settings
 from handrail.settings.model import Skills
-from handrail.skills.finding import SkillCatalog, find_skills, list_skill_folders
+from handrail.skills.discovery import SkillCatalog, find_skills, list_skill_folders
 from handrail.skills.skill import Skill
 from handrail.workspace.workspace import Workspace
 

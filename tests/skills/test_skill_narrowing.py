@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.protocol.decisions import Narrowing
-from handrail.skills.narrowing import ALWAYS, collect_allowed_tools, find_restriction
+from handrail.skills.allowed_tools import ALWAYS, collect_allowed_tools, find_restriction
 from handrail.store.transcript import ActiveSkill
 
 REGISTERED = ("read", "write", "exec", "process", "grep", "mcp__a__x", "mcp__ab__x", *sorted(ALWAYS))

@@ -1,4 +1,4 @@
-"""Parses a text by tree-sitter, and stops where that takes too long."""
+"""Parses text with tree-sitter."""
 
 import threading
 import time
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Tree
+
 
 _MAX_PARSE_SECONDS = 0.5
 _CHUNK_BYTES = 4096

@@ -1,15 +1,156 @@
-"""Walks the tree of a shell text and takes the simple commands out of it."""
+"""Lists the commands of a complex command."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from handrail.code.shell_hidden import list_backtick_texts, list_substitution_texts
-from handrail.code.shell_text import get_source, unquote_word
+from handrail.code.treesitter import parse_with_timeout
+from handrail.policy.wrappers import MAX_INNER_COMMANDS as MOST_INSIDE
+from handrail.policy.wrappers import unwrap
 from handrail.protocol.decisions import DisplayedCommand
 
 if TYPE_CHECKING:
-    from tree_sitter import Node
+    from tree_sitter import Language, Node
+
+
+# § [code.shell_hidden] What the grammar does not see in a shell text, found by its signs alone: a little too much
+# § rather than too little.
+
+_BACKTICK = re.compile(r"(?<!\\)`")
+_PARENTHESIS = re.compile(r"[()]")
+_SIGN = r"[\w./~@%+:,*-]"
+_NAME = r"(?:[A-Za-z_]\w*|[@*])"
+_ASSIGNED = re.compile(
+    rf"(?<![\w$./-])([A-Za-z_]\w*)=(?:'([^']*)'|\"([^\"$`\\]*)\"|\(([^()$`]*)\)|({_SIGN}+))(?=[\s;&|)]|\Z)"
+)
+_LOOPED = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in\s+([^;\n$`]+)[;\n]")
+_SET = re.compile(r"\bset\s+--\s+([^;\n&|]*)")
+_USED = re.compile(
+    rf"(?P<quote>\"?)\$(?:(?P<plain>{_NAME})|\{{(?P<name>{_NAME})(?:\[[@*]\]|:?[-=](?P<default>{_SIGN}*))?\}})"
+    rf"(?P<rest>{_SIGN}*)(?P=quote)"
+)
+_BLANK = re.compile(r"\$(?:IFS(?!\w)|\{IFS\})(?:\$9)?")
+_BRACES = re.compile(rf"(?<![$\\\w./~-])([\w./~-]*)\{{({_SIGN}*)\}}([\w./~*-]*)")
+_MAX_NESTED_BRACES = 3
+
+
+def list_backtick_texts(text: str) -> list[str]:
+    """What stands between each two backticks, with those inside freed of their backslash."""
+    pieces = _BACKTICK.split(text)
+    return [piece.replace("\\`", "`") for piece in pieces[1::2]]
+
+
+def list_substitution_texts(text: str, most: int) -> list[str]:
+    """What stands in each `$( )`, as far as parentheses can be counted without knowing of quotes; one more than `most`
+    where there are more."""
+    return [text[start : _end(text, start)] for start in islice(_starts(text), most + 1)]
+
+
+def expand_known_variables(text: str, most: int) -> str | None:
+    """The text with what its own words say put in place of variables, braces and blanks; None where that is too long.
+
+    A variable with several values becomes them all. What is in single quotes is changed as well: nobody runs this text.
+    """
+    if "$" not in text and "{" not in text:
+        return text
+    known = _values(text)
+    if sum(len(values) for values in known.values()) * text.count("$") > most:
+        return None
+    spelled = _USED.sub(lambda use: _put(use, known), _BLANK.sub(" ", text))
+    for _ in range(_MAX_NESTED_BRACES):
+        spelled = _BRACES.sub(_apart, spelled)
+    return spelled
+
+
+def _starts(text: str) -> Iterator[int]:
+    at = text.find("$(")
+    while at >= 0:
+        yield at + 2
+        at = text.find("$(", at + 2)
+
+
+def _end(text: str, start: int) -> int:
+    depth = 1
+    for sign in _PARENTHESIS.finditer(text, start):
+        depth += 1 if sign[0] == "(" else -1
+        if depth == 0:
+            return sign.start()
+    return len(text)
+
+
+def _values(text: str) -> dict[str, str]:
+    """The values that each variable is given somewhere in the text, separated by blanks."""
+    known: dict[str, str] = {}
+    for name, *spellings in _ASSIGNED.findall(text):
+        known[name] = f"{known.get(name, '')} {' '.join(spellings).strip()}".strip()
+    for name, values in _LOOPED.findall(text):
+        known[name] = f"{known.get(name, '')} {values}".strip()
+    for values in _SET.findall(text):
+        known["@"] = known["*"] = values
+    return known
+
+
+def _put(use: re.Match[str], known: Mapping[str, str]) -> str:
+    values = known.get(use["plain"] or use["name"], use["default"] or "").replace('"', "").replace("'", "")
+    if not values:
+        return use[0]
+    return " ".join(f"{value}{use['rest']}" for value in values.split())
+
+
+def _apart(braces: re.Match[str]) -> str:
+    before, inside, behind = braces.groups()
+    return " ".join(f"{before}{one}{behind}" for one in inside.split(",")) if "," in inside else braces[0]
+
+
+# § [code.shell_text] What the words of a shell command say: quotes are taken off, what would be expanded stays as
+# § it is written.
+
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED_IN_QUOTES = re.compile(r'\\([$`"\\])')
+_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+_ANSI_C = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL)
+_ANSI_C_SIGNS = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+def get_source(node: "Node", data: bytes) -> str:
+    """As it is written."""
+    return data[node.start_byte : node.end_byte].decode(errors="replace")
+
+
+def unquote_word(node: "Node", data: bytes) -> str:
+    """A word without its quotes."""
+    match node.type:
+        case "command_name" | "concatenation":
+            return "".join(unquote_word(child, data) for child in node.children)
+        case "raw_string":
+            return get_source(node, data)[1:-1]
+        case "ansi_c_string":
+            return _ANSI_C.sub(_ansi_c, get_source(node, data)[2:-1]).partition("\0")[0]  # as bash does
+        case "string" | "translated_string":
+            inner = get_source(node, data).removeprefix("$")[1:-1]
+            return _ESCAPED_IN_QUOTES.sub(r"\1", inner)
+        case "word":
+            return _ESCAPED.sub(r"\1", get_source(node, data))
+        case _:
+            return get_source(node, data)
+
+
+def join_continued_lines(text: str) -> str:
+    """With lines that end in a backslash put together with the next, as bash does everywhere but in single quotes."""
+    return _CONTINUED.sub(r"\1", text)
+
+
+def _ansi_c(match: re.Match[str]) -> str:
+    *codes, octal, sign = match.groups()
+    if sign is not None:
+        return _ANSI_C_SIGNS.get(sign, sign)
+    code = int(octal, 8) if octal is not None else next(int(code, 16) for code in codes if code is not None)
+    return chr(code) if code < 0xD800 or 0xDFFF < code <= 0x10FFFF else "\ufffd"
+
+
+# § [code.shell_tree] Walks the tree of a shell text and takes the simple commands out of it.
 
 MAX_NODES = 50_000
 MAX_COMMANDS = 2_000
@@ -250,3 +391,80 @@ class _ShellTreeWalk:
 
     def word(self, node: "Node") -> str:
         return unquote_word(node, self.data)
+
+
+# § [code.shell_commands] What a complex command would run, as far as tree-sitter sees: to show it and to be
+# § stricter, never to prove it safe. The grammar is not bash: it takes a carriage return for a blank and knows
+# § nothing of aliases. Where it is wrong, a command may be missing here, or be one too many.
+
+MAX_SCRIPT_BYTES = 128 << 10
+MAX_DEPTH = 5
+MAX_PIPES = 1_000
+"""In one text: the parser's memory grows with their square (4,000 of them take 240 MB)."""
+MAX_HEREDOCS = 1_000
+
+
+def find_shell_commands(text: str) -> tuple[DisplayedCommand, ...] | None:
+    """Every simple command in a text, wherever it stands, and in texts that a shell is given; None: nobody can tell."""
+    seen: dict[DisplayedCommand, None] = {}
+    known, waiting = {text}, [(text, 0)]
+    for one, depth in waiting:
+        found = _found_in_all(one)
+        if found is None:
+            return None
+        seen |= dict.fromkeys(found.commands)
+        if len(seen) > MAX_COMMANDS:
+            return None
+        new = [inner for inner in dict.fromkeys(found.texts) if inner not in known]
+        known.update(new)
+        waiting += [(inner, depth + 1) for inner in new]
+        if new and (depth == MAX_DEPTH or len(known) > MAX_TEXTS):
+            return None
+    return tuple(seen)
+
+
+def _found_in_all(text: str) -> ShellFindings | None:
+    """What a text holds in each of the ways that it is read in."""
+    joined = join_continued_lines(text)
+    commands: list[DisplayedCommand] = []
+    texts: list[str] = []
+    for reading in dict.fromkeys((text, joined, expand_known_variables(joined, MAX_SCRIPT_BYTES))):
+        found = _found(reading) if reading is not None else None
+        fed = _texts(found) if found else None
+        if found is None or fed is None:
+            return None
+        commands += found.commands
+        texts += fed
+    return ShellFindings(commands, texts)
+
+
+def _texts(found: ShellFindings) -> list[str] | None:
+    """The texts that a shell is given in what was found."""
+    texts = list(found.texts)
+    for command in found.commands:
+        within = unwrap(command.words)
+        if not within.complete and len(within.commands) > MOST_INSIDE:
+            return None
+        texts += within.texts
+    return texts
+
+
+def _found(text: str) -> ShellFindings | None:
+    data = text.encode(errors="replace")
+    if len(data) > MAX_SCRIPT_BYTES or b"\0" in data:
+        return None
+    if data.count(b"|") > MAX_PIPES or data.count(b"<<") > MAX_HEREDOCS:
+        return None
+    try:
+        tree = parse_with_timeout(_bash(), data)
+    except (ImportError, ValueError):  # not there, or grammar and parser are of different times
+        return None
+    return collect_commands(tree.root_node, data) if tree else None
+
+
+@cache
+def _bash() -> "Language":
+    import tree_sitter_bash  # noqa: PLC0415  only for commands that are not proven
+    from tree_sitter import Language  # noqa: PLC0415
+
+    return Language(tree_sitter_bash.language())

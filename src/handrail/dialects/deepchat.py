@@ -1,4 +1,4 @@
-"""DeepChat's stream: RESPONSE, ERROR and END, with the state of a call in the field `tool_call`."""
+"""Renders events for DeepChat."""
 
 from typing import Any
 

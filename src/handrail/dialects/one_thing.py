@@ -1,4 +1,4 @@
-"""one-thing's stream: a call is a step of a message, and STEP_UPDATED says what is new about it."""
+"""Renders events for one-thing."""
 
 from typing import Any
 

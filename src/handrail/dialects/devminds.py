@@ -1,4 +1,4 @@
-"""DevMinds' stream: `agent.run.delta`, `.output`, `.cancelled`, `.error` and `.finished` of a task."""
+"""Renders events for DevMinds."""
 
 from typing import Any, cast
 
