@@ -1,4 +1,4 @@
-"""The event stream as other systems spell it: one file a system, and its line in the list."""
+"""Renders events in the formats of other systems."""
 
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -10,10 +10,10 @@ from handrail.protocol.events import Event
 
 
 class EventAdapter(Protocol):
-    """Renders the events of one session, in their order. It remembers what later ones need of earlier ones."""
+    """Renders the events of one session, in their order. It has state."""
 
     def render(self, event: Event) -> tuple[dict[str, Any], ...]:
-        """What the other system would be told: mostly one message, sometimes none."""
+        """The messages for an event: mostly one, sometimes none."""
         ...
 
 
@@ -22,4 +22,4 @@ ADAPTERS: dict[str, Callable[[], EventAdapter]] = {
     "devminds": DevMindsEvents,
     "onething": OneThingEvents,
 }
-"""By the name of the dialect; a new one for each session."""
+"""By the name of the dialect. Each session needs a new adapter."""

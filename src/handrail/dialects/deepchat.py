@@ -1,4 +1,4 @@
-"""Renders events for DeepChat."""
+"""Renders events as the stream of DeepChat: RESPONSE, ERROR and END, with the state of a call in `tool_call`."""
 
 from typing import Any
 
@@ -23,7 +23,6 @@ from handrail.protocol.events import (
     User,
     get_event_kind,
 )
-from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.protocol.tool_spec import OWN_SERVER
 from handrail.protocol.wire import encode
@@ -36,27 +35,29 @@ NAMES = {
 
 
 class DeepChatEvents:
-    """Its `eventId` is that of the answer that grows, the same from a prompt to the end of its turn: its views look the
-    answer up by it. They also expect tokens summed up, and the arguments of a call with whatever is told of it."""
+    """Keeps one `eventId` for a whole turn, since DeepChat finds the growing answer by it.
+
+    DeepChat also expects the sum of tokens, and the arguments of a call in each of its messages."""
 
     def __init__(self) -> None:
         self._turn: str | None = None
         self._input = 0
         self._output = 0
         self._params: dict[str, str] = {}
-        """Of calls that have no result yet."""
+        """Arguments of calls without a result."""
 
     def render(self, event: Event) -> tuple[dict[str, Any], ...]:
-        """One message, two where a limit ended the turn, or none for what the system has no words for."""
+        """One message, two if a limit ended the turn, or none for an event that DeepChat lacks."""
         if isinstance(event, User):
             self._turn = event.message_id
         head = {"eventId": self._turn or event.session_id, "conversationId": event.session_id, "seq": event.seq}
-        told = [(event.channel, one)] if (one := self._told(event)) is not None else []
+        data = self._render_data(event)
+        messages = [(event.channel, data)] if data is not None else []
         if isinstance(event, End) and event.reason == "limit":
-            told.insert(0, ("response", {"maximum_tool_calls_reached": True}))
-        return tuple({"event": NAMES[channel], "data": head | one} for channel, one in told)
+            messages.insert(0, ("response", {"maximum_tool_calls_reached": True}))
+        return tuple({"event": NAMES[channel], "data": head | data} for channel, data in messages)
 
-    def _told(self, event: Event) -> dict[str, Any] | None:  # noqa: PLR0911  one a kind
+    def _render_data(self, event: Event) -> dict[str, Any] | None:  # noqa: PLR0911  one a kind
         match event:
             case Text():
                 return {"messageId": event.message_id, "content": event.text}
@@ -65,24 +66,24 @@ class DeepChatEvents:
             case Display():
                 return {"content": event.content, "display": {"level": event.level, "title": event.title}}
             case Usage():
-                return {"totalUsage": self._summed_up(event)}
+                return {"totalUsage": self._add_usage(event)}
             case Error():
                 return {"error": event.message, "code": event.code, "retryable": event.retryable}
             case End():
                 return {"reason": event.reason, "userStop": event.reason == "cancelled"}
             case ToolEvent():
-                return self._of_call(event)
+                return self._render_call(event)
             case _:
                 return None
 
-    def _of_call(self, event: ToolEvent) -> dict[str, Any] | None:
+    def _render_call(self, event: ToolEvent) -> dict[str, Any] | None:
         if isinstance(event, ChangeEvent):
             return None
         call_id = event.tool_call_id
         if isinstance(event, ToolCallStart):
             self._params[call_id] = encode(event.args).decode()
-        over = isinstance(event, ToolCallEnd | ToolCallError)
-        params = self._params.pop(call_id, "") if over else self._params.get(call_id, "")
+        is_over = isinstance(event, ToolCallEnd | ToolCallError)
+        params = self._params.pop(call_id, "") if is_over else self._params.get(call_id, "")
         head = {
             "tool_call": get_event_kind(event).removeprefix("tool_call."),
             "tool_call_id": call_id,
@@ -90,9 +91,9 @@ class DeepChatEvents:
             "tool_call_params": params,
             "tool_call_server_name": event.server_name or OWN_SERVER,
         }
-        return head | _news(event)
+        return head | _render_news(event)
 
-    def _summed_up(self, event: Usage) -> dict[str, int]:
+    def _add_usage(self, event: Usage) -> dict[str, int]:
         self._input += event.input_tokens
         self._output += event.output_tokens
         return {
@@ -102,41 +103,28 @@ class DeepChatEvents:
         }
 
 
-def _news(event: ToolEvent) -> dict[str, Any]:
+def _render_news(event: ToolEvent) -> dict[str, Any]:
     match event:
         case ToolCallUpdate():
             return {"tool_call_response": event.output or "", "title": event.title, "metadata": event.metadata}
         case ToolCallEnd() | ToolCallError():
-            return _response(event.result)
+            return _render_result(event.result)
         case ToolCallQuestionRequired():
-            return {"question_request": _question(event)}
+            names = ("question", "options", "multiple", "custom")
+            return {"question_request": {name: to_builtins(getattr(event, name)) for name in names}}
         case PermissionEvent():
-            return {"permission_request": _request(event.permission_request)}
+            return {"permission_request": to_builtins(event.permission_request)}
         case _:
             return {}
 
 
-def _response(result: ToolResult[Any]) -> dict[str, Any]:
-    said = {
+def _render_result(result: ToolResult[Any]) -> dict[str, Any]:
+    told = {
         "ok": result.ok,
         "summary": result.summary,
         "data": to_builtins(result.data),
         "meta": to_builtins(result.meta),
     }
     if result.error is not None:
-        said["error"] = to_builtins(result.error)
-    return {"tool_call_response": result.content, "tool_call_response_raw": {"toolResult": said}}
-
-
-def _question(event: ToolCallQuestionRequired) -> dict[str, Any]:
-    return {
-        "question": event.question,
-        "options": list(event.options),
-        "multiple": event.multiple,
-        "custom": event.custom,
-    }
-
-
-def _request(request: PermissionRequest) -> dict[str, Any]:
-    """All of it: what resumes the call is in it."""
-    return to_builtins(request)
+        told["error"] = to_builtins(result.error)
+    return {"tool_call_response": result.content, "tool_call_response_raw": {"toolResult": told}}

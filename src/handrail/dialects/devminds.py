@@ -1,4 +1,4 @@
-"""Renders events for DevMinds."""
+"""Renders events as the stream of DevMinds: `agent.run.delta`, `.output`, `.cancelled`, `.error`, `.finished`."""
 
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from handrail.protocol.events import (
     ToolCallRunning,
     ToolCallStart,
     ToolCallUpdate,
+    ToolEvent,
     User,
     get_event_kind,
 )
@@ -27,64 +28,65 @@ _PATHS = ("path", "cwd")
 
 
 class DevMindsEvents:
-    """Gathers the model's words of a run: its pieces, joined, are the content of its output."""
+    """Collects the text of a run. It is the content of the run's output."""
 
     def __init__(self) -> None:
-        self._said: list[str] = []
+        self._texts: list[str] = []
         self._paths: dict[str, str] = {}
-        """What calls that run are about, by their ids."""
+        """Paths of running calls, by their ids."""
 
     def render(self, event: Event) -> tuple[dict[str, Any], ...]:
-        """One message, two at the end of a run, or none for what the system has no words for."""
+        """One message, two at the end of a run, or none for an event that DevMinds lacks."""
         return tuple(
             {"ts": event.time, "taskId": event.session_id, "type": kind, "payload": payload}
-            for kind, payload in self._told(event)
+            for kind, payload in self._render_payloads(event)
         )
 
-    def _told(self, event: Event) -> list[tuple[str, dict[str, Any]]]:  # noqa: PLR0911  one a kind
+    def _render_payloads(self, event: Event) -> list[tuple[str, dict[str, Any]]]:  # noqa: PLR0911  one a kind
         match event:
             case User():
-                self._said.clear()
-                return [_delta("start", prompt=event.text)]
+                self._texts.clear()
+                return [_build_delta("start", prompt=event.text)]
             case Text():
-                self._said.append(event.text)
-                return [_delta("progress", delta=event.text)]
+                self._texts.append(event.text)
+                return [_build_delta("progress", delta=event.text)]
             case Reasoning():
-                return [_delta("progress", reasoning=event.text)]
+                return [_build_delta("progress", reasoning=event.text)]
             case Display():
-                return [_delta("progress", metadata=_display(event))]
+                display = {"display": event.content, "level": event.level, "title": event.title}
+                return [_build_delta("progress", metadata=display)]
             case Error():
                 payload = {"code": event.code, "message": event.message, "retryable": event.retryable}
                 return [("agent.run.error", payload)]
             case End():
-                return self._ended(event)
+                return self._render_end(event)
             case _:
-                return self._of_call(event)
+                return self._render_call(event)
 
-    def _of_call(self, event: Event) -> list[tuple[str, dict[str, Any]]]:  # noqa: PLR0911  one a kind
+    def _render_call(self, event: Event) -> list[tuple[str, dict[str, Any]]]:  # noqa: PLR0911  one a kind
         match event:
             case ToolCallStart():
-                if path := _path(event.args):
+                if path := _find_path(event.args):
                     self._paths[event.tool_call_id] = path
-                return [_delta("start", **_call(event), path=path)]
+                return [_build_delta("start", **_name_call(event), path=path)]
             case ToolCallRunning():
-                return [_delta("progress", **_call(event))]
+                return [_build_delta("progress", **_name_call(event))]
             case ToolCallUpdate():
                 partial = {"output": event.output, "title": event.title, "metadata": event.metadata}
-                return [_delta("progress", **_call(event), **partial)]
+                return [_build_delta("progress", **_name_call(event), **partial)]
             case PermissionEvent():
-                asked = {"permission": get_event_kind(event).removeprefix("tool_call.")}
-                request = to_builtins(event.permission_request)
-                return [_delta("progress", **_call(event), metadata={**asked, "permission_request": request})]
+                kind = get_event_kind(event).removeprefix("tool_call.")
+                metadata = {"permission": kind, "permission_request": to_builtins(event.permission_request)}
+                return [_build_delta("progress", **_name_call(event), metadata=metadata)]
             case ToolCallQuestionRequired():
                 question = {"question": event.question, "options": list(event.options)}
-                return [_delta("progress", **_call(event), metadata=question)]
+                return [_build_delta("progress", **_name_call(event), metadata=question)]
             case ToolCallEnd() | ToolCallError():
-                return [("agent.run.output", self._output(event.result))]
+                return [("agent.run.output", self._render_output(event.result))]
             case _:
                 return []
 
-    def _output(self, result: ToolResult[Any]) -> dict[str, Any]:
+    def _render_output(self, result: ToolResult[Any]) -> dict[str, Any]:
         changed = result.artifacts.files_changed
         path = self._paths.pop(result.tool_call_id, None) or (changed[0] if changed else None)
         data: Any = to_builtins(result.data)
@@ -100,32 +102,26 @@ class DevMindsEvents:
             output["error"] = to_builtins(result.error)
         return output
 
-    def _ended(self, event: End) -> list[tuple[str, dict[str, Any]]]:
-        """The words of the run, whole, and how it ended."""
-        content = "".join(self._said)
-        self._said.clear()
-        told: list[tuple[str, dict[str, Any]]] = []
-        if content:
-            told.append(("agent.run.output", {"operation": "message", "content": content}))
+    def _render_end(self, event: End) -> list[tuple[str, dict[str, Any]]]:
+        """The whole text of the run, and its end."""
+        content = "".join(self._texts)
+        self._texts.clear()
+        output = [("agent.run.output", {"operation": "message", "content": content})] if content else []
         if event.reason == "cancelled":
-            return [*told, ("agent.run.cancelled", {"calls": event.calls})]
-        left = {"reason": event.reason, "calls": event.calls, "filesChanged": list(event.files_changed)}
-        return [*told, ("agent.run.finished", left)]
+            return [*output, ("agent.run.cancelled", {"calls": event.calls})]
+        payload = {"reason": event.reason, "calls": event.calls, "filesChanged": list(event.files_changed)}
+        return [*output, ("agent.run.finished", payload)]
 
 
-def _delta(phase: str, **payload: Any) -> tuple[str, dict[str, Any]]:
+def _build_delta(phase: str, **payload: Any) -> tuple[str, dict[str, Any]]:
     given = {name: value for name, value in payload.items() if value is not None}
     return "agent.run.delta", {"phase": phase, **given}
 
 
-def _call(event: ToolCallStart | ToolCallRunning | ToolCallUpdate | PermissionEvent | ToolCallQuestionRequired) -> Any:
+def _name_call(event: ToolEvent) -> dict[str, Any]:
     return {"operation": event.tool_call_name, "toolCallId": event.tool_call_id}
 
 
-def _path(args: Any) -> str | None:
+def _find_path(args: Any) -> str | None:
     given: dict[str, Any] = cast("dict[str, Any]", args) if isinstance(args, dict) else {}
     return next((given[name] for name in _PATHS if isinstance(given.get(name), str)), None)
-
-
-def _display(event: Display) -> dict[str, Any]:
-    return {"display": event.content, "level": event.level, "title": event.title}

@@ -1,4 +1,4 @@
-"""Renders events for one-thing."""
+"""Renders events as the stream of one-thing: STEP_UPDATED for each change of a call."""
 
 from typing import Any
 
@@ -32,13 +32,13 @@ _STATUS = {
 
 
 class OneThingEvents:
-    """Remembers which message a call belongs to: only its first event says so."""
+    """Remembers the message of each call, because only its first event names it."""
 
     def __init__(self) -> None:
         self._messages: dict[str, str | None] = {}
 
     def render(self, event: Event) -> tuple[dict[str, Any], ...]:
-        """One message about a call; none about anything else."""
+        """One message about a call, and none about other events."""
         if not isinstance(event, ToolEvent) or isinstance(event, ChangeEvent):
             return ()
         if isinstance(event, ToolCallStart):
@@ -50,28 +50,28 @@ class OneThingEvents:
             "sessionId": event.session_id,
             "messageId": message_id,
             "stepId": event.tool_call_id,
-            "updates": _updates(event),
+            "updates": _render_updates(event),
         }
         return ({"type": "STEP_UPDATED", "payload": payload},)
 
 
-def _updates(event: ToolEvent) -> dict[str, Any]:
-    title, more = _news(event)
+def _render_updates(event: ToolEvent) -> dict[str, Any]:
+    title, more = _render_news(event)
     return {
         "title": title,
         "metadata": {"status": _STATUS[get_event_kind(event)], "tool": event.tool_call_name, **more},
     }
 
 
-def _news(event: ToolEvent) -> tuple[str, dict[str, Any]]:
-    """A title, and what else is new."""
+def _render_news(event: ToolEvent) -> tuple[str, dict[str, Any]]:
+    """The title and the new metadata."""
     match event:
         case ToolCallStart():
             return event.tool_call_name, {"input": event.args}
         case ToolCallUpdate():
             return event.title or event.tool_call_name, {"output": event.output, **(event.metadata or {})}
         case ToolCallEnd() | ToolCallError():
-            return event.result.title, _outcome(event.result)
+            return event.result.title, _render_result(event.result)
         case PermissionEvent():
             request = event.permission_request
             return request.description, {"permission_request": to_builtins(request)}
@@ -82,6 +82,6 @@ def _news(event: ToolEvent) -> tuple[str, dict[str, Any]]:
             return event.tool_call_name, {}
 
 
-def _outcome(result: ToolResult[Any]) -> dict[str, Any]:
+def _render_result(result: ToolResult[Any]) -> dict[str, Any]:
     outcome: dict[str, Any] = {"output": result.content, "summary": result.summary, **to_builtins(result.meta)}
     return outcome | ({"error": to_builtins(result.error)} if result.error is not None else {})
