@@ -725,7 +725,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "∩ active skills' allowed-tools",
             "skills/test_skill_sessions.py::test_only_what_the_skill_names_is_offered_and_the_rest_is_unknown",
             "skills/test_skill_sessions.py::test_of_two_active_skills_each_can_do_its_work",
-            "skills/test_skill_narrowing.py::test_a_further_skill_takes_nothing_from_the_others",
+            "skills/test_skill_restrictions.py::test_a_further_skill_takes_nothing_from_the_others",
         ),
     ),
     "D-8": (
@@ -1030,13 +1030,13 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "asked at a terminal, deliberately: no key typed ahead, no Enter, no paste; all shown, nothing hidden",
-            "terminal/test_terminal_prompt.py::test_one_key_is_a_yes",
-            "terminal/test_terminal_prompt.py::test_keys_that_were_typed_before_are_no_answer",
-            "terminal/test_terminal_prompt.py::test_it_takes_no_key_in_its_first_moments",
-            "terminal/test_terminal_prompt.py::test_enter_is_no_answer",
-            "terminal/test_terminal_prompt.py::test_a_pasted_text_is_no_answer",
-            "terminal/test_terminal_prompt.py::test_what_is_longer_than_the_screen_must_be_seen_to_its_end",
-            "terminal/test_terminal_text.py::test_no_text_of_a_request_reaches_a_terminal_raw",
+            "terminal/test_terminal_permission_prompt.py::test_one_key_is_a_yes",
+            "terminal/test_terminal_permission_prompt.py::test_keys_that_were_typed_before_are_no_answer",
+            "terminal/test_terminal_permission_prompt.py::test_it_takes_no_key_in_its_first_moments",
+            "terminal/test_terminal_permission_prompt.py::test_enter_is_no_answer",
+            "terminal/test_terminal_permission_prompt.py::test_a_pasted_text_is_no_answer",
+            "terminal/test_terminal_permission_prompt.py::test_what_is_longer_than_the_screen_must_be_seen_to_its_end",
+            "terminal/test_terminal_request_text.py::test_no_text_of_a_request_reaches_a_terminal_raw",
             "terminal/test_terminal_library.py::test_without_on_permission_the_person_at_the_terminal_is_asked",
         ),
         clause(
@@ -1356,13 +1356,13 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_preview.py::test_a_command_that_asks_is_tried_and_nothing_is_changed",
             "cli/test_cli_trials.py::test_a_call_that_asks_prints_what_it_would_change_and_how_to_answer",
             "cli/test_cli_trials.py::test_a_request_can_be_looked_at_with_its_difference_and_its_output",
-            "terminal/test_terminal_previews.py::test_a_trial_says_how_it_went_what_it_would_change_and_what_it_printed",
+            "terminal/test_terminal_changes_text.py::test_a_trial_says_how_it_went_what_it_would_change_and_what_it_printed",
             "changes/test_overlay_changes.py::test_files_are_created_modified_and_deleted",
             "changes/test_overlay_diffs.py::test_lines_are_counted_and_shown",
         ),
         clause(
             "a preview shows its age, and a new call never gets one from before a change",
-            "terminal/test_terminal_previews.py::test_a_preview_says_how_old_it_is",
+            "terminal/test_terminal_changes_text.py::test_a_preview_says_how_old_it_is",
             "mcp/test_mcp_asking.py::test_a_repeated_command_shows_and_returns_how_it_goes_after_a_change",
             "runtime/test_retry.py::test_a_preview_is_made_again_if_anything_in_the_workspace_changed",
             "runtime/test_retry.py::test_a_yes_that_names_a_request_is_none_to_the_preview_that_took_its_place",
@@ -1389,7 +1389,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "runtime/test_preview.py::test_a_command_that_cannot_be_tried_says_why",
             "runtime/test_preview.py::test_where_no_layer_can_lie_the_question_says_why",
             "runtime/test_preview.py::test_a_trial_that_cannot_be_made_is_no_failure_of_the_call",
-            "terminal/test_terminal_previews.py::test_what_was_not_tried_says_why_and_what_a_yes_does",
+            "terminal/test_terminal_changes_text.py::test_what_was_not_tried_says_why_and_what_a_yes_does",
         ),
         clause(
             "commands of one batch are tried on top of one another",
@@ -1670,7 +1670,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "Anthropic",
             "models/test_models_answers.py::test_wherever_the_bytes_are_cut_the_answer_is_the_same",
-            "models/test_models_questions.py::test_a_provider_gets_back_what_it_gave",
+            "models/test_models_requests.py::test_a_provider_gets_back_what_it_gave",
         ),
         clause(
             "Gemini",
@@ -1678,12 +1678,12 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "local servers",
-            "models/test_models_finding.py::test_local_servers_need_no_key",
+            "models/test_models_registry.py::test_local_servers_need_no_key",
         ),
         clause(
             "keys only from the environment, shown nowhere",
-            "models/test_models_finding.py::test_without_a_key_the_variable_is_named",
-            "models/test_models_finding.py::test_a_key_is_shown_nowhere",
+            "models/test_models_registry.py::test_without_a_key_the_variable_is_named",
+            "models/test_models_registry.py::test_a_key_is_shown_nowhere",
             "models/test_models_failures.py::test_a_key_that_is_refused_is_named_by_its_variable",
         ),
         clause(
@@ -1701,7 +1701,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "valid on both wires, cache-stable",
-            "models/test_models_talks.py::test_any_talk_is_valid_and_more_of_it_leaves_the_beginning_as_it_was",
+            "models/test_models_transcripts.py::test_any_talk_is_valid_and_more_of_it_leaves_the_beginning_as_it_was",
         ),
     ),
     "L-3": (
@@ -1790,15 +1790,15 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
     "L-6": (
         clause(
             "SKILL.md folders: project, user, Claude Code's own places",
-            "skills/test_skill_finding.py::test_every_usual_place_is_looked_into",
-            "skills/test_skill_finding.py::test_of_two_with_one_name_the_persons_counts_and_the_other_is_told",
-            "skills/test_skill_finding.py::test_no_link_leads_a_skill_elsewhere",
-            "skills/test_skill_finding.py::test_credentials_pipes_and_folders_are_not_read",
+            "skills/test_skill_discovery.py::test_every_usual_place_is_looked_into",
+            "skills/test_skill_discovery.py::test_of_two_with_one_name_the_persons_counts_and_the_other_is_told",
+            "skills/test_skill_discovery.py::test_no_link_leads_a_skill_elsewhere",
+            "skills/test_skill_discovery.py::test_credentials_pipes_and_folders_are_not_read",
         ),
         clause(
             "allowed-tools mapped; unknown names kept and warned about",
-            "skills/test_skill_allowed.py::test_names_are_mapped_and_others_stay",
-            "skills/test_skill_finding.py::test_the_samples_are_understood",
+            "skills/test_skill_allowed_tools.py::test_names_are_mapped_and_others_stay",
+            "skills/test_skill_discovery.py::test_the_samples_are_understood",
         ),
         clause(
             "Bash(git:*) become policy rules, which only narrow",
