@@ -18,34 +18,23 @@ _PASTE_BEGINS, _PASTE_ENDS = b"\x1b[200~", b"\x1b[201~"
 _PASTE_SECONDS = 5.0
 """How long to wait for the end of a paste."""
 _MAX_BURST_BYTES = 1 << 20
-_NAMED = {
-    b"\x1b": "esc",
-    b"\n": "enter",
-    b"\r": "enter",
-    b" ": "space",
-    b"\x7f": "backspace",
-    b"\x08": "backspace",
-    b"\x15": "clear",
-    b"\x1b[A": "up",
-    b"\x1bOA": "up",
-    b"\x1b[B": "down",
-    b"\x1bOB": "down",
-    b"\x1b[5~": "page up",
-    b"\x1b[6~": "page down",
-    b"\x1b[D": "left",
-    b"\x1bOD": "left",
-    b"\x1b[C": "right",
-    b"\x1bOC": "right",
-    b"\x1b[H": "home",
-    b"\x1bOH": "home",
-    b"\x1b[1~": "home",
-    b"\x01": "home",
-    b"\x1b[F": "end",
-    b"\x1bOF": "end",
-    b"\x1b[4~": "end",
-    b"\x05": "end",
-    b"\x1b[3~": "delete",
+_SEQUENCES = {
+    "esc": (b"\x1b",),
+    "enter": (b"\n", b"\r"),
+    "space": (b" ",),
+    "backspace": (b"\x7f", b"\x08"),
+    "clear": (b"\x15",),
+    "up": (b"\x1b[A", b"\x1bOA"),
+    "down": (b"\x1b[B", b"\x1bOB"),
+    "page up": (b"\x1b[5~",),
+    "page down": (b"\x1b[6~",),
+    "left": (b"\x1b[D", b"\x1bOD"),
+    "right": (b"\x1b[C", b"\x1bOC"),
+    "home": (b"\x1b[H", b"\x1bOH", b"\x1b[1~", b"\x01"),
+    "end": (b"\x1b[F", b"\x1bOF", b"\x1b[4~", b"\x05"),
+    "delete": (b"\x1b[3~",),
 }
+_NAMED = {sequence: name for name, sequences in _SEQUENCES.items() for sequence in sequences}
 _END_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGINT)
 _LOCAL_FLAGS, _SPECIAL = 3, 6
 """Indexes in the attributes of a terminal."""
