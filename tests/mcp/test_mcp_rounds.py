@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from handrail import Handrail
 from handrail.mcp.calling import ClientCalls, has_answer
-from handrail.mcp.errors import ProtocolError
 from handrail.mcp.outcomes import UnansweredCall
 from handrail.mcp.permission import rounds
 from handrail.mcp.permission.rounds import build_input_required, resume_with_answer
 from handrail.mcp.permission.signing import Signer
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import ToolCallEnd
+from handrail.protocol.jsonrpc import ProtocolError
 from handrail.protocol.results import ToolResult
 from handrail.store.state_dir import StateFolder
 

@@ -1,12 +1,5 @@
 """What the protocol calls an error: the request was not understood. A tool that fails has a result that says so."""
 
-from typing import Any
-
-PARSE = -32700
-INVALID_REQUEST = -32600
-UNKNOWN_METHOD = -32601
-INVALID_PARAMS = -32602
-INTERNAL = -32603
 BUSY = -32010
 """Ours, from the numbers that are left to servers: too much is on its way. -32000 and -32001 mean something else to the
 official clients."""
@@ -22,18 +15,3 @@ def describe_defect(error: Exception) -> str:
 
     where = (list_frames(error) or ["an unknown place"])[-1]
     return f"handrail: a defect stopped something ({type(error).__name__} at {where}); the rest goes on"
-
-
-class ProtocolError(Exception):
-    """A request that gets an error and no result."""
-
-    def __init__(self, code: int, message: str, data: Any = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
-
-    def wire(self) -> dict[str, Any]:
-        """As an answer carries it."""
-        told: dict[str, Any] = {"code": self.code, "message": self.message}
-        return told if self.data is None else {**told, "data": self.data}

@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.mcp.caller import Caller
-from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
+from handrail.protocol.jsonrpc import INVALID_PARAMS, ProtocolError
 from handrail.protocol.results import Attachment, ToolResult, render_for_model
 from handrail.protocol.version import VERSION
 

@@ -6,8 +6,9 @@ from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from handrail.mcp.errors import INTERNAL, describe_defect
+from handrail.mcp.errors import describe_defect
 from handrail.mcp.http.callers import Context
+from handrail.protocol.jsonrpc import INTERNAL_ERROR
 
 
 class DefectReporter:
@@ -24,4 +25,4 @@ class DefectReporter:
             raise
         except Exception as error:
             self._note(describe_defect(error))
-            raise MCPError(INTERNAL, f"A defect stopped the request ({type(error).__name__}).") from None
+            raise MCPError(INTERNAL_ERROR, f"A defect stopped the request ({type(error).__name__}).") from None

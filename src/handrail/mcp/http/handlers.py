@@ -13,7 +13,6 @@ from mcp.shared.exceptions import MCPError
 from handrail.api import Handrail
 from handrail.mcp.caller import LEVELS, Caller, Level
 from handrail.mcp.calling import ClientCalls, has_answer
-from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.mcp.http.asking import RequestApproval, Settled
 from handrail.mcp.http.callers import Context, identify_caller, read_level, read_session_id
 from handrail.mcp.http.connections import ConnectionStates
@@ -28,6 +27,7 @@ from handrail.mcp.outcomes import Outcome, ParkedCall
 from handrail.mcp.permission.rounds import resume_with_answer
 from handrail.mcp.results import build_call_result, build_tool_list, complete_result, refuse_unknown_tool
 from handrail.protocol.errors import HandrailError
+from handrail.protocol.jsonrpc import INTERNAL_ERROR, ProtocolError
 from handrail.protocol.schema import get_input_schema
 
 
@@ -68,7 +68,7 @@ class HttpHandlers:
             hand.offered = True
             return told
         except HandrailError as error:  # what was done cannot be written down, or the session was closed
-            raise MCPError(INTERNAL, str(error)) from None
+            raise MCPError(INTERNAL_ERROR, str(error)) from None
         finally:
             if not hand.is_empty:
                 await self._settle(context, hand)
@@ -86,7 +86,7 @@ class HttpHandlers:
         try:
             calls = await self._threads.run(lambda: self._rails.get_calls(caller))
         except HandrailError as error:
-            raise MCPError(INTERNAL, f"handrail cannot open its session: {error}") from None
+            raise MCPError(INTERNAL_ERROR, f"handrail cannot open its session: {error}") from None
         connection = self._connections.get(read_session_id(context))
         if caller.has_roots and not caller.modern and not connection.roots_are_known:
             await request_roots(context, connection, calls.rail, self._threads)

@@ -9,7 +9,7 @@ import msgspec
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.transport_security import RequestBodyLimitMiddleware
 
-from handrail.mcp.errors import INVALID_REQUEST, SAME_ID
+from handrail.mcp.errors import SAME_ID
 from handrail.mcp.http.callers import Context, read_session_id
 from handrail.mcp.http.guard import (
     App,
@@ -22,6 +22,7 @@ from handrail.mcp.http.guard import (
     is_modern_request,
     send_refusal,
 )
+from handrail.protocol.jsonrpc import INVALID_REQUEST
 from handrail.protocol.wire import decode_json
 
 MAX_BODY_BYTES = 16 << 20

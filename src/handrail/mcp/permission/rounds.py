@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import ClientCalls, digest_call
-from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
 from handrail.mcp.outcomes import Outcome, UnansweredCall
 from handrail.mcp.permission.answering import apply_form_answer
 from handrail.mcp.permission.forms import build_client_form
 from handrail.mcp.permission.signing import MAX_STATE_CHARS, Signer
 from handrail.mcp.versions import MODERN
+from handrail.protocol.jsonrpc import INVALID_PARAMS, ProtocolError
 from handrail.protocol.wire import decode_json
 
 STATE_SECONDS = 24 * 3600.0

@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any
 
 from handrail.mcp.calling import ClientCalls
-from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.mcp.outcomes import Outcome, ParkedCall, UnansweredCall
 from handrail.mcp.permission.answering import apply_form_answer
 from handrail.mcp.permission.forms import build_client_form
@@ -19,6 +18,7 @@ from handrail.mcp.permission.watching import ANSWER_POLLER
 from handrail.mcp.results import build_call_result
 from handrail.mcp.stdio.connection import ClientRequest
 from handrail.protocol.errors import HandrailError
+from handrail.protocol.jsonrpc import INTERNAL_ERROR, ProtocolError
 from handrail.protocol.results import ToolResult
 
 
@@ -60,7 +60,7 @@ class _Asked:
         with suppress(Exception):
             self.calls.release(self.asks.call_id)
         told = str(error) if isinstance(error, HandrailError) else f"A defect stopped it ({type(error).__name__})"
-        self.exchange.fail(ProtocolError(INTERNAL, f"{told}. The call waits: handrail approvals lists it."))
+        self.exchange.fail(ProtocolError(INTERNAL_ERROR, f"{told}. The call waits: handrail approvals lists it."))
 
     def _take(self, outcome: Outcome) -> None:
         if isinstance(outcome, ParkedCall):

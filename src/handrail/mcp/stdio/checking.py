@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from handrail.mcp.caller import LEVELS
-from handrail.mcp.errors import INVALID_PARAMS, ProtocolError
-from handrail.mcp.stdio.messages import is_id
+from handrail.protocol.jsonrpc import INVALID_PARAMS, ProtocolError, is_request_id
 
 Check = Callable[[object], bool]
 
@@ -34,7 +33,7 @@ def build_level_field(*, needed: bool = True) -> ParamField:
 
 def build_token_field() -> ParamField:
     """What a client knows its request by."""
-    return ParamField("a text or an integer of 64 bits", is_id, needed=False)
+    return ParamField("a text or an integer of 64 bits", is_request_id, needed=False)
 
 
 def find_problems(given: dict[str, Any], fields: dict[str, ParamField], where: str = "") -> list[str]:

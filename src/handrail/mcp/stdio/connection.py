@@ -5,11 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from handrail.mcp.caller import Caller
-from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.mcp.results import complete_result
-from handrail.mcp.stdio.messages import RequestId
 from handrail.mcp.stdio.outlet import MessageWriter
 from handrail.mcp.stdio.workers import Job, Workers
+from handrail.protocol.jsonrpc import INTERNAL_ERROR, ProtocolError, RequestId
 
 Then = Callable[[dict[str, Any] | None], None]
 
@@ -125,14 +124,14 @@ class ClientRequest:
             self.connection.send({"id": self.request_id, "result": complete_result(result, self.caller)}, written)
         except Exception as error:
             told = f"A defect: the result cannot be spelled out ({type(error).__name__})."
-            self.connection.send({"id": self.request_id, "error": ProtocolError(INTERNAL, told).wire()})
+            self.connection.send({"id": self.request_id, "error": ProtocolError(INTERNAL_ERROR, told).to_wire()})
             raise
         return True
 
     def fail(self, error: ProtocolError) -> None:
         """Answers it with an error, unless it is answered or cancelled."""
         if self._finish():
-            self.connection.send({"id": self.request_id, "error": error.wire()})
+            self.connection.send({"id": self.request_id, "error": error.to_wire()})
 
     def cancel(self) -> bool:
         """The client does not wait any more; False where it was answered before."""

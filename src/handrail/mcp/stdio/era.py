@@ -4,7 +4,7 @@ from collections.abc import Container
 from typing import Any, cast
 
 from handrail.mcp.caller import CAPABILITIES_KEY, INFO_KEY, LEVEL_KEY, VERSION_KEY, Caller, parse_caller
-from handrail.mcp.errors import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, ProtocolError
+from handrail.mcp.errors import UNSUPPORTED_VERSION
 from handrail.mcp.stdio.checking import (
     build_level_field,
     build_object_field,
@@ -14,8 +14,8 @@ from handrail.mcp.stdio.checking import (
     refuse,
 )
 from handrail.mcp.stdio.connection import StdioConnection
-from handrail.mcp.stdio.messages import JsonRpcRequest
 from handrail.mcp.versions import MODERN, SUPPORTED, is_modern, negotiate_version
+from handrail.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, JsonRpcRequest, ProtocolError
 
 _OPEN_TO_ALL = frozenset(("initialize", "ping"))
 _ENVELOPE = {

@@ -2,9 +2,9 @@
 
 import threading
 
-from handrail.mcp.errors import BUSY, ProtocolError
+from handrail.mcp.errors import BUSY
 from handrail.mcp.stdio.connection import ClientRequest
-from handrail.mcp.stdio.messages import RequestId
+from handrail.protocol.jsonrpc import ProtocolError, RequestId
 
 MAX_REQUESTS = 4_096
 """Requests at once."""

@@ -4,15 +4,13 @@ import os
 import select
 from collections.abc import Callable, Iterator
 
+from handrail.protocol.jsonrpc import LineSplitter, OversizedLine
+
 MAX_LINE_BYTES = 64 << 20
 """Bytes of a message. `write` takes 32 Mi characters, and JSON needs up to two bytes for those of most texts."""
 IDLE_SECONDS = 2.0
 """How often somebody looks whether the client is still there, while it says nothing."""
 _CHUNK_BYTES = 1 << 16
-
-
-class OversizedLine:
-    """Stands for a line that was longer than a message may be; nothing of it was kept."""
 
 
 class LineReader:
@@ -30,23 +28,11 @@ class LineReader:
 
     def lines(self) -> Iterator[bytes | OversizedLine]:
         """The lines, as they come; what stands behind the last newline is one too."""
-        kept: list[bytes] = []
-        size, skips = 0, False
+        splitter = LineSplitter(self._longest)
         while data := self._read():
-            *ended, rest = data.split(b"\n")
-            for part in ended:
-                if skips or size + len(part) > self._longest:
-                    yield OversizedLine()
-                else:
-                    yield b"".join((*kept, part)) if kept else part
-                kept, size, skips = [], 0, False
-            if rest and not skips:
-                kept.append(rest)
-                size += len(rest)
-                if size > self._longest:
-                    kept, size, skips = [], 0, True
-        if kept:
-            yield b"".join(kept)
+            yield from splitter.feed(data)
+        if rest := splitter.remainder:
+            yield rest
 
     def _read(self) -> bytes:
         """The next bytes; none at the end."""

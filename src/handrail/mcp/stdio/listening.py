@@ -3,9 +3,9 @@
 import threading
 from typing import TYPE_CHECKING, Any
 
-from handrail.mcp.errors import BUSY, ProtocolError
+from handrail.mcp.errors import BUSY
 from handrail.mcp.stdio.connection import ClientRequest, StdioConnection
-from handrail.mcp.stdio.messages import RequestId
+from handrail.protocol.jsonrpc import ProtocolError, RequestId
 
 if TYPE_CHECKING:
     from handrail.api import Handrail

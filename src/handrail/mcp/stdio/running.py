@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from handrail.mcp.calling import ClientCalls, has_answer
-from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.mcp.outcomes import Outcome, ParkedCall, UnansweredCall
 from handrail.mcp.results import build_call_result, refuse_unknown_tool
 from handrail.mcp.stdio.connection import ClientRequest
@@ -14,6 +13,7 @@ from handrail.mcp.stdio.listening import ToolListWatcher
 from handrail.mcp.stdio.telling import Notifier
 from handrail.mcp.stdio.workers import Workers
 from handrail.protocol.errors import HandrailError
+from handrail.protocol.jsonrpc import INTERNAL_ERROR, ProtocolError
 
 if TYPE_CHECKING:
     from handrail.api import Handrail
@@ -58,9 +58,9 @@ class CallRunner:
         except ProtocolError as error:
             exchange.fail(error)
         except HandrailError as error:  # what was done cannot be written down, or the session was closed
-            exchange.fail(ProtocolError(INTERNAL, str(error)))
+            exchange.fail(ProtocolError(INTERNAL_ERROR, str(error)))
         except Exception as error:
-            exchange.fail(ProtocolError(INTERNAL, f"A defect stopped the call ({type(error).__name__})."))
+            exchange.fail(ProtocolError(INTERNAL_ERROR, f"A defect stopped the call ({type(error).__name__})."))
             self._failed(error)
         finally:
             calls.rail.drop_call_id(call_id)

@@ -6,21 +6,32 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from handrail.mcp.errors import INTERNAL, INVALID_REQUEST, SAME_ID, UNKNOWN_METHOD, ProtocolError, describe_defect
+from handrail.mcp.errors import SAME_ID, describe_defect
 from handrail.mcp.stdio.connection import ClientRequest, StdioConnection
 from handrail.mcp.stdio.ending import ServerShutdown
 from handrail.mcp.stdio.era import Negotiation
 from handrail.mcp.stdio.flying import InFlight
 from handrail.mcp.stdio.handlers import Ahead, StdioHandlers
-from handrail.mcp.stdio.inlet import MAX_LINE_BYTES, LineReader, OversizedLine
+from handrail.mcp.stdio.inlet import MAX_LINE_BYTES, LineReader
 from handrail.mcp.stdio.listening import ToolListWatcher
-from handrail.mcp.stdio.messages import BadMessage, JsonRpcNotification, JsonRpcReply, JsonRpcRequest, parse_message
 from handrail.mcp.stdio.outlet import MessageWriter
 from handrail.mcp.stdio.roots import ClientRoots
 from handrail.mcp.stdio.running import CallRunner
 from handrail.mcp.stdio.telling import Notifier
 from handrail.mcp.stdio.workers import Workers
 from handrail.mcp.stdio.workplace import LazySession, OpenRail
+from handrail.protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    JsonRpcNotification,
+    JsonRpcReply,
+    JsonRpcRequest,
+    MalformedMessage,
+    OversizedLine,
+    ProtocolError,
+    parse_message,
+)
 
 if TYPE_CHECKING:
     from handrail.api import Handrail
@@ -79,10 +90,10 @@ class StdioServer:
             return
         try:
             if isinstance(line, OversizedLine):
-                raise BadMessage(INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES >> 20} MiB")
+                raise MalformedMessage(INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES >> 20} MiB")
             message = parse_message(line)
-        except BadMessage as error:
-            self._connection.send({"id": error.request_id, "error": error.wire()})
+        except MalformedMessage as error:
+            self._connection.send({"id": error.request_id, "error": error.to_wire()})
             return
         match message:
             case JsonRpcRequest():
@@ -118,7 +129,7 @@ class StdioServer:
             caller = self._era.caller(request, self._handlers.greeted)
             handler = (self._handlers.modern if caller.modern else self._handlers.greeted).get(request.method)
             if handler is None:
-                raise ProtocolError(UNKNOWN_METHOD, f"Method not found: {request.method[:80]}")
+                raise ProtocolError(METHOD_NOT_FOUND, f"Method not found: {request.method[:80]}")
             exchange = ClientRequest(self._connection, request.id, request.params, caller, self._over)
             self._flying.add(exchange, size)
         except ProtocolError as error:
@@ -129,11 +140,11 @@ class StdioServer:
         except ProtocolError as error:
             exchange.fail(error)
         except Exception as error:
-            exchange.fail(ProtocolError(INTERNAL, f"A defect stopped the request ({type(error).__name__})."))
+            exchange.fail(ProtocolError(INTERNAL_ERROR, f"A defect stopped the request ({type(error).__name__})."))
             self._failed(error)
 
     def _refuse(self, request: JsonRpcRequest, error: ProtocolError) -> None:
-        self._connection.send({"id": request.id, "error": error.wire()})
+        self._connection.send({"id": request.id, "error": error.to_wire()})
 
     def _notified(self, message: JsonRpcNotification) -> None:
         """What is not understood is passed over: nobody waits for an answer."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from handrail.mcp.caller import DEFAULT_LEVEL, LEVEL_KEY, LEVELS, Level
 from handrail.mcp.stdio.connection import ClientRequest, StdioConnection
-from handrail.mcp.stdio.messages import RequestId
+from handrail.protocol.jsonrpc import RequestId
 
 _PAUSE_SECONDS = 0.1
 """Seconds between two notifications about one call. What comes sooner is left out: the next one says more."""

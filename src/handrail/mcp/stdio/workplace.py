@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from handrail.mcp.caller import Caller
 from handrail.mcp.calling import ClientCalls
-from handrail.mcp.errors import INTERNAL, ProtocolError
 from handrail.protocol.errors import HandrailError
+from handrail.protocol.jsonrpc import INTERNAL_ERROR, ProtocolError
 
 if TYPE_CHECKING:
     from handrail.api import Handrail
@@ -52,7 +52,7 @@ class LazySession:
             rail = self._open_rail(caller)
         except HandrailError as error:
             self._note_once(f"handrail: {error}")
-            raise ProtocolError(INTERNAL, f"handrail cannot open its session: {error}") from None
+            raise ProtocolError(INTERNAL_ERROR, f"handrail cannot open its session: {error}") from None
         for then in self._opened:
             then(rail)
         return rail

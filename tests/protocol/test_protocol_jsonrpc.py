@@ -3,7 +3,16 @@
 import msgspec
 import pytest
 
-from handrail.mcp.stdio.messages import BadMessage, JsonRpcNotification, JsonRpcReply, JsonRpcRequest, parse_message
+from handrail.protocol.jsonrpc import (
+    JsonRpcNotification,
+    JsonRpcReply,
+    JsonRpcRequest,
+    LineSplitter,
+    MalformedMessage,
+    OversizedLine,
+    parse_message,
+    repair_line,
+)
 
 
 @pytest.mark.parametrize("request_id", [1, -(1 << 63), (1 << 63) - 1, "a", "a" * 1_000, ""])
@@ -19,7 +28,7 @@ def test_a_request_needs_no_params() -> None:
 
 @pytest.mark.parametrize("request_id", [1.0, True, None, [1], {}, 1 << 63, -(1 << 63) - 1, "a" * 1_001])
 def test_what_can_be_no_id_is_refused_without_one(request_id: object) -> None:
-    with pytest.raises(BadMessage, match="the id of a request is") as refused:
+    with pytest.raises(MalformedMessage, match="the id of a request is") as refused:
         _read({"jsonrpc": "2.0", "id": request_id, "method": "ping"})
     assert refused.value.request_id is None
 
@@ -36,7 +45,7 @@ def test_what_can_be_no_id_is_refused_without_one(request_id: object) -> None:
     ],
 )
 def test_what_is_wrong_is_told_under_the_id(spelled: dict[str, object], words: str) -> None:
-    with pytest.raises(BadMessage, match=words) as refused:
+    with pytest.raises(MalformedMessage, match=words) as refused:
         _read(spelled)
     assert refused.value.request_id == 7
 
@@ -51,7 +60,7 @@ def test_what_is_wrong_is_told_under_the_id(spelled: dict[str, object], words: s
     ],
 )
 def test_what_is_no_json_is_told_so(line: bytes) -> None:
-    with pytest.raises(BadMessage, match="the line is"):
+    with pytest.raises(MalformedMessage, match="the line is"):
         parse_message(line)
 
 
@@ -65,3 +74,26 @@ def _read(spelled: dict[str, object]) -> object:
     if isinstance(message, JsonRpcRequest):
         return "request", message.id, message.method, message.params
     return message
+
+
+@pytest.mark.parametrize(
+    ("line", "repaired"),
+    [
+        (b'{"a":"\\ud83d"}', {"a": "\ufffd"}),
+        (b'{"a":"\\ud83d\\ude00"}', {"a": "\U0001f600"}),
+        (b'{"a":"x\xff"}', {"a": "x\ufffd"}),
+    ],
+)
+def test_a_cut_character_is_replaced(line: bytes, repaired: dict[str, str]) -> None:
+    assert msgspec.json.decode(repair_line(line)) == repaired
+
+
+def test_a_line_that_is_no_json_is_not_repaired() -> None:
+    assert repair_line(b'{"a":') == b""
+
+
+def test_an_oversized_line_is_known_before_it_ends() -> None:
+    splitter = LineSplitter(3)
+    assert [*splitter.feed(b"ab\nabc"), splitter.is_oversized] == [b"ab", False]
+    assert [*splitter.feed(b"d"), splitter.is_oversized, splitter.remainder] == [True, b""]
+    assert [type(line) for line in splitter.feed(b"\nxy\n")] == [OversizedLine, bytes]
