@@ -528,6 +528,14 @@ class Handrail(TypedTools):
         self._check_open()
         return DeferredCalls(self._session.journal, self._session.folder)
 
+    def notify_person(self, title: str, text: str) -> bool:
+        """Shows a notice on the person's desktop, at most one in ten seconds. False if none was tried.
+
+        The desktop may interpret markup in the text, so escape it."""
+        from handrail.process.desktop import notify_person  # noqa: PLC0415  few sessions notify
+
+        return notify_person(title, text, os.environ)
+
     def todo(self) -> "tuple[TodoItem, ...]":
         """The last todo list of the model."""
         return self._enter(read_last_todo, self._session.journal)

@@ -13,7 +13,7 @@ from http_process import PATIENCE, HttpProcess
 from mcp.client.context import ClientRequestContext
 from mcp_types import ElicitRequestParams, ElicitResult
 
-from handrail.mcp.http.asking import wait_until_withdrawn
+from handrail.mcp.http.request_runner import wait_until_withdrawn
 from journals import check_journals
 
 _NUMBERS = itertools.count(1)
@@ -181,7 +181,7 @@ def test_a_state_that_is_not_ours_runs_nothing(server: HttpProcess, asked: _Aske
 
 def test_where_nobody_answers_in_time_the_call_is_left_and_the_same_call_collects_it(tmp_path: Path) -> None:
     hurry = (
-        "import sys; from handrail.mcp.http import asking; asking.WAIT_SECONDS = 0.3; "
+        "import sys; from handrail.mcp.http import request_runner; request_runner.WAIT_SECONDS = 0.3; "
         "from handrail.cli.main import run; sys.exit(run(sys.argv[1:]))"
     )
 

@@ -11,8 +11,7 @@ from http_process import TOKEN, HttpProcess
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.mcp.http.address import Address, parse_address
-from handrail.mcp.http.guard import Guard
+from handrail.mcp.http.guard import Address, Guard, parse_address
 from handrail.protocol.errors import UsageError
 
 _NAMES = Address("127.0.0.1", 7421).names()

@@ -9,7 +9,7 @@ import pytest
 from http_process import PATIENCE, HttpProcess
 from plain_http import Session, call, hears, message, told
 
-from handrail.mcp.http.sessions import SessionLimit
+from handrail.mcp.http.middleware import Middleware
 
 _LONG = {"command": "echo begun; sleep 600"}
 _READ = {"path": "a.txt"}
@@ -124,5 +124,5 @@ def test_the_connection_that_was_idle_for_the_longest_time_makes_room() -> None:
         await at_work
 
     server = _Server()
-    app = SessionLimit(server, most=3)
+    app = Middleware(server, max_sessions=3)
     asyncio.run(come_and_go())

@@ -23,7 +23,7 @@ _VERSION = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 EIGHT = ["read", "write", "edit", "find", "grep", "ls", "exec", "process"]
 
 _PATIENT = (
-    "import sys; from handrail.mcp.http import serving; serving._GOODBYE_SECONDS = 30; "
+    "import sys; from handrail.mcp.http import application; application._GOODBYE_SECONDS = 30; "
     "from handrail.cli.main import run; sys.exit(run(sys.argv[1:]))"
 )
 """On a machine that is busy with other things two seconds may not do for an answer."""

@@ -15,7 +15,7 @@ from http_process import PATIENCE, HttpProcess
 from plain_http import Session, hears, message
 from uvicorn.server import ServerState
 
-from handrail.mcp.http.strangers import MAX_UNAUTHENTICATED_CONNECTIONS, ConnectionAcceptor, UnauthenticatedLimit
+from handrail.mcp.http.listener import MAX_UNAUTHENTICATED_CONNECTIONS, ConnectionAcceptor, UnauthenticatedLimit
 
 
 def _hung_up(connection: socket.socket) -> bool:
@@ -126,7 +126,7 @@ def test_the_oldest_stranger_makes_room_and_who_is_known_stays() -> None:
         await _answer(known)
         await _answer(last)
 
-    _meet(UnauthenticatedLimit(most=2, crowded_seconds=0), said)
+    _meet(UnauthenticatedLimit(max_connections=2, crowded_seconds=0), said)
 
 
 def test_who_finds_no_room_waits_and_is_answered_when_there_is_some() -> None:
@@ -137,4 +137,4 @@ def test_who_finds_no_room_waits_and_is_answered_when_there_is_some() -> None:
         await _answer(first)
         await _answer(second)
 
-    _meet(UnauthenticatedLimit(most=1, crowded_seconds=PATIENCE), said)
+    _meet(UnauthenticatedLimit(max_connections=1, crowded_seconds=PATIENCE), said)

@@ -12,9 +12,9 @@ from mcp_types import Implementation
 from stdio_process import Server, envelope
 
 from handrail import Handrail, Output, tool
-from handrail.mcp.caller import Caller
-from handrail.mcp.outcomes import UnansweredCall
-from handrail.mcp.permission.forms import build_client_form
+from handrail.mcp.calls import UnansweredCall
+from handrail.mcp.elicitation import build_client_form
+from handrail.mcp.protocol import Caller
 from handrail.mcp.results import build_call_result
 from handrail.protocol.permissions import Question
 

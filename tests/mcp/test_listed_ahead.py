@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from handrail import Handrail
-from handrail.mcp.ahead import find_default_tools
+from handrail.mcp.sessions import find_default_tools
 from handrail.settings import Settings
 from handrail.settings.model import Read, Search, Tools
 
@@ -51,7 +51,7 @@ def test_where_the_settings_speak_of_tools_only_a_session_knows(tools: Tools) ->
 def test_nothing_is_loaded_for_it_that_a_session_is_made_of() -> None:
     code = """
 import sys
-from handrail.mcp.ahead import find_default_tools
+from handrail.mcp.sessions import find_default_tools
 from handrail.settings import Settings
 assert find_default_tools(Settings())
 print(*sorted(name for name in sys.modules if name.startswith("handrail.")))

@@ -12,18 +12,16 @@ from typing import Any
 import pytest
 
 from handrail import Handrail
-from handrail.mcp.caller import Caller
-from handrail.mcp.calling import ClientCalls, has_answer
-from handrail.mcp.outcomes import FormAnswer, UnansweredCall
-from handrail.mcp.permission import waiting
-from handrail.mcp.permission.rounds import build_input_required, resume_with_answer
-from handrail.mcp.stdio.asking import ask_person, hand_over
-from handrail.mcp.stdio.connection import ClientRequest, StdioConnection
-from handrail.mcp.stdio.listening import ToolListWatcher
-from handrail.mcp.stdio.outlet import MessageWriter
-from handrail.mcp.stdio.running import CallRunner
-from handrail.mcp.stdio.telling import Notifier
-from handrail.mcp.stdio.workers import MAX_WORKERS, Workers
+from handrail.mcp import approval_watch
+from handrail.mcp.calls import ClientCalls, UnansweredCall, has_answer
+from handrail.mcp.protocol import Caller
+from handrail.mcp.request_state import build_input_required, resume_with_answer
+from handrail.mcp.stdio.approval import ask_person, deliver
+from handrail.mcp.stdio.call_runner import CallRunner
+from handrail.mcp.stdio.notifications import Notifier
+from handrail.mcp.stdio.requests import ClientRequest, StdioConnection
+from handrail.mcp.stdio.streams import MessageWriter
+from handrail.mcp.workers import MAX_WORKERS, Workers
 from handrail.protocol.permissions import Answer
 from handrail.settings import Settings
 from handrail.settings.model import Tools
@@ -59,12 +57,12 @@ class Client:
         self._last += 1
         params = {"name": name, "arguments": arguments, **more}
         exchange = ClientRequest(self.connection, f"call {self._last}", params, caller)
-        exchange.tell = self.progress.append
+        exchange.send_progress = self.progress.append
         found = resume_with_answer(self.calls, params) if has_answer(params) else self.calls.begin(name, arguments)
         if isinstance(found, UnansweredCall):
             ask_person(exchange, self.calls, found, seconds)
         else:
-            hand_over(exchange, self.calls, found)
+            deliver(exchange, self.calls, found)
         return exchange
 
     def sees(self, told: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
@@ -316,12 +314,12 @@ def test_a_result_that_could_not_be_written_is_there_for_the_same_call(opened: M
     calls = ClientCalls(rail)
     asks = calls.begin("write", WRITE)
     assert isinstance(asks, UnansweredCall)
-    result = calls.answer(asks, FormAnswer(answer=Answer(kind="once")))
+    result = calls.answer(asks, Answer(kind="once"))
     assert not isinstance(result, UnansweredCall)
     source, sink = os.pipe()
     os.close(source)
     connection = StdioConnection(MessageWriter(sink, lambda: None), Workers(lambda _: None))
-    hand_over(ClientRequest(connection, "call 1", {}, FORMS), calls, result)
+    deliver(ClientRequest(connection, "call 1", {}, FORMS), calls, result)
     os.close(sink)
     rail.close()
     again = ClientCalls(opened()).begin("write", WRITE)
@@ -406,7 +404,7 @@ def test_a_round_without_an_answer_asks_again(client: Client) -> None:
 def test_a_client_that_cannot_ask_waits_is_told_and_gets_the_result(
     client: Client, opened: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "TOLD_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(approval_watch, "_REMIND_SECONDS", 0.0)
     exchange = client.call(NEITHER)
     until = time.monotonic() + DEADLINE
     while len(client.progress) < 2:
@@ -446,7 +444,7 @@ def test_a_waiting_call_that_is_cancelled_is_left(client: Client) -> None:
 
 
 def client_digest() -> str:
-    from handrail.mcp.calling import digest_call
+    from handrail.mcp.calls import digest_call
 
     return digest_call("write", WRITE)
 
@@ -481,11 +479,13 @@ def test_a_call_that_was_left_stays_in_the_hand_that_took_it_up_before_its_clien
     source, sink = os.pipe()
     outlet, failures, left = MessageWriter(sink, lambda: None), list[Exception](), threading.Event()
     connection = StdioConnection(outlet, Workers(failures.append))
-    running = CallRunner(Notifier(connection), ToolListWatcher(connection), failures.append)
+    running = CallRunner(Notifier(connection), failures.append)
     connection.send({"unread": "x" * (1 << 20)})
     dismissed = {"requestState": state, "inputResponses": {"permission": {"action": "cancel"}}}
     params = {"name": "write", "arguments": WRITE, **dismissed}
-    running.start(ClientRequest(connection, 1, params, ROUNDS, lambda _: left.set()), calls)
+    request = ClientRequest(connection, 1, params, ROUNDS)
+    request.on_end(left.set)
+    running.start(request, calls)
     assert left.wait(DEADLINE)
     taken_up = calls.begin("write", WRITE)
     assert isinstance(taken_up, UnansweredCall)

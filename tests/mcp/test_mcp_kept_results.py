@@ -16,9 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail, ToolError, tool
-from handrail.mcp import calling
-from handrail.mcp.calling import ClientCalls, digest_call
-from handrail.mcp.outcomes import FormAnswer, UnansweredCall
+from handrail.mcp.calls import ClientCalls, UnansweredCall, digest_call
 from handrail.protocol.events import ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import Answer, Reply
 from handrail.sandbox.bubblewrap import find_bubblewrap
@@ -27,7 +25,7 @@ from handrail.settings.model import Tools
 from handrail.state import StoredState
 
 Make = Callable[..., Handrail]
-YES, NO = FormAnswer(answer=Answer(kind="once")), FormAnswer(answer=Answer(kind="deny", reason="not now"))
+YES, NO = Answer(kind="once"), Answer(kind="deny", reason="not now")
 WRITE = {"path": "a.txt", "content": "a\n"}
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3),
@@ -119,7 +117,7 @@ def test_the_same_call_waits_on_the_same_request(opened: Make) -> None:
     first = asking(calls)
     calls.park(first)
     again = asking(calls)
-    assert again.shown == first.shown
+    assert again.revisions == first.revisions
     assert len(calls.rail.waiting()) == 1
     result = calls.answer(again, YES)
     assert not isinstance(result, UnansweredCall)
@@ -186,7 +184,7 @@ def test_a_result_that_is_old_is_not_given(opened: Make, monkeypatch: pytest.Mon
     first = asking(calls)
     calls.park(first)
     calls.rail.answer(calls.rail.waiting()[0], "deny")
-    monkeypatch.setattr(calling, "KEPT_FOR", timedelta(0))
+    monkeypatch.setattr("handrail.mcp.calls.KEPT_FOR", timedelta(0))
     assert asking(calls).call_id != first.call_id
 
 
@@ -212,13 +210,13 @@ def test_what_was_left_survives_the_process(opened: Make) -> None:
     first = asking(before)
     before.rail.close()  # it had it in hand, and was never told to leave it
     after = ClientCalls(opened())
-    assert asking(after).shown == first.shown
+    assert asking(after).revisions == first.revisions
 
 
 ASKS_AND_DIES = """
 import os, signal, sys
 from handrail import Handrail
-from handrail.mcp.calling import ClientCalls
+from handrail.mcp.calls import ClientCalls
 from handrail.protocol.events import ToolCallPermissionRequired
 from handrail.settings import Settings
 
@@ -261,7 +259,7 @@ def test_a_call_that_another_live_process_has_just_parked_is_left_to_it(opened: 
 TAKES_AND_DIES = """
 import os, signal, sys
 from handrail import Handrail, tool
-from handrail.mcp.calling import ClientCalls
+from handrail.mcp.calls import ClientCalls
 from handrail.settings import Settings
 rail = Handrail(sys.argv[1], mode="ask", session="mcp-client", state_dir=sys.argv[2], settings=Settings(),
                 on_permission=lambda _: None)
@@ -312,7 +310,7 @@ def test_a_call_that_somebody_is_running_is_waited_for(opened: Make) -> None:
     assert begun.wait(60)
     running = asking(calls, {}, "deploy")
     assert running.call_id == first.call_id
-    assert not running.shown
+    assert not running.revisions
     assert not calls.has_changed(running)
     assert calls.poll(running) is running
     interim = calls.park(running).interim
@@ -336,11 +334,11 @@ def test_a_call_may_ask_again_after_an_answer(opened: Make, workspace: Path) -> 
     second = calls.answer(first, YES)
     assert isinstance(second, UnansweredCall)
     assert second.call_id == first.call_id
-    assert second.shown != first.shown
+    assert second.revisions != first.revisions
     assert second.requests[0].rule == "fs.protected"
     calls.park(second)
     third = asking(calls, {"command": "bash gen.sh"}, "exec")
-    assert third.shown == second.shown
+    assert third.revisions == second.revisions
     done = calls.answer(third, YES)
     assert not isinstance(done, UnansweredCall)
     assert done.ok
@@ -389,7 +387,7 @@ def test_a_question_waits_and_its_reply_is_kept(opened: Make) -> None:
     assert kept.ok
     assert "that" in kept.content
     calls.mark_delivered(kept.tool_call_id)
-    put_aside = calls.answer(asking(calls, asked, "question"), FormAnswer(answer=Answer(kind="deny")))
+    put_aside = calls.answer(asking(calls, asked, "question"), Answer(kind="deny"))
     assert not isinstance(put_aside, UnansweredCall)
     assert put_aside.error is not None
     assert put_aside.error.code == "CANCELLED"

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from interims import interim
 
-from handrail.mcp.outcomes import UnansweredCall
-from handrail.mcp.permission import notifying
-from handrail.mcp.permission.notifying import notify
+from handrail.mcp.approval_watch import notify_desktop
+from handrail.mcp.calls import UnansweredCall
 from handrail.process import desktop
 from handrail.process.desktop import show_on_desktop
 from people import a_request
@@ -39,7 +38,7 @@ def programs(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A desktop that nobody was told on, whatever ran before."""
-    monkeypatch.setattr(notifying, "_last", [-notifying._NOTIFY_PAUSE_SECONDS])
+    monkeypatch.setattr(desktop, "_last", [-desktop._PAUSE_SECONDS])
     monkeypatch.setenv("DISPLAY", ":99")
     monkeypatch.delenv("HANDRAIL_NOTIFY", raising=False)
     yield
@@ -54,6 +53,10 @@ def told(tmp_path: Path) -> list[str]:
         assert time.monotonic() < until
         time.sleep(0.01)
     return (tmp_path / "told").read_text().split("\0")
+
+
+def notify(call: UnansweredCall) -> bool:
+    return notify_desktop(lambda title, text: desktop.notify_person(title, text, os.environ), call)
 
 
 def waits(**fields: Any) -> UnansweredCall:

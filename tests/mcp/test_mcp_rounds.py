@@ -13,11 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Handrail
-from handrail.mcp.calling import ClientCalls, has_answer
-from handrail.mcp.outcomes import UnansweredCall
-from handrail.mcp.permission import rounds
-from handrail.mcp.permission.rounds import build_input_required, resume_with_answer
-from handrail.mcp.permission.signing import Signer
+from handrail.mcp import request_state
+from handrail.mcp.calls import ClientCalls, UnansweredCall, has_answer
+from handrail.mcp.request_state import Signer, build_input_required, resume_with_answer
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import ToolCallEnd
 from handrail.protocol.jsonrpc import ProtocolError
@@ -148,14 +146,14 @@ def test_two_states_cannot_be_swapped(opened: Make, workspace: Path) -> None:
 def test_a_state_grows_old(opened: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = ClientCalls(opened())
     asks, state = begun(calls)
-    now = rounds.time.time()
-    monkeypatch.setattr(rounds.time, "time", lambda: now + rounds.STATE_SECONDS + 1)
+    now = request_state.time.time()
+    monkeypatch.setattr(request_state.time, "time", lambda: now + request_state.STATE_SECONDS + 1)
     assert "too old" in refused(calls, state)
-    monkeypatch.setattr(rounds.time, "time", lambda: now - 3_600)
+    monkeypatch.setattr(request_state.time, "time", lambda: now - 3_600)
     assert "too old" in refused(calls, state)
     found = calls.begin("write", WRITE)
     assert isinstance(found, UnansweredCall)
-    assert found.shown == asks.shown, "the call itself waits on"
+    assert found.revisions == asks.revisions, "the call itself waits on"
 
 
 def test_a_state_belongs_to_its_version(opened: Make) -> None:
@@ -214,7 +212,7 @@ def test_no_response_asks_the_same_again(opened: Make) -> None:
     asks, state = begun(calls)
     found = again(calls, state, None)
     assert isinstance(found, UnansweredCall)
-    assert found.shown == asks.shown
+    assert found.revisions == asks.revisions
     assert not found.again
 
 
@@ -230,7 +228,7 @@ def test_no_response_after_a_change_asks_with_a_new_preview_and_a_yes_to_the_old
     params: dict[str, Any] = {"name": "exec", "arguments": command, "requestState": state}
     anew = resume_with_answer(calls, params)
     assert isinstance(anew, UnansweredCall)
-    assert anew.shown != asks.shown
+    assert anew.revisions != asks.revisions
     state = build_input_required(calls, anew)["requestState"]
     (workspace / "check.sh").write_text("echo later > report.txt\n")
     kept = resume_with_answer(calls, params | {"requestState": state, "inputResponses": YES})
@@ -317,8 +315,8 @@ def forged(opened: Make, workspace: Path) -> tuple[ClientCalls, str, Path]:
 
 def test_a_state_of_another_shape_is_refused(opened: Make) -> None:
     calls = ClientCalls(opened())
-    refused(calls, calls.signer.sign(msgspec.json.encode({"place": 1})))
-    refused(calls, calls.signer.sign(b"\xff"))
+    refused(calls, Signer.load(calls).sign(msgspec.json.encode({"place": 1})))
+    refused(calls, Signer.load(calls).sign(b"\xff"))
 
 
 def test_the_key_is_made_once_for_its_owner_only(tmp_path: Path) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from handrail.mcp.caller import Caller
-from handrail.mcp.stdio.connection import ClientRequest, StdioConnection
-from handrail.mcp.stdio.outlet import MessageWriter
-from handrail.mcp.stdio.telling import Notifier
-from handrail.mcp.stdio.workers import Workers
+from handrail.mcp.protocol import Caller
+from handrail.mcp.stdio.notifications import Notifier
+from handrail.mcp.stdio.requests import ClientRequest, StdioConnection
+from handrail.mcp.stdio.streams import MessageWriter
+from handrail.mcp.workers import Workers
 
 PATIENCE = 60.0
 LARGE = "x" * (1 << 20)
@@ -106,7 +106,7 @@ def test_nothing_is_told_of_a_call_after_its_answer(pipe: Pipe) -> None:
         pipe.connection.send({"method": "notifications/progress", "params": {"message": text}})
 
     answering = threading.Thread(target=lambda: exchange.answer({}))
-    exchange.tell = tell
+    exchange.send_progress = tell
     exchange.progress("half of it")
     answering.join(PATIENCE)
     exchange.progress("more")
