@@ -662,8 +662,7 @@ class Handrail(TypedTools):
             return CallbackApprover(self._on_permission)
         if self._unattended:
             return None
-        from handrail.terminal.approver import TerminalApprover  # noqa: PLC0415  few calls ask
-        from handrail.terminal.question import RequestHooks  # noqa: PLC0415
+        from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover  # noqa: PLC0415  few calls ask
 
         return TerminalApprover(RequestHooks(self.is_pending, self.outdated, self.retry))
 

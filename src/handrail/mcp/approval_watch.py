@@ -9,7 +9,7 @@ from typing import Protocol
 
 from handrail.mcp.calls import ClientCalls, UnansweredCall
 from handrail.protocol.text import to_one_line, truncate
-from handrail.terminal.request import describe_subject
+from handrail.terminal.request_text import describe_subject
 
 WAIT_SECONDS = 45.0
 """How long a client waits. Many give up after 60."""

@@ -15,8 +15,7 @@ from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest, Question, Reply, normalize_reply
 from handrail.protocol.text import escape_control, to_one_line
 from handrail.protocol.wire import escape_surrogates
-from handrail.terminal.choices import KEYS, list_choices
-from handrail.terminal.request import MAX_DIFF_LINES, render_request, render_title
+from handrail.terminal.request_text import KEYS, MAX_DIFF_LINES, list_choices, render_request, render_title
 
 MAX_FORM_CHARS = 8_000
 """The length of a message. Clients show forms in a small window and cut a longer message anywhere."""

@@ -1,4 +1,4 @@
-"""A question of the model's to the person: choices by their numbers, own words where they are welcome."""
+"""Asks a question of the model on a terminal."""
 
 import os
 import termios
@@ -9,9 +9,8 @@ from msgspec.structs import replace
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Question, Reply, normalize_reply
 from handrail.protocol.text import to_one_line, wrap
-from handrail.terminal.keys import KeyReader, KeyTiming
+from handrail.terminal.keyboard import KeyReader, KeyTiming, enter_raw_mode
 from handrail.terminal.screen import Screen
-from handrail.terminal.single_keys import enter_raw_mode
 
 _MAX_REPLY_CHARS = 10_000
 _PASTE_SECONDS = 0.2

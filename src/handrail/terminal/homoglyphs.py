@@ -1,4 +1,4 @@
-"""Names that mix scripts, as a host does that only looks like one that somebody knows."""
+"""Finds names that mix scripts."""
 
 import re
 import unicodedata
