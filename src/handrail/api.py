@@ -532,6 +532,7 @@ class Handrail(TypedTools):
         """Shows a notice on the person's desktop, at most one in ten seconds. False if none was tried.
 
         The desktop may interpret markup in the text, so escape it."""
+        self._check_open()
         from handrail.process.desktop import notify_person  # noqa: PLC0415  few sessions notify
 
         return notify_person(title, text, os.environ)
