@@ -523,7 +523,7 @@ class Handrail(TypedTools):
         return Conversation(self._session, self._enter)
 
     @property
-    def left_calls(self) -> DeferredCalls:
+    def deferred_calls(self) -> DeferredCalls:
         """The calls of this session that wait, for clients that do not know handrail's ids."""
         self._check_open()
         return DeferredCalls(self._session.journal, self._session.folder)

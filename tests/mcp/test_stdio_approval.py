@@ -282,12 +282,12 @@ def test_a_call_that_is_cancelled_while_its_yes_is_carried_out_ends_and_the_same
     exchange = client.call(FORMS, command, "exec")
     client.send_back(client.form(), action="accept", content={"answer": "once"})
     until = time.monotonic() + DEADLINE
-    while rail.left_calls.status(exchange.call_id)[0] != "started":
+    while rail.deferred_calls.status(exchange.call_id)[0] != "started":
         assert time.monotonic() < until
         time.sleep(0.01)
     assert exchange.cancel()
     assert rail.cancel_call(exchange.call_id)
-    while rail.left_calls.has_any():
+    while rail.deferred_calls.has_any():
         assert time.monotonic() < until
         time.sleep(0.01)
     again = client.call(NEITHER, command, "exec", seconds=0.0)
@@ -436,7 +436,7 @@ def test_a_waiting_call_that_is_cancelled_is_left(client: Client) -> None:
     assert exchange.cancel()
     until = time.monotonic() + DEADLINE
     shown = client.calls.rail.waiting()[0].id
-    while (found := client.calls.rail.left_calls.claim(client_digest())) is None:
+    while (found := client.calls.rail.deferred_calls.claim(client_digest())) is None:
         assert time.monotonic() < until
         time.sleep(0.01)
     assert found == client.calls.rail.waiting()[0].tool_call_id

@@ -64,7 +64,7 @@ class ClientCalls:
 
     def __init__(self, rail: "Handrail") -> None:
         self.rail = rail
-        self.deferred = rail.left_calls
+        self.deferred = rail.deferred_calls
         self._claimed: set[str] = set()
         """The ids of calls that waited at least once, and that this process owns."""
 

@@ -1,4 +1,4 @@
-"""Lines from and to a client over two descriptors."""
+"""The byte streams of a client over stdio."""
 
 import os
 import select
