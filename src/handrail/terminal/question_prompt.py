@@ -7,11 +7,10 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from handrail.protocol.errors import UsageError
-from handrail.protocol.permissions import Question, Reply
+from handrail.protocol.permissions import Question, Reply, normalize_reply
 from handrail.protocol.text import to_one_line, wrap
 from handrail.terminal.keyboard import KeyReader, KeyTiming, enter_raw_mode
 from handrail.terminal.screen import Screen
-from handrail.tools.companions.question import normalize_reply
 
 _MAX_REPLY_CHARS = 10_000
 _PASTE_SECONDS = 0.2
