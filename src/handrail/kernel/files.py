@@ -190,3 +190,8 @@ def write_memory_file(descriptor: int, content: bytes) -> None:
     with open(descriptor, "wb", closefd=False) as file:
         file.write(content)
     os.lseek(descriptor, 0, os.SEEK_SET)
+
+
+def write_all(descriptor: int, view: memoryview) -> None:
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -17,8 +17,8 @@ from handrail.runtime.pending_call import PendingCall
 from handrail.runtime.registry import find_nearest_name
 from handrail.runtime.session import Session
 from handrail.tools.tool import CommandUse, ProcessUse, Touches
-from handrail.workspace.errors import clip_path
 from handrail.workspace.facts import build_path_fact
+from handrail.workspace.roots import clip_path
 from handrail.workspace.workspace import Workspace
 
 Step = Callable[[Session, PendingCall], None]

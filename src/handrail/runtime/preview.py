@@ -20,8 +20,7 @@ from handrail.runtime.decide import judge_call_changes
 from handrail.runtime.execute import build_context
 from handrail.runtime.pending_call import PendingCall, drop_preview
 from handrail.runtime.session import Session
-from handrail.tools.file_state import SimulatedFiles
-from handrail.tools.file_tool import FileTool
+from handrail.tools.file_tool import FileTool, SimulatedFiles
 from handrail.tools.tool import CommandContext
 
 _REFUSALS = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE", "CANCELLED"})

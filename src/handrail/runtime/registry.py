@@ -263,7 +263,7 @@ _BUILTIN: dict[str, tuple[str, Callable[[_Build, ToolServices], Tool]]] = {
     "find": ("find", lambda build, of: build(of.search)),
     "grep": ("grep", lambda build, of: build(of.search, of.outputs)),
     "ls": ("ls", lambda build, of: build(of.settings.search.ignore)),
-    "exec": ("exec.tool", lambda build, of: build(of.commands, of.background, lambda: of.recorder)),
+    "exec": ("exec.exec_tool", lambda build, of: build(of.commands, of.background, lambda: of.recorder)),
     "process": ("process", lambda build, of: build(of.background)),
     "apply_patch": ("apply_patch", _build_file_tool),
     "multi_edit": ("multi_edit", _build_file_tool),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from typing import NamedTuple
 
-from handrail.edit.diff import DiffLine, iterate_diff
+from handrail.edit.diff_parser import DiffLine, iterate_diff
 from handrail.protocol.text import escape_control, escape_exact_line, measure_width, pad, wrap
 
 MIN_SIDE_BY_SIDE_COLUMNS = 120

@@ -9,11 +9,10 @@ from msgspec import Meta
 from handrail.protocol.changes import Action, Change
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.file_state import FileView
-from handrail.tools.file_tool import build_file_tool
+from handrail.tools.file_tool import FileView, build_file_tool
 from handrail.tools.text import format_count
 from handrail.tools.tool import MAX_TEXT_BYTES, Output, ReadMarks, Tool, Touches
-from handrail.workspace.errors import clip_path
+from handrail.workspace.roots import clip_path
 
 if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
@@ -184,7 +183,7 @@ def _render_counts(added: int, removed: int) -> str:
 
 
 def _list_notes(file: PatchedFile, planned: "PlannedFile") -> Iterator[str]:
-    from handrail.tools.text_edit import describe_tolerance  # noqa: PLC0415  engine room
+    from handrail.tools.edit import describe_tolerance  # noqa: PLC0415  engine room
 
     if planned.change.target.is_link:
         yield "was a link"

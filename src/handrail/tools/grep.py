@@ -119,7 +119,7 @@ def _grep(searching: SessionSearch, outputs: Outputs, context: Context, argument
 
 def _build_pattern(arguments: GrepArguments) -> "Pattern":
     from handrail.workspace.search.engine import Pattern  # noqa: PLC0415  engine room
-    from handrail.workspace.search.ripgrep_output import build_line_break_error  # noqa: PLC0415  engine room
+    from handrail.workspace.search.ripgrep import build_line_break_error  # noqa: PLC0415  engine room
 
     text = arguments.pattern
     if "\n" in text:

@@ -30,9 +30,10 @@ from handrail.protocol.errors import ToolError
 from handrail.sandbox.overlay.overlay import Overlay, is_changed_since
 from handrail.store.change_log import ChangeSetRecord, FileExtras, Step
 from handrail.workspace.atomic import build_temporary_name
-from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import PathState, read_state
 from handrail.workspace.resolve import LIST_FOLDER, ResolvedParent, closing_descriptor
+from handrail.workspace.roots import clip_path
 from handrail.workspace.workspace import Workspace
 
 _GIT = b".git"

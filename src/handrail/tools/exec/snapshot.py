@@ -36,7 +36,7 @@ from handrail.tools.exec.result import (
 from handrail.tools.exec.run import CommandRun, FinishedRun, discard_output_on_error, run_command, summarize_command
 from handrail.tools.tool import ApprovalNeededError, Output
 from handrail.tools.undo import UndoArguments, build_undo_tool
-from handrail.workspace.errors import clip_path
+from handrail.workspace.roots import clip_path
 from handrail.workspace.workspace import Workspace
 
 _MAX_READ_ONLY_PATHS = 1_000
