@@ -11,7 +11,7 @@ from handrail.store.database import CHANGES, CONTENTS, JOURNAL
 SOURCES = Path(handrail.__file__).parent
 OWNERS = {
     "batch": "store/approvals.py",
-    "call": "store/open_calls.py",
+    "call": "store/journal.py",
     "change_set": "store/change_log.py",
     "content": "store/blobs.py",
     "event": "store/journal.py",

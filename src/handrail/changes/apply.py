@@ -20,7 +20,7 @@ from handrail.changes.model import (
     is_before_state,
     order_steps,
 )
-from handrail.changes.staging import FolderModes, StagingDir, UnlockedDirs, build_staging_path
+from handrail.changes.tree_state import FolderModes, StagingDir, UnlockedDirs, build_staging_path
 from handrail.kernel.files import sync_file_system
 from handrail.protocol.changes import State
 from handrail.protocol.errors import StoreError, ToolError

@@ -22,7 +22,7 @@ from handrail.changes.model import (
     strip_data,
 )
 from handrail.changes.recorder import MAX_PACKED_BYTES, RecordedChangeSet, Recorder
-from handrail.changes.staging import PathProbe, capture_extras, list_locked_dirs, probe_path
+from handrail.changes.tree_state import PathProbe, capture_extras, list_locked_dirs, probe_path
 from handrail.edit.diff import Diff, build_unified_diff
 from handrail.edit.diff_parser import reverse_hunks
 from handrail.protocol.changes import Change, State

@@ -17,7 +17,7 @@ from handrail.protocol.decisions import PathFact
 from handrail.protocol.permissions import Answer, PermissionRequest, Reply
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import convert
-from handrail.replay.recording import (
+from handrail.replay.session_record import (
     CallComparison,
     FileObservations,
     RecordedCall,

@@ -16,12 +16,12 @@ from handrail.policy.config import MCP_PREFIX, PolicyConfig, Rule, describe_rule
 from handrail.policy.decide import decide
 from handrail.policy.programs.registry import build_registry, find_example_refusal
 from handrail.policy.rules.lint import list_failing_examples
-from handrail.protocol.arguments import build_argument_error, validate
+from handrail.protocol.arguments import build_argument_error
 from handrail.protocol.decisions import Decision, DecisionPart, Facts, ForeignFact, Mode, Verdict
 from handrail.protocol.errors import Problem, StoreError, ToolError
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Wire, escape_surrogates, sanitize_json
-from handrail.runtime.registry import ToolSet
+from handrail.runtime.registry import ToolSet, parse_arguments
 from handrail.sandbox.profile import HostLookup
 from handrail.settings import Settings
 from handrail.store.grants import GrantedFolders
@@ -136,7 +136,7 @@ def fill_parts(decision: Decision) -> Decision:
 
 
 def _check_arguments(spec: ToolSpec, arguments: object) -> Any:
-    typed = validate(spec, arguments)
+    typed = parse_arguments(spec, arguments)
     if not sanitize_json(arguments)[1]:
         problem = "the arguments hold text that is not valid Unicode, or are nested too deeply"
         raise build_argument_error(spec, (Problem(field="", problem=problem),))

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from handrail.policy.config import MCP_PREFIX, is_mcp_tool_excluded
+from handrail.protocol.arguments import CONVERSION_ERRORS, build_argument_error, explain_conversion_error
 from handrail.protocol.errors import ToolError, UsageError
 from handrail.protocol.permissions import Permission
 from handrail.protocol.text import render_value
-from handrail.protocol.tool_spec import BASE_NAMES, ToolSpec
+from handrail.protocol.tool_spec import BASE_NAMES, ForeignArguments, ToolSpec
+from handrail.protocol.wire import convert
 from handrail.settings import Settings
 from handrail.tools.tool import Background, Outputs, ReadMarks, Tool
 
@@ -126,6 +128,18 @@ def build_tool_set(settings: Settings) -> ToolSet:
     tools, services = settings.tools, cast("ToolServices", _NoSession(settings))
     registry = ToolRegistry(services, load_configured_tools(settings))
     return ToolSet(registry, enable=tools.enable, disable=tools.disable, deny=tools.deny)
+
+
+def parse_arguments(spec: ToolSpec, arguments: object) -> msgspec.Struct:
+    """The typed arguments, or INVALID_ARGUMENT with every problem."""
+    if spec.foreign is not None:
+        if problems := spec.foreign.problems(arguments):
+            raise build_argument_error(spec, problems)
+        return ForeignArguments(cast("dict[str, Any]", arguments))
+    try:
+        return convert(arguments, spec.arguments)
+    except CONVERSION_ERRORS as error:
+        raise explain_conversion_error(spec, arguments, error) from None
 
 
 def find_nearest_name(name: str, names: Iterable[str]) -> str | None:

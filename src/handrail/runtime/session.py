@@ -33,7 +33,6 @@ from handrail.store.blobs import Blobs
 from handrail.store.database import Database
 from handrail.store.grants import GrantedFolders, GrantFiles, KnownTools
 from handrail.store.journal import SessionJournal
-from handrail.store.open_calls import has_begun_calls
 from handrail.store.runner import Runner
 from handrail.store.state_dir import GRANTED, OPENED, StateFolder, check_session_id, make_private, save_workspace_path
 from handrail.store.transcript import ActiveSkills, fork_journal
@@ -296,7 +295,7 @@ def _end_runner(session: Session) -> None:
     try:
         with session.closing:
             session.flush_audit()
-        if not has_begun_calls(session.journal.database, session.journal.runner):
+        if not session.journal.has_begun_calls():
             forget_runner(session.journal, runner.id)
             end = runner.close
     except StoreError:

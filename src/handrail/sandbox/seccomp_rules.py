@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from handrail.kernel.seccomp import ALLOW, EVERY_BIT, ChoiceOutcome, Outcome, RefuseOutcome, build_filter_program
-from handrail.kernel.syscall_numbers import Machine, UnknownMachineError, detect_machine
+from handrail.kernel.syscall_numbers import UnknownMachineError, detect_machine
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.profile import CommandOrigin
 
@@ -36,7 +36,7 @@ class Owner(NamedTuple):
 
 def build_filter(origin: CommandOrigin, tier: int) -> bytes:
     """The compiled filter of a command. UnknownMachineError if the system calls of this architecture are unknown."""
-    return _compile_filter(origin, tier, detect_machine(), Owner(os.geteuid(), os.getegid()))
+    return _compile_filter(origin, tier, Owner(os.geteuid(), os.getegid()))
 
 
 def require_filter(origin: CommandOrigin, tier: int) -> bytes:
@@ -48,8 +48,8 @@ def require_filter(origin: CommandOrigin, tier: int) -> bytes:
 
 
 @lru_cache(maxsize=16)
-def _compile_filter(origin: CommandOrigin, tier: int, machine: Machine, owner: Owner) -> bytes:
-    return build_filter_program(machine, build_outcomes(origin, tier, owner))
+def _compile_filter(origin: CommandOrigin, tier: int, owner: Owner) -> bytes:
+    return build_filter_program(detect_machine(), build_outcomes(origin, tier, owner))
 
 
 def build_outcomes(origin: CommandOrigin, tier: int, owner: Owner) -> dict[str, Outcome]:

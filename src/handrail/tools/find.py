@@ -98,7 +98,6 @@ def _find(searching: SessionSearch, context: Context, arguments: FindArguments) 
             found = find_files(engines, scope, arguments.max_results, context.cancelled)
         except OSError as error:  # another program moved the folder
             raise to_tool_error(error, arguments.path) from None
-        context.check_cancelled()
         described = describe_search_scope(opened, arguments.pattern, searching.ignore, arguments.exclude)
         return _build_output(arguments, found, opened, engines, described)
 

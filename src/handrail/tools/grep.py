@@ -170,7 +170,6 @@ def _grep_folder(
         found = find_hits(engines, scope, pattern, arguments.max_results, context.cancelled)
     except OSError as error:  # another program moved the folder
         raise to_tool_error(error, arguments.path) from None
-    context.check_cancelled()
     described = describe_search_scope(opened, arguments.file_pattern, searching.ignore)
     return build_grep_output(arguments, found, opened.real, engines, build_path_namer(opened), described)
 
@@ -182,7 +181,6 @@ def _grep_stream(
     from handrail.workspace.search.search import STREAM_SECONDS, find_in_stream  # noqa: PLC0415  engine room
 
     found = find_in_stream(engines, descriptor, pattern, context.cancelled)
-    context.check_cancelled()
     name = escape_unprintable(real)
     longer = msgspec.structs.replace(engines, seconds=STREAM_SECONDS)
     return build_grep_output(arguments, found, real, longer, lambda _: name, f"Searched {name}.")

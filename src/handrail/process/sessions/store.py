@@ -7,13 +7,13 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from handrail.kernel.files import is_locked
 from handrail.kernel.procfs import find_process
 from handrail.process.keeper.state import ASKED, CLEARED, END, LOG, RECORD, format_log_name, make_empty
 from handrail.protocol.records import ProcessRecord, ProcessState
 from handrail.protocol.results import SandboxUsed
 from handrail.protocol.wire import decode_json
 from handrail.sandbox.overlay.overlay import reclaim
-from handrail.store.state_dir import is_locked
 
 NOTE = "layer"
 _SETTLED = "settled"

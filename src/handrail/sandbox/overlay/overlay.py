@@ -14,10 +14,10 @@ from typing import NamedTuple, Self
 
 import msgspec
 
+from handrail.kernel.files import lock_folder
 from handrail.kernel.folder_removal import OPEN_FOLDER, empty_folder
 from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import decode_msgpack
-from handrail.store.state_dir import lock_folder
 from handrail.workspace.roots import is_inside
 
 # Removal, now or in a background thread

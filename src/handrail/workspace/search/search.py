@@ -226,11 +226,12 @@ def find_files(engines: Engines, scope: SearchScope, most: int, cancelled: Stop)
         verify=lambda scope, paths: list(verify_names(scope, paths)),
     )
     search = _Search(engines, scope, task, most, cancelled)
-    return (
+    found = (
         search.run_whole(judge=lambda seconds, count: count > most and seconds < _SOON_SECONDS)
         or search.run_ordered(seconds=4 * _SOON_SECONDS)
         or search.finish()
     )
+    return _refuse_cancelled(found, cancelled)
 
 
 def find_hits(
@@ -255,7 +256,8 @@ def find_hits(
     def is_too_slow(seconds: float, count: int) -> bool:
         return seconds > _GLANCE_SECONDS and count < most * seconds / _ATTEMPT_SECONDS
 
-    return search.run_ordered(seconds=_ATTEMPT_SECONDS, judge=is_too_slow) or search.finish()
+    found = search.run_ordered(seconds=_ATTEMPT_SECONDS, judge=is_too_slow) or search.finish()
+    return _refuse_cancelled(found, cancelled)
 
 
 def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelled: Stop) -> SearchResult[FileHits]:
@@ -281,7 +283,15 @@ def find_in_stream(engines: Engines, descriptor: int, pattern: Pattern, cancelle
         else None
     )
     fired = (limit,) if limit else ()
-    return SearchResult([hits] if total else [], total, not fired, fired, 0, SearchStats(oversized=hits.oversized))
+    found = SearchResult([hits] if total else [], total, not fired, fired, 0, SearchStats(oversized=hits.oversized))
+    return _refuse_cancelled(found, cancelled)
+
+
+def _refuse_cancelled(found: SearchResult[Item], cancelled: Stop) -> SearchResult[Item]:
+    """The result, or CANCELLED: a cancelled search ends early, so its result is not complete."""
+    if cancelled():
+        raise ToolError("CANCELLED", "The call was cancelled.")
+    return found
 
 
 def _never(_seconds: float, _count: int) -> bool:

@@ -1,4 +1,4 @@
-"""A recorded session: its calls, the files that it saw, and how a result is compared with the recorded one."""
+"""A recorded session, to compare a new run with."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
