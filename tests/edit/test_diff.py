@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.edit.diff import build_edit_diff, build_unified_diff, split_at_anchors
+from handrail.edit.diff import _split_at_anchors as split_at_anchors  # pyright: ignore[reportPrivateUsage]
+from handrail.edit.diff import build_edit_diff, build_unified_diff
 from handrail.edit.lines import Replacement, apply_replacements
 
 

@@ -161,7 +161,7 @@ def _write_diff(blocks: Iterable[_DiffBlock], source: str | None, target: str | 
 
 def _render_hunks(block: _DiffBlock) -> Iterator[str]:
     old, new = block.old, block.new
-    for group in _group_by_context(exact for part in block.changes for exact in refine_change(old, new, part)):
+    for group in _group_by_context(exact for part in block.changes for exact in _refine_change(old, new, part)):
         low = max(0, group[0].a - CONTEXT_LINES)
         high = min(len(old), group[-1].b + CONTEXT_LINES)
         lines = group[-1].d - group[0].c + (group[0].a - low) + (high - group[-1].b)
@@ -213,10 +213,10 @@ def _escape(character: str) -> str:
 
 def diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
     """Compare two lists of lines. Very long ones are compared between lines that both have once."""
-    return refine_change(old, new, LineChange(0, len(old), 0, len(new)))
+    return _refine_change(old, new, LineChange(0, len(old), 0, len(new)))
 
 
-def refine_change(old: Sequence[str], new: Sequence[str], part: LineChange) -> Iterator[LineChange]:
+def _refine_change(old: Sequence[str], new: Sequence[str], part: LineChange) -> Iterator[LineChange]:
     """Yield the changes within a part that is known to differ."""
     change = _trim_common(old, new, part)
     if change is None:
@@ -226,7 +226,7 @@ def refine_change(old: Sequence[str], new: Sequence[str], part: LineChange) -> I
     if _count_steps(old[a:b], new[c:d]) <= left:
         yield from _match(old, new, change)
         return
-    for low, high, start, end in split_at_anchors(old[a:b], new[c:d]):
+    for low, high, start, end in _split_at_anchors(old[a:b], new[c:d]):
         inner = LineChange(a + low, a + high, c + start, c + end)
         left -= _count_steps(old[inner.a : inner.b], new[inner.c : inner.d])
         yield from _match(old, new, inner) if left >= 0 else (inner,)
@@ -270,7 +270,7 @@ def split_keeping_newlines(text: str) -> list[str]:
     return [*lines, last] if last else lines
 
 
-def split_at_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
+def _split_at_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:
     """Yield the parts between lines that each list has once, in the same order."""
     pairs = _select_longest_increasing(list(_pair_unique_lines(old, new)))
     for (a, c), (b, d) in pairwise(((-1, -1), *pairs, (len(old), len(new)))):

@@ -76,7 +76,7 @@ class Explainer:
         """The decision, and the facts that it depends on."""
         spec, collect = (EXEC, self._collect_command_facts) if name == EXEC.name else self._find_tool(name)
         facts = collect(_check_arguments(spec, arguments))
-        return fill_parts(decide(spec, None, facts, rules)), facts
+        return _fill_parts(decide(spec, None, facts, rules)), facts
 
     def _collect_command_facts(self, arguments: ExecArguments) -> Facts:
         from handrail.runtime.facts import collect_command_facts  # noqa: PLC0415  tables that only commands need
@@ -125,7 +125,7 @@ class Explainer:
         return collect_process_facts(use, lambda: ProcessSessions(self._processes), self._tier)
 
 
-def fill_parts(decision: Decision) -> Decision:
+def _fill_parts(decision: Decision) -> Decision:
     """The decision with at least one part: itself."""
     if decision.parts:
         return decision

@@ -39,7 +39,7 @@ _COMMENTED_JSON = (
 """Starts of the names of JSON files that may have comments."""
 
 
-def find_syntax_warning(path: str, before: bytes | None, after: bytes) -> str | None:
+def _find_syntax_warning(path: str, before: bytes | None, after: bytes) -> str | None:
     """The warning about a file that parsed before, or is new, and does not parse now.
 
     `before` is None if there was no file or its bytes are not known. It is parsed only if `after` does not parse.
@@ -52,13 +52,6 @@ def find_syntax_warning(path: str, before: bytes | None, after: bytes) -> str | 
     if find_syntax_problem(path, before):
         return None
     return f"{clip_path(path)} was changed and no longer parses: {problem}."
-
-
-def refuse_broken_data(path: str, data: bytes) -> None:
-    """Refuses JSON, YAML and Markdown front matter that does not parse."""
-    if _find_kind(path) in _DATA_KINDS and (problem := find_syntax_problem(path, data)):
-        message = f"{clip_path(path)} was not written: {problem}. The restricted profile keeps only data that parses."
-        raise ToolError("INVALID_ARGUMENT", message, details={"warnings": [problem]}, warnings=(problem,))
 
 
 def find_syntax_problem(path: str, data: bytes) -> str | None:
@@ -183,13 +176,19 @@ class FilePlan(msgspec.Struct, frozen=True, kw_only=True):
     def _refuse_broken_data(self, context: Context) -> None:
         """The restricted profile writes only data that parses."""
         for change in self.changes if context.limits.restricted else ():
-            if change.data is not None:
-                refuse_broken_data(change.target.real, change.data)
+            path, data = change.target.real, change.data
+            if data is None or _find_kind(path) not in _DATA_KINDS:
+                continue
+            if problem := find_syntax_problem(path, data):
+                message = (
+                    f"{clip_path(path)} was not written: {problem}. The restricted profile keeps only data that parses."
+                )
+                raise ToolError("INVALID_ARGUMENT", message, details={"warnings": [problem]}, warnings=(problem,))
 
     def _build_output(self, committed: CommitResult) -> Output:
         output, changes = self.describe(committed), committed.changes
         broken = (
-            find_syntax_warning(change.target.real, change.target.data, change.data)
+            _find_syntax_warning(change.target.real, change.target.data, change.data)
             for change in self.changes
             if change.data is not None
         )
@@ -297,13 +296,13 @@ def _commit_files(
 
     def work() -> tuple[Step, ...]:
         taken = {step.path for step in _take_steps(recorder, temporary, planned.steps)}
-        return tuple(_add_mode(context.workspace, step) for step in revert_skipped(planned.steps, taken))
+        return tuple(_add_mode(context.workspace, step) for step in _revert_skipped(planned.steps, taken))
 
     made = recorder.record(context.tool_call_id, planned, work, diffs)
     return CommitResult(states, made.changes, made.problem)
 
 
-def revert_skipped(steps: Sequence[Step], taken: set[bytes]) -> Iterator[Step]:
+def _revert_skipped(steps: Sequence[Step], taken: set[bytes]) -> Iterator[Step]:
     """The steps as they were taken. A folder that stayed as it was has no change."""
     return (step if step.path in taken else Step(step.path, step.before, step.before) for step in steps)
 
