@@ -1,4 +1,4 @@
-"""handrail: tools for coding agents that you can watch, check and take back."""
+"""handrail: tools for coding agents that you can watch, check, take back."""
 
 from handrail.protocol.version import VERSION
 

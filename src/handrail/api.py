@@ -135,6 +135,7 @@ class Handrail(TypedTools):
                 resolver=resolver,
                 variables=variables,
                 sources=owned_sources,
+                ends_background=not session,  # a session without a name cannot be opened again
             )
             self._session = open_session(options)
         except BaseException:
@@ -143,12 +144,9 @@ class Handrail(TypedTools):
 
                 close_sources(owned_sources)
             raise
-        # A session without a name cannot be opened again.
-        self._session.ends_background = not session
         self._loosest_mode: Mode = find_managed_mode(loaded)
         self._paths = loaded.settings.paths
-        self._on_permission = on_permission
-        self._unattended = unattended
+        self._on_permission, self._unattended = on_permission, unattended
         try:
             self._settle(loaded)
         except BaseException:

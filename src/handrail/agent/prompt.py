@@ -1,4 +1,4 @@
-"""The system prompt, section by section in its order, and the guide to the tools."""
+"""The system prompt in sections, with the guide to the tools."""
 
 import re
 from collections.abc import Callable, Collection, Sequence

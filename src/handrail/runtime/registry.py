@@ -1,4 +1,4 @@
-"""The tools of a session: those that exist, and those that it offers."""
+"""The tools that exist in a session, with the set that it offers."""
 
 import os
 import re

@@ -61,6 +61,8 @@ class SessionOptions(msgspec.Struct, frozen=True, kw_only=True):
     resolver: Resolver | None
     variables: Mapping[str, str] | None
     sources: "tuple[ToolSource, ...]"
+    ends_background: bool
+    """Whether closing the session also ends its background processes."""
 
 
 class SessionResources(msgspec.Struct, frozen=True, kw_only=True):
@@ -166,8 +168,7 @@ class Session(msgspec.Struct, kw_only=True, eq=False):
     """The tools of other servers, if the session has servers."""
     turn: str = ""
     """The turn that changes belong to. If empty, each batch is a turn."""
-    ends_background: bool = False
-    """Whether closing the session also ends its background processes."""
+    ends_background: bool
 
     @property
     def offer(self) -> ToolSet:
@@ -340,6 +341,7 @@ def _build_session(options: SessionOptions, resources: SessionResources) -> Sess
         repair=options.repair,
         preview_enabled=settings.preview != "never",
         foreign=_build_catalog(options, state.servers(root), journal) if options.sources else None,
+        ends_background=options.ends_background,
     )
 
 

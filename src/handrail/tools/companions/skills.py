@@ -1,4 +1,4 @@
-"""The tools skill_list and skill_control."""
+"""The tools for skills: skill_list, skill_control."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Literal, Protocol
