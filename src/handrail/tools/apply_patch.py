@@ -183,7 +183,7 @@ def _render_counts(added: int, removed: int) -> str:
 
 
 def _list_notes(file: PatchedFile, planned: "PlannedFile") -> Iterator[str]:
-    from handrail.tools.edit import describe_tolerance  # noqa: PLC0415  engine room
+    from handrail.tools.text_edit import describe_tolerance  # noqa: PLC0415  engine room
 
     if planned.change.target.is_link:
         yield "was a link"

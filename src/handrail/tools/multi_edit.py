@@ -19,8 +19,8 @@ from handrail.workspace.text import decode_text
 if TYPE_CHECKING:
     from handrail.changes.recorder import Recorder
     from handrail.edit.diff import Diff
-    from handrail.tools.edit import TextReplacement
     from handrail.tools.file_commit import CommitResult, FilePlan
+    from handrail.tools.text_edit import TextReplacement
 
 Occurrence = Literal["unique", "first", "all"]
 MAX_EDITS = 1_000
@@ -140,7 +140,7 @@ def _replace_all(view: FileView, data: bytes, arguments: MultiEditArguments) -> 
 def _replace_one(data: bytes, one: OneEdit, path: str) -> "TextReplacement":
     from handrail.edit.fuzzy.candidates import Wording  # noqa: PLC0415  engine room
     from handrail.edit.omission import refuse_omission  # noqa: PLC0415  engine room
-    from handrail.tools.edit import replace_text  # noqa: PLC0415  engine room
+    from handrail.tools.text_edit import replace_text  # noqa: PLC0415  engine room
 
     old, new = normalize_newlines(one.old_text), normalize_newlines(one.new_text)
     if old == new:
@@ -159,7 +159,7 @@ def _add_number(error: ToolError, number: int) -> ToolError:
 
 
 def _describe(target: FileTarget, made: "Sequence[TextReplacement]", diff: "Diff", committed: "CommitResult") -> Output:
-    from handrail.tools.edit import render_diff_body  # noqa: PLC0415  engine room
+    from handrail.tools.text_edit import render_diff_body  # noqa: PLC0415  engine room
 
     edits = tuple(
         Edited(strategy=edit.strategy, replacements=len(edit.spans), first_line=edit.first_line) for edit in made
@@ -193,7 +193,7 @@ def _list_edits(edits: Sequence[Edited]) -> str:
 
 
 def _render_edit(number: int, edit: Edited) -> str:
-    from handrail.tools.edit import describe_tolerance  # noqa: PLC0415  engine room
+    from handrail.tools.text_edit import describe_tolerance  # noqa: PLC0415  engine room
 
     places = "" if edit.replacements == 1 else f"{edit.replacements} places, the first in "
     tolerance = describe_tolerance(edit.strategy)
