@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -297,12 +296,7 @@ def estimate_fixed_tokens(system: str, specs: Sequence[ToolSpec]) -> int:
 def _estimate_spec(spec: ToolSpec) -> int:
     if spec.foreign is not None:
         return _FRAME_TOKENS + _to_tokens(len(encode((spec.name, spec.foreign.input_schema))))
-    return _estimate_schema(spec.name, spec.arguments)
-
-
-@lru_cache(maxsize=256)
-def _estimate_schema(name: str, arguments: type[msgspec.Struct]) -> int:
-    return _FRAME_TOKENS + _to_tokens(len(encode((name, build_flat_schema(arguments)))))
+    return _FRAME_TOKENS + _to_tokens(len(encode((spec.name, build_flat_schema(spec.arguments)))))
 
 
 def _to_tokens(size: int) -> int:

@@ -62,11 +62,6 @@ def _relocate_call(call: ToolCall, then: str, now: str) -> ToolCall:
     return replace(call, args={**args, **moved})
 
 
-def _has_outside_changes(result: ToolResult[Any], workspace: str) -> bool:
-    """Whether a call changed files outside the workspace."""
-    return any(_is_outside(path, workspace) for path in result.artifacts.files_changed)
-
-
 def _is_outside(path: str, workspace: str) -> bool:
     """Whether a path, relative to the workspace, leads out of it."""
     full = os.path.normpath(os.path.join(workspace, path))
@@ -315,7 +310,9 @@ class _Player:
             return "there is no such tool here"
         if name in self._custom:
             return "what a custom tool does is not kept to the copy"
-        if one.result is not None and _has_outside_changes(one.result, self._mapping.then):
+        if one.result is not None and any(
+            _is_outside(path, self._mapping.then) for path in one.result.artifacts.files_changed
+        ):
             return "it changed files outside of the workspace"
         return find_skip_reason(one)
 

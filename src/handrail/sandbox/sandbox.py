@@ -166,7 +166,11 @@ class CommandSandbox:
 
     def _choose(self) -> TierChoice:
         choice = self._choice
-        if choice is None or time.monotonic() >= self._until or self._is_replaced(choice):
+        if (
+            choice is None
+            or time.monotonic() >= self._until
+            or (choice.program is not None and _read_identity(choice.program.path) != self._identity)
+        ):
             with self._lock:
                 choice = choose_tier(self._host, self._most)
                 self._until = time.monotonic() + SECONDS_TO_BELIEVE if choice.failures else math.inf
@@ -174,9 +178,6 @@ class CommandSandbox:
                 self._backend = BubblewrapBackend(choice.program, self._host) if choice.program else None
                 self._choice = choice
         return choice
-
-    def _is_replaced(self, choice: TierChoice) -> bool:
-        return choice.program is not None and _read_identity(choice.program.path) != self._identity
 
 
 def _refuse_network(choice: TierChoice) -> ToolError:

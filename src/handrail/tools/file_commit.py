@@ -296,15 +296,12 @@ def _commit_files(
 
     def work() -> tuple[Step, ...]:
         taken = {step.path for step in _take_steps(recorder, temporary, planned.steps)}
-        return tuple(_add_mode(context.workspace, step) for step in _revert_skipped(planned.steps, taken))
+        # A folder that stayed as it was has no change.
+        steps = (step if step.path in taken else Step(step.path, step.before, step.before) for step in planned.steps)
+        return tuple(_add_mode(context.workspace, step) for step in steps)
 
     made = recorder.record(context.tool_call_id, planned, work, diffs)
     return CommitResult(states, made.changes, made.problem)
-
-
-def _revert_skipped(steps: Sequence[Step], taken: set[bytes]) -> Iterator[Step]:
-    """The steps as they were taken. A folder that stayed as it was has no change."""
-    return (step if step.path in taken else Step(step.path, step.before, step.before) for step in steps)
 
 
 def _take_steps(recorder: Recorder, temporary: str, steps: tuple[Step, ...]) -> list[Step]:

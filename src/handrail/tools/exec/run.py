@@ -57,7 +57,9 @@ class ConnectionLog:
         """Logs an attempt, from any thread. If this raises, the proxy lets nothing through."""
         if not attempt.allowed and not self._count_blocked(attempt):
             return
-        reason = attempt.reason or self._explain_allowed(attempt)
+        reason = attempt.reason or (
+            "a person said yes to it" if _spell_address(attempt) in self._approved else "network.allow lists it"
+        )
         self._context.report_connection(attempt.host, attempt.port, attempt.allowed, reason)
         if attempt.allowed:
             with self._lock:
@@ -71,9 +73,6 @@ class ConnectionLog:
             if len(self._blocked) < MAX_BLOCKED_ATTEMPTS:  # a command can make up any number of hosts
                 self._blocked.setdefault(describe_attempt(attempt))
             return self._blocked_attempts <= MAX_BLOCKED_ATTEMPTS
-
-    def _explain_allowed(self, attempt: Attempt) -> str:
-        return "a person said yes to it" if _spell_address(attempt) in self._approved else "network.allow lists it"
 
     @property
     def reached(self) -> tuple[str, ...]:

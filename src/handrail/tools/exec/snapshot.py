@@ -17,9 +17,9 @@ from handrail.changes.model import CommandPreview
 from handrail.changes.overlay.changes import read_new_configs
 from handrail.changes.overlay.previews import save_preview
 from handrail.changes.recorder import UNDO_ID_SUFFIX, RecordedChangeSet
+from handrail.changes.snapshot.compare import CommandWatch, CommandWatchResult, finish_command, finish_without_undo
 from handrail.changes.snapshot.scan import OTHER, REPOSITORY
 from handrail.changes.snapshot.snapshot import UncoveredPath
-from handrail.changes.snapshot.watch import CommandWatch, CommandWatchResult, finish_command, finish_without_undo
 from handrail.policy.verdict import build_change_refusal
 from handrail.protocol.changes import Change
 from handrail.protocol.decisions import Decision
