@@ -86,7 +86,6 @@ APPLY_PATCH = ToolSpec(
 
 
 def build_apply_patch_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    """The tool apply_patch for one session."""
     return build_file_tool(APPLY_PATCH, _plan, _declare_touches, seen, records, doing="patching")
 
 

@@ -50,7 +50,6 @@ DELETE = ToolSpec(
 
 
 def build_delete_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    """The tool delete for one session."""
     return build_file_tool(
         DELETE, _plan, lambda arguments: Touches(deletes=(arguments.path,)), seen, records, doing="deleting"
     )

@@ -69,7 +69,6 @@ EDIT = ToolSpec(
 
 
 def build_edit_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    """The tool edit for one session."""
     return build_file_tool(
         EDIT, _plan, lambda arguments: Touches(writes=(arguments.path,)), seen, records, doing="editing"
     )

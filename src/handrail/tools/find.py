@@ -74,7 +74,6 @@ FIND = ToolSpec(
 
 
 def build_find_tool(searching: SessionSearch) -> Tool:
-    """The tool find for one session."""
     return Tool(FIND, partial(_find, searching), lambda arguments: Touches(reads=(arguments.path,)))
 
 

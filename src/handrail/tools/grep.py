@@ -92,7 +92,6 @@ GREP = ToolSpec(
 
 
 def build_grep_tool(searching: SessionSearch, outputs: Outputs) -> Tool:
-    """The tool grep for one session."""
     return Tool(GREP, partial(_grep, searching, outputs), _declare_touches)
 
 

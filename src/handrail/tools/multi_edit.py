@@ -95,7 +95,6 @@ _MAX_LISTED_EDITS = 20
 
 
 def build_multi_edit_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    """The tool multi_edit for one session."""
     return build_file_tool(
         MULTI_EDIT, _plan, lambda arguments: Touches(writes=(arguments.path,)), seen, records, doing="editing"
     )

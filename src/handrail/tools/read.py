@@ -87,7 +87,6 @@ READ = ToolSpec(
 
 
 def build_read_tool(seen: ReadMarks, outputs: Outputs, *, images: bool = True) -> Tool:
-    """The tool read for one session."""
     indexes = LineIndexes()
 
     def run(context: Context, arguments: ReadArguments) -> Output:

@@ -72,7 +72,6 @@ WRITE = ToolSpec(
 
 
 def build_write_tool(seen: ReadMarks, records: "Recorder") -> Tool:
-    """The tool write for one session."""
     return build_file_tool(
         WRITE, _plan, lambda arguments: Touches(writes=(arguments.path,)), seen, records, doing="writing"
     )

@@ -49,7 +49,6 @@ SKILL_LIST = ToolSpec(
 
 
 def build_skill_list_tool(entries: Callable[[], tuple[SkillEntry, ...]]) -> Tool:
-    """The tool skill_list for one session."""
 
     def run(_: Context, __: SkillListArguments) -> Output:
         # The model learns of a skill that only people activate once it is active.
@@ -143,7 +142,6 @@ SKILL_CONTROL = ToolSpec(
 
 
 def build_skill_control_tool(book: SkillBook) -> Tool:
-    """The tool skill_control for one session."""
 
     def run(_: Context, arguments: SkillControlArguments) -> Output:
         return (_activate if arguments.action == "activate" else _deactivate)(book, arguments.name)
