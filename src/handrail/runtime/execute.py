@@ -57,7 +57,7 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
     if pending.error is not None:
         return
     try:
-        with session.workspace.root_sets.temporarily(pending.roots):
+        with session.workspace.root_sets.temporarily(pending.roots) if pending.roots else contextlib.nullcontext():
             for step in steps:
                 step(session, pending)
     except ToolError as error:
