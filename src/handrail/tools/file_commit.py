@@ -358,7 +358,6 @@ class _Row(NamedTuple):
 
 
 def _build_row(change: FileChange, state: State | None) -> _Row:
-
     step = Step(change.target.exact, change.target.state, state)
     shown = build_change(step, change.target.real, change.diff, binary=change.binary)
     if change.renamed_from is not None:

@@ -49,7 +49,6 @@ SKILL_LIST = ToolSpec(
 
 
 def build_skill_list_tool(entries: Callable[[], tuple[SkillEntry, ...]]) -> Tool:
-
     def run(_: Context, __: SkillListArguments) -> Output:
         # The model learns of a skill that only people activate once it is active.
         listed = tuple(entry for entry in entries() if entry.active or not entry.by_name_only)
@@ -142,7 +141,6 @@ SKILL_CONTROL = ToolSpec(
 
 
 def build_skill_control_tool(book: SkillBook) -> Tool:
-
     def run(_: Context, arguments: SkillControlArguments) -> Output:
         return (_activate if arguments.action == "activate" else _deactivate)(book, arguments.name)
 
