@@ -127,7 +127,7 @@ async def _meant(rail: AsyncHandrail, prompt: str) -> str:
     asked = await rail.waiting_questions()
     if not asked:
         return prompt
-    from handrail.terminal.replying import spell_out  # noqa: PLC0415  mostly nothing is asked
+    from handrail.terminal.question_prompt import spell_out  # noqa: PLC0415  mostly nothing is asked
 
     return spell_out(asked[0], prompt)
 
