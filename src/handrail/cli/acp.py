@@ -44,7 +44,7 @@ def build_host(options: Namespace) -> "AgentHost":
     """What the words of the command decide for all sessions."""
     from handrail.acp.hosting import AgentHost  # noqa: PLC0415  as above
     from handrail.cli.acp_servers import build_editor_sources  # noqa: PLC0415
-    from handrail.cli.commands.run import build_turn_limits  # noqa: PLC0415
+    from handrail.cli.commands.run_setup import build_turn_limits  # noqa: PLC0415
 
     return AgentHost(
         workspace=lambda cwd: _workspace(options, cwd),

@@ -16,7 +16,7 @@ from handrail.protocol.records import SessionInfo, list_matching_ids
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
 
 if TYPE_CHECKING:
-    from handrail.runtime.foreign.source import ToolSource
+    from handrail import ToolSource
     from handrail.state import StoredState
 
 
@@ -92,13 +92,18 @@ def has_servers(loaded: LoadedSettings, workspace: str) -> bool:
     return bool(loaded.servers) or (not loaded.servers_fixed and os.path.lexists(os.path.join(workspace, ".mcp.json")))
 
 
-def find_server_sources(options: Namespace, loaded: LoadedSettings, workspace: str) -> "tuple[ToolSource, ...]":
-    """The other MCP servers of a session in this workspace; none is started before somebody asks for tools."""
+def find_server_sources(
+    options: Namespace, loaded: LoadedSettings, workspace: str, called: str | None = None
+) -> "tuple[ToolSource, ...]":
+    """The MCP servers of a session in this workspace. A server starts when its tools are needed.
+
+    `called`: the only tool that is called, so that no other server starts.
+    """
     if not has_servers(loaded, workspace):
         return ()
     from handrail.cli.servers import build_server_sources  # noqa: PLC0415  few have other servers
 
-    return build_server_sources(options, loaded, workspace)
+    return build_server_sources(options, loaded, workspace, called)
 
 
 def load_effective_settings(options: Namespace, mode: str | None = None, workspace: str | None = None) -> Settings:
@@ -127,7 +132,7 @@ def resolve_project_folder(options: Namespace) -> str | None:
 
 # § [cli.sessions] Finds the sessions of a workspace without making one.
 
-MAX_SHOWN_IDS = 4
+_MAX_SHOWN_IDS = 4
 """So many ids are named in a line; they are long."""
 
 
@@ -155,12 +160,16 @@ def resolve_workspace_session(workspace: str, spelled: str) -> str:
         return os.path.join(open_state_folder().home(workspace), found[0])
     more = "handrail log --sessions lists them"
     if found:
-        told = f"{spelled[:80]!r} may be {', '.join(found[:MAX_SHOWN_IDS])}{' …' if len(found) > MAX_SHOWN_IDS else ''}"
-        raise CommandFailed(f"{told}. Write more of the id; {more}.", FAILED)
+        raise CommandFailed(f"{describe_candidates(spelled, found)}. Write more of the id; {more}.", FAILED)
     ids = [os.path.basename(folder) for folder in open_state_folder().sessions(workspace)]
     there = f"There are: {', '.join(ids)}." if ids else "It has none yet; handrail run and handrail call begin one."
-    there = f"There are {len(ids)}: {more}." if len(ids) > MAX_SHOWN_IDS else there
+    there = f"There are {len(ids)}: {more}." if len(ids) > _MAX_SHOWN_IDS else there
     raise CommandFailed(f"the workspace {workspace} has no session {spelled[:80]!r}. {there}", FAILED)
+
+
+def describe_candidates(spelled: str, ids: list[str]) -> str:
+    """The sessions that an id may mean."""
+    return f"{spelled[:80]!r} may be {', '.join(ids[:_MAX_SHOWN_IDS])}{' …' if len(ids) > _MAX_SHOWN_IDS else ''}"
 
 
 def match_sessions(spelled: str, workspace: str) -> list[str]:
