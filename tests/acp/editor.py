@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from handrail.acp.serving import serve_in_loop
 from handrail.cli.acp import build_host
-from handrail.cli.arguments import parse
+from handrail.cli.parser import parse
 from handrail.models.model import Model
 from handrail.settings import load
 

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from handrail.api import Handrail
-from handrail.cli.coverage import describe_record_gap, describe_result_gap
+from handrail.cli.format import describe_record_gap, describe_result_gap
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.results import Artifacts, Meta, SandboxUsed, ToolResult
 from handrail.store.change_log import ChangeSetRecord

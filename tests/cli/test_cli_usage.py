@@ -10,8 +10,8 @@ from types import ModuleType
 import pytest
 
 from handrail.cli import options
-from handrail.cli.commands import COMMANDS, CliCommand
 from handrail.cli.main import run as run_here
+from handrail.cli.parser import COMMANDS, CliCommand
 from handrail.protocol.version import VERSION
 
 CANARY = "the words of a file"
@@ -214,7 +214,7 @@ def test_a_defect_is_one_line_and_a_report_without_any_data(
     module = ModuleType("handrail.cli.burst")
     module.run = burst  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "handrail.cli.burst", module)
-    monkeypatch.setitem(COMMANDS, "burst", CliCommand("burst", "Fail.", options.add_json_option, ("", ""), {}))
+    monkeypatch.setitem(COMMANDS, "burst", CliCommand("burst:run", "Fail.", options.add_json_option, ("", ""), {}))
     monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
     assert run_here(["burst", *verbose]) == 4
     out, err = capsys.readouterr()
@@ -234,7 +234,7 @@ def test_a_defect_without_a_place_for_the_report_is_told_all_the_same(tmp_path: 
     module = ModuleType("handrail.cli.burst")
     module.run = burst  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "handrail.cli.burst", module)
-    monkeypatch.setitem(COMMANDS, "burst", CliCommand("burst", "Fail.", options.add_json_option, ("", ""), {}))
+    monkeypatch.setitem(COMMANDS, "burst", CliCommand("burst:run", "Fail.", options.add_json_option, ("", ""), {}))
     (tmp_path / "state").write_text("")
     monkeypatch.setenv("HANDRAIL_STATE_DIR", str(tmp_path / "state"))
     assert run_here(["burst"]) == 4

@@ -356,9 +356,9 @@ def test_the_second_signal_says_one_line_and_ends_the_process_whatever_hangs(env
     code = """
 import asyncio, os, signal
 from argparse import Namespace
-from handrail.cli.running.form import Glyphs
-from handrail.cli.running.turn import RunInterrupt
-from handrail.cli.running.view import RunView
+from handrail.cli.commands.run_view import Glyphs
+from handrail.cli.commands.run import RunInterrupt
+from handrail.cli.commands.run_view import RunView
 
 async def hang():
     stopping = RunInterrupt(RunView(Namespace(quiet=False, verbose=0), Glyphs(), "nobody"))

@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.cli.running.form import Glyphs, SpoofGuard
-from handrail.cli.running.lines import render_display
+from handrail.cli.commands.run_view import Glyphs, SpoofGuard, render_display
 from handrail.protocol.events import Display
 
 OURS = re.compile(r"[^\S\n]*[✓●!✗⊘·»?]")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handrail import Handrail, UsageError
-from handrail.cli.request import render_request_text
+from handrail.cli.permission import render_request_text
 from handrail.sandbox.sandbox import forget_probes
 from handrail.settings import Settings
 from handrail.settings.model import Sandbox

@@ -7,9 +7,9 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from handrail.cli.context import load_settings
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.output import print_note
-from handrail.cli.preferences import load_settings
 from handrail.protocol.errors import UsageError, build_install_command
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def build_host(options: Namespace) -> "AgentHost":
     """What the words of the command decide for all sessions."""
     from handrail.acp.hosting import AgentHost  # noqa: PLC0415  as above
     from handrail.cli.acp_servers import build_editor_sources  # noqa: PLC0415
-    from handrail.cli.running.turn import build_turn_limits  # noqa: PLC0415
+    from handrail.cli.commands.run import build_turn_limits  # noqa: PLC0415
 
     return AgentHost(
         workspace=lambda cwd: _workspace(options, cwd),
@@ -74,7 +74,7 @@ def _workspace(options: Namespace, cwd: str) -> str:
 
 
 def _settings(options: Namespace, workspace: str) -> "LoadedSettings":
-    from handrail.cli.running.companions import enable_companion_tools  # noqa: PLC0415  as above
+    from handrail.cli.commands.run_setup import enable_companion_tools  # noqa: PLC0415  as above
 
     first = options.model[0] if options.model else None
     return enable_companion_tools(load_settings(options, options.mode, workspace, flags={"model": first}), workspace)
@@ -89,7 +89,7 @@ def _models(options: Namespace, loaded: "LoadedSettings", before: str | None) ->
 
 
 def _model(loaded: "LoadedSettings", name: str | None) -> "Model":
-    from handrail.cli.running.model import build_no_model_error, resolve_model, warm_up  # noqa: PLC0415  as above
+    from handrail.cli.commands.run_setup import build_no_model_error, resolve_model, warm_up  # noqa: PLC0415  as above
 
     try:
         if name is None:

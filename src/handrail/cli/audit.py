@@ -2,10 +2,10 @@
 
 from argparse import Namespace
 
-from handrail.cli.event_row import format_time
+from handrail.cli.context import open_state_folder
 from handrail.cli.exits import OK
+from handrail.cli.format import format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
-from handrail.cli.sessions import open_state_folder
 from handrail.protocol.records import AuditRecord
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode

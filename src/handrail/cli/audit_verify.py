@@ -2,9 +2,9 @@
 
 from argparse import Namespace
 
+from handrail.cli.context import open_state_folder
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, OK
 from handrail.cli.output import print_json, print_note, print_out, warn
-from handrail.cli.sessions import open_state_folder
 from handrail.protocol.errors import StoreError
 from handrail.protocol.wire import encode
 from handrail.runtime.recovery import restore_audit

@@ -6,9 +6,9 @@ from argparse import Namespace
 from collections.abc import Callable, Iterator
 
 from handrail.cli.client_checks import check_clients
+from handrail.cli.context import add_unknown_tool_notes, find_project_folder
+from handrail.cli.format import Finding, format_binary_size, replace_home
 from handrail.cli.model_checks import check_models
-from handrail.cli.preferences import add_unknown_tool_notes, find_project_folder
-from handrail.cli.rows import Finding, format_binary_size, replace_home
 from handrail.cli.sandbox_checks import check_sandbox
 from handrail.cli.server_checks import check_servers
 from handrail.kernel import files

@@ -5,9 +5,9 @@ from argparse import Namespace
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from handrail.cli.context import find_project_folder
 from handrail.cli.exits import CommandFailed
-from handrail.cli.preferences import find_project_folder
-from handrail.cli.rows import Finding, replace_home
+from handrail.cli.format import Finding, replace_home
 
 if TYPE_CHECKING:
     from handrail.mcp.hosts.host import HostFile, McpHost
@@ -61,11 +61,11 @@ def _row(host: "McpHost", workspace: str) -> Finding | None:
 
 def _text(file: "HostFile", workspace: str) -> str | None:
     """What a file holds; Stop where it cannot be read."""
-    from handrail.cli.host_files import find_file  # noqa: PLC0415
+    from handrail.cli.files import find_file  # noqa: PLC0415
     from handrail.mcp.hosts.editing.places import ConfigSyntaxError  # noqa: PLC0415
     from handrail.mcp.hosts.host import check  # noqa: PLC0415
 
-    found = find_file(file, workspace)
+    found = find_file(file.paths, workspace, is_user_file=file.is_user_file)
     try:
         if found.text is not None:
             check(file, found.text)

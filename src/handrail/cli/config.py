@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from handrail.cli.context import add_unknown_tool_notes, has_servers, resolve_project_folder
 from handrail.cli.exits import OK
 from handrail.cli.output import print_json, print_note, print_out, render_table
-from handrail.cli.preferences import add_unknown_tool_notes, has_servers, resolve_project_folder
 from handrail.protocol.schema import DIALECT, build_flat_schema
 from handrail.protocol.wire import encode
 from handrail.settings import (

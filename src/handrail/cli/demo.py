@@ -11,6 +11,9 @@ from functools import partial
 from handrail.agent.loop import Agent, ask_in_turn
 from handrail.agent.turn import Turn
 from handrail.async_api import AsyncHandrail
+from handrail.cli.commands.run_setup import enable_companion_tools
+from handrail.cli.commands.run_summary import Tally, render_ending
+from handrail.cli.commands.run_view import RunView, build_glyphs
 from handrail.cli.demonstration.afterwards import show_afterwards
 from handrail.cli.demonstration.checks import DemoChecks, DemoResults
 from handrail.cli.demonstration.folder import find_python, open_sample_folder
@@ -19,11 +22,6 @@ from handrail.cli.demonstration.script import build_scripted_model
 from handrail.cli.demonstration.stand_in import AutoApprover
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.output import print_note, warn
-from handrail.cli.running.companions import enable_companion_tools
-from handrail.cli.running.ending import render_ending
-from handrail.cli.running.form import build_glyphs
-from handrail.cli.running.tally import Tally
-from handrail.cli.running.view import RunView
 from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.settings import LoadedSettings, load
 

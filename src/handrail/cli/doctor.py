@@ -6,8 +6,8 @@ from itertools import groupby
 
 from handrail.cli.checks import CHECKS
 from handrail.cli.exits import FAILED, OK
+from handrail.cli.format import Finding
 from handrail.cli.output import can_show, print_json, print_out
-from handrail.cli.rows import Finding
 from handrail.protocol.text import to_one_line
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode

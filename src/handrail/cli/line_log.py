@@ -4,11 +4,11 @@ from argparse import Namespace
 from typing import Any
 
 from handrail.changes.blame import LineOrigin
-from handrail.cli.changes import open_cli_session, print_refusal
+from handrail.cli.commands.changes import open_cli_session, print_refusal
+from handrail.cli.context import open_state_folder
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.line_words import LineHistory, build_line_chain, describe_origin, list_remarks
 from handrail.cli.output import print_json, print_note, print_out, render_table
-from handrail.cli.sessions import open_state_folder
 from handrail.protocol.errors import ToolError
 from handrail.protocol.records import CallStory
 from handrail.protocol.wire import encode, escape_surrogates

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from handrail.changes.blame import LineOrigin
-from handrail.cli.event_row import format_time
+from handrail.cli.format import format_time
 from handrail.protocol.permissions import AnswerKind
 from handrail.protocol.records import CallStory
 from handrail.protocol.text import to_one_line, truncate

@@ -5,11 +5,15 @@ import shlex
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Mapping
 
-from handrail.cli.event_row import build_event_row, format_time
+from handrail.cli.context import (
+    list_workspace_sessions,
+    open_state_folder,
+    resolve_workspace,
+    resolve_workspace_session,
+)
 from handrail.cli.exits import OK
+from handrail.cli.format import build_event_row, format_time
 from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
-from handrail.cli.place import resolve_workspace
-from handrail.cli.sessions import list_workspace_sessions, open_state_folder, resolve_workspace_session
 from handrail.protocol.events import AnyEvent, BrokenEvent, Event
 from handrail.protocol.records import SessionInfo
 from handrail.protocol.text import to_one_line, truncate
@@ -22,7 +26,7 @@ def run(options: Namespace) -> int:
     if options.sessions:
         return _print_sessions(options)
     if options.changes:
-        from handrail.cli.changes import print_changes  # noqa: PLC0415  it opens a session, reading events does not
+        from handrail.cli.commands.changes import print_changes  # noqa: PLC0415  it opens a session, reading events does not
 
         return print_changes(options)
     if options.line is not None:

@@ -5,10 +5,10 @@ from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
+from handrail.cli.context import resolve_session_folder
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.files import OutFolder
 from handrail.cli.output import print_json, print_out, warn
-from handrail.cli.sessions import resolve_session_folder
 from handrail.protocol.events import BrokenEvent, Event
 from handrail.protocol.text import render_value
 from handrail.protocol.wire import encode

@@ -5,11 +5,10 @@ from argparse import Namespace
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
+from handrail.cli.context import find_project_folder, load_settings, resolve_workspace
 from handrail.cli.exits import INTERRUPTED, OK, CommandFailed
 from handrail.cli.files import open_null
 from handrail.cli.output import print_note, warn
-from handrail.cli.place import resolve_workspace
-from handrail.cli.preferences import find_project_folder, load_settings
 from handrail.protocol.errors import HandrailError, UsageError
 from handrail.settings import load
 
@@ -101,7 +100,7 @@ def open_client_session(options: Namespace, caller: "Caller", held: ExitStack) -
 
 
 def _claimed(workspace: str, caller: "Caller", held: ExitStack) -> str:
-    from handrail.cli.sessions import open_state_folder  # noqa: PLC0415  who names one needs none
+    from handrail.cli.context import open_state_folder  # noqa: PLC0415  who names one needs none
     from handrail.mcp.sessions import build_session_name  # noqa: PLC0415
 
     session, lease = open_state_folder().claim_session(os.path.realpath(workspace), build_session_name(caller))

@@ -6,10 +6,10 @@ from argparse import Namespace
 
 import msgspec
 
+from handrail.cli.context import resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
-from handrail.cli.host_files import HostFileState, check_writable, find_file, write_file
+from handrail.cli.files import HostFileState, check_writable, find_file, write_file
 from handrail.cli.output import print_diff, print_note, print_out, warn
-from handrail.cli.place import resolve_workspace
 from handrail.edit.diff import build_unified_diff
 from handrail.mcp.hosts.command import LaunchCommand, find_launch_command
 from handrail.mcp.hosts.editing.places import ConfigSyntaxError
@@ -84,7 +84,7 @@ def _nearest(name: str) -> str:
 
 
 def _plan(file: HostFile, workspace: str) -> ConfigEdit:
-    found = find_file(file, workspace)
+    found = find_file(file.paths, workspace, is_user_file=file.is_user_file)
     try:
         return ConfigEdit(file, found, merge_host_file(file, found.text))
     except ConfigSyntaxError as error:

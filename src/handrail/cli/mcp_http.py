@@ -8,11 +8,10 @@ from contextlib import ExitStack
 from socket import socket
 
 from handrail.api import Handrail
+from handrail.cli.context import load_settings, resolve_workspace
 from handrail.cli.exits import INTERRUPTED, OK, CommandFailed
 from handrail.cli.mcp import open_client_session
 from handrail.cli.output import warn
-from handrail.cli.place import resolve_workspace
-from handrail.cli.preferences import load_settings
 from handrail.mcp.caller import Caller
 from handrail.mcp.http.address import Address, parse_address
 from handrail.mcp.http.guard import PATH

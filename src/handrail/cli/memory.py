@@ -3,11 +3,10 @@
 import os
 from argparse import Namespace
 
-from handrail.cli.event_row import format_time
+from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
+from handrail.cli.format import format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
-from handrail.cli.place import resolve_workspace
-from handrail.cli.sessions import open_state_folder
 from handrail.protocol.records import Memory, list_matching_ids
 from handrail.protocol.text import quote_text, truncate
 from handrail.protocol.wire import encode

@@ -2,8 +2,8 @@
 
 from argparse import Namespace
 
-from handrail.cli.event_row import format_time
 from handrail.cli.exits import OK
+from handrail.cli.format import format_time
 from handrail.cli.memory import SCHEMA, open_memories, resolve_note
 from handrail.cli.output import print_json, print_note, print_out
 from handrail.protocol.wire import encode

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 
-from handrail.cli.rows import Finding, replace_home
+from handrail.cli.format import Finding, replace_home
 from handrail.protocol.errors import build_install_command
 
 

@@ -1,14 +1,18 @@
-"""Puts text on stdout and stderr: as it is into a pipe, with nothing hidden in it onto a terminal."""
+"""Writes to stdout and stderr."""
 
 import os
 import sys
+import threading
+from argparse import Namespace
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
 from handrail.cli.files import silence
-from handrail.protocol.text import escape_control, measure_width, pad, to_one_line
+from handrail.protocol.text import escape_control, measure_width, pad, to_one_line, truncate
+
+# § [cli.output] Puts text on stdout and stderr: as it is into a pipe, with nothing hidden in it onto a terminal.
 
 _COLOURS = {"+": "32", "-": "31", "@": "36"}
 _HEADING = "1"
@@ -127,3 +131,26 @@ def _put(stream: TextIO, write: Callable[[], object]) -> bool:
         silence(stream)
         raise CommandFailed(f"the output cannot be written: {error.strerror}", INFRASTRUCTURE) from None
     return True
+
+
+# § [cli.patience] Says what it waits for, to a person at a terminal, where that takes longer than they would wait
+# § in silence.
+
+_PATIENCE_SECONDS = 1.0
+
+
+@contextmanager
+def print_slow_notice(options: Namespace, what: str) -> Generator[None]:
+    """While this is open: one line, after a second."""
+    if options.json or options.quiet or sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    told = f"waiting for {truncate(to_one_line(what), 100)} … Ctrl-C ends it"
+    timer = threading.Timer(_PATIENCE_SECONDS, print_note, (told,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # else its line could come into the middle of a question

@@ -4,8 +4,8 @@ from argparse import Namespace
 from contextlib import closing
 from functools import cached_property
 
+from handrail.cli.context import read_stdin_lines
 from handrail.cli.exits import FAILED, OK, USAGE, WAITING
-from handrail.cli.given import read_stdin_lines
 from handrail.cli.output import print_json, print_out, warn
 from handrail.cli.policy_place import PolicyWorkspace
 from handrail.cli.policy_question import PolicyQuery, parse_query_line, read_query

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from handrail.cli.place import resolve_workspace
-from handrail.cli.preferences import load_settings
+from handrail.cli.context import load_settings, resolve_workspace
 from handrail.policy.config import PolicyConfig
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import StoreError

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
+from handrail.cli.context import read_json_argument
 from handrail.cli.exits import CommandFailed
-from handrail.cli.given import read_json_argument
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import ToolError
 from handrail.protocol.text import clip_text, truncate

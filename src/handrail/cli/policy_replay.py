@@ -5,11 +5,11 @@ from argparse import Namespace
 
 from msgspec import structs
 
-from handrail.cli.event_row import format_time
+from handrail.cli.context import open_state_folder, resolve_workspace_session
 from handrail.cli.exits import OK
+from handrail.cli.format import format_time
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
 from handrail.cli.policy_place import PolicyWorkspace
-from handrail.cli.sessions import open_state_folder, resolve_workspace_session
 from handrail.protocol.text import truncate
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import encode

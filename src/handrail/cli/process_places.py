@@ -5,10 +5,9 @@ from argparse import Namespace
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_out, warn
-from handrail.cli.place import resolve_workspace
-from handrail.cli.sessions import open_state_folder
 from handrail.process.sessions.sessions import ProcessSession, ProcessSessions
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import Notice

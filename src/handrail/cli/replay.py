@@ -3,11 +3,9 @@
 import os
 from argparse import Namespace
 
+from handrail.cli.context import load_settings, open_state_folder, resolve_workspace, resolve_workspace_session
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
-from handrail.cli.place import resolve_workspace
-from handrail.cli.preferences import load_settings
-from handrail.cli.sessions import open_state_folder, resolve_workspace_session
 from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import encode
 from handrail.replay.player import SessionReplay, make_start, play

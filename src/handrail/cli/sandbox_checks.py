@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from handrail.cli.preferences import find_project_folder
-from handrail.cli.rows import Finding, replace_home
+from handrail.cli.context import find_project_folder
+from handrail.cli.format import Finding, replace_home
 from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.errors import ToolError
 from handrail.sandbox.diagnosis import Failure, Report

@@ -5,8 +5,8 @@ import re
 from argparse import Namespace
 from collections.abc import Iterator
 
-from handrail.cli.preferences import find_project_folder, has_servers
-from handrail.cli.rows import Finding, replace_home
+from handrail.cli.context import find_project_folder, has_servers
+from handrail.cli.format import Finding, replace_home
 from handrail.protocol.errors import build_install_command
 from handrail.runtime.foreign.source import ToolSource
 from handrail.settings import LoadedSettings, SettingsError, load

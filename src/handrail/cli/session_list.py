@@ -4,12 +4,10 @@ import os
 from argparse import Namespace
 from typing import Any
 
-from handrail.cli.event_row import format_time
+from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import OK
+from handrail.cli.format import format_binary_size, format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
-from handrail.cli.place import resolve_workspace
-from handrail.cli.rows import format_binary_size
-from handrail.cli.sessions import open_state_folder
 from handrail.protocol.records import SessionUsage
 from handrail.protocol.wire import encode
 

@@ -3,10 +3,10 @@
 import os
 from argparse import Namespace
 
+from handrail.cli.context import open_state_folder, resolve_session_folder
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out
 from handrail.cli.session_list import SCHEMA, build_session_row, list_usage
-from handrail.cli.sessions import open_state_folder, resolve_session_folder
 from handrail.protocol.records import SessionState, SessionUsage
 from handrail.protocol.wire import encode
 

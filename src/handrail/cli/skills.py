@@ -3,10 +3,9 @@
 import os
 from argparse import Namespace
 
+from handrail.cli.context import load_effective_settings, resolve_workspace
 from handrail.cli.exits import OK
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
-from handrail.cli.place import resolve_workspace
-from handrail.cli.preferences import load_effective_settings
 from handrail.protocol.records import SkillEntry
 from handrail.protocol.text import truncate
 from handrail.protocol.wire import encode

@@ -3,10 +3,9 @@
 import os
 from argparse import Namespace
 
+from handrail.cli.context import load_effective_settings, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_out, warn
-from handrail.cli.place import resolve_workspace
-from handrail.cli.preferences import load_effective_settings
 from handrail.cli.skills import SCHEMA, build_skill_row
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode

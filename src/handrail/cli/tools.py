@@ -2,9 +2,9 @@
 
 from argparse import Namespace
 
+from handrail.cli.context import has_servers, load_settings, resolve_project_folder
 from handrail.cli.exits import OK
 from handrail.cli.output import print_json, print_out, render_table
-from handrail.cli.preferences import has_servers, load_settings, resolve_project_folder
 from handrail.protocol.schema import describe, to_anthropic_tool, to_mcp_tool, to_openai_tool
 from handrail.protocol.text import truncate
 from handrail.protocol.tool_spec import ToolSpec

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from handrail.cli.running.view import RunView
+from handrail.cli.commands.run_view import RunView
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 from handrail.terminal.approver import TerminalApprover
 from handrail.terminal.choices import PromptState, render_choices

@@ -1,12 +1,55 @@
-"""What a person can do about a call that policy did not let run."""
+"""Permission requests at the shell."""
 
 import os
+import sys
+from argparse import Namespace
 from typing import Any, cast
 
+from handrail.api import Handrail
+from handrail.cli.context import open_state_folder
+from handrail.cli.output import warn
 from handrail.policy.verdict import TABLE, Cell
+from handrail.protocol.calls import Done, Parked
 from handrail.protocol.decisions import MODES, OVERLAY_TIER, Mode
 from handrail.protocol.errors import ErrorInfo
-from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.permissions import PermissionRequest, Question
+from handrail.protocol.records import shorten_ids
+from handrail.protocol.results import ToolResult
+from handrail.protocol.text import to_one_line
+from handrail.protocol.wire import Json, convert
+from handrail.terminal.approver import TerminalApprover, is_person_present
+from handrail.terminal.question import RequestHooks
+from handrail.terminal.request import render_request, render_title
+
+# § [cli.asking] Asks the person who typed the command, if they are at a terminal.
+
+
+def can_ask(options: Namespace) -> bool:
+    """Whether a prompt may be shown. Output for a pipe or a program is not interrupted by one."""
+    return not options.json and sys.stdout is not None and sys.stdout.isatty() and is_person_present()
+
+
+def ask_until_answered(rail: Handrail, result: ToolResult[Any], options: Namespace) -> ToolResult[Any]:
+    """The result of a call after the answer of the person. If they leave it for later, it still needs approval."""
+    if result.error is None or result.error.code != "PERMISSION_REQUIRED":
+        return result
+    request = convert(result.error.details, PermissionRequest)
+    hooks = RequestHooks(rail.is_pending, rail.outdated, rail.retry)
+    outcome = rail.ask(
+        Parked(batch_id=request.batch_id, requests=(request,)), TerminalApprover(hooks, plain=options.plain)
+    )
+    results = outcome.results if isinstance(outcome, Done) else ()
+    own = [one for one in results if one.tool_call_id == request.tool_call_id]
+    # Otherwise the call is still parked, or another process ran it.
+    return own[0] if own else rail.call(request.called, {}, tool_call_id=request.tool_call_id)
+
+
+def say_left() -> None:
+    """For a person who ended the prompt without an answer."""
+    warn("Left waiting. Your files are untouched. handrail approvals lists it.")
+
+
+# § [cli.next_step] What a person can do about a call that policy did not let run.
 
 _KEPT = 2
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})
@@ -28,7 +71,6 @@ def suggest_after_request(request: PermissionRequest, mode: Mode) -> str:
 def describe_answer_commands(request: PermissionRequest, *, outdated: bool = False) -> str:
     """The commands that answer a request, with an id as short as tells it from what else waits. `outdated`: a yes would
     commit nothing."""
-    from handrail.cli.inbox import shorten_request_id  # noqa: PLC0415  only where somebody has to be asked
 
     short = shorten_request_id(request.id)
     only = "" if "once" in request.answers else " --output-only"
@@ -133,3 +175,37 @@ def _unasked_in(rule: str, mode: Mode, *, undo: bool) -> Mode | None:
 def _is_written(rule: str) -> bool:
     """Whether a person wrote it: the ids of built-in rules have a dot."""
     return "." not in rule
+
+
+# § [cli.request] A permission request as text for a pipe, or for who was not asked on the spot.
+
+
+def parse_request(details: Json) -> PermissionRequest:
+    """The request that an error holds."""
+    return convert(details, PermissionRequest)
+
+
+def render_request_text(request: PermissionRequest | Json, outdated: tuple[str, ...] = (), again: str = "") -> str:
+    """The question, why it is asked, and all of what would change."""
+    told = request if isinstance(request, PermissionRequest) else parse_request(request)
+    lines = render_request(told, width=None, diff=None, files=None, outdated=outdated, again=again)
+    return "\n".join([render_title(told), *lines, ""])
+
+
+def shorten_request_id(request_id: str) -> str:
+    """The short id of a request among all that waits."""
+    waiting = [one.request.id for one in open_state_folder().open_inbox(None).list_requests()]
+    return shorten_ids(dict.fromkeys([request_id, *waiting]))[request_id]
+
+
+def render_question(question: Question) -> str:
+    """A question with its options, each with the number that chooses it."""
+    rows = [f"  {number}  {to_one_line(option)}" for number, option in enumerate(question.options, start=1)]
+    return "\n".join((question.question.rstrip(), *rows, ""))
+
+
+def describe_reply_command(question: Question) -> str:
+    """What to type."""
+    said = "1" if question.options else "'TEXT'"
+    more = " (or in your own words)" if question.options and question.custom else ""
+    return f"to reply: handrail approvals reply {question.tool_call_id} {said}{more}"

@@ -1,16 +1,13 @@
-"""call: one tool call from the shell."""
+"""Runs `handrail call`."""
 
 import os
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, cast
 
 from handrail.api import Handrail
+from handrail.cli.context import has_servers, load_settings, read_json_argument, resolve_workspace
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, CommandFailed
-from handrail.cli.given import read_json_argument
-from handrail.cli.output import print_json, print_note, print_out, warn
-from handrail.cli.patience import print_slow_notice
-from handrail.cli.place import resolve_workspace
-from handrail.cli.preferences import has_servers, load_settings
+from handrail.cli.output import print_json, print_note, print_out, print_slow_notice, warn
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.permissions import Question
@@ -21,6 +18,7 @@ from handrail.settings import LoadedSettings
 
 if TYPE_CHECKING:
     from handrail.runtime.foreign.source import ToolSource
+
 
 _EXITS = {
     "PERMISSION_REQUIRED": WAITING,
@@ -83,13 +81,13 @@ def _later(_: object) -> None:
 
 
 def _can_ask(options: Namespace) -> bool:
-    from handrail.cli.asking import can_ask  # noqa: PLC0415  only where somebody has to be asked
+    from handrail.cli.permission import can_ask  # noqa: PLC0415  only where somebody has to be asked
 
     return can_ask(options)
 
 
 def _asked(rail: Handrail, result: ToolResult[Any], options: Namespace) -> ToolResult[Any]:
-    from handrail.cli.asking import ask_until_answered, say_left  # noqa: PLC0415  only where somebody has to be asked
+    from handrail.cli.permission import ask_until_answered, say_left  # noqa: PLC0415  only where somebody has to be asked
 
     try:
         return ask_until_answered(rail, result, options)
@@ -106,7 +104,7 @@ def _asked_by(rail: Handrail, result: ToolResult[Any]) -> Question | None:
 
 
 def _print_question(question: Question) -> None:
-    from handrail.cli.questions import describe_reply_command, render_question  # noqa: PLC0415  few calls ask something
+    from handrail.cli.permission import describe_reply_command, render_question  # noqa: PLC0415  few calls ask something
 
     print_out(render_question(question))
     warn(describe_reply_command(question))
@@ -145,7 +143,7 @@ def show(result: ToolResult[Any], options: Namespace, mode: Mode, why_off: str |
 def _not_covered(result: ToolResult[Any]) -> str | None:
     if result.meta.sandbox is None:
         return None
-    from handrail.cli.coverage import describe_result_gap  # noqa: PLC0415  only commands have something to say
+    from handrail.cli.format import describe_result_gap  # noqa: PLC0415  only commands have something to say
 
     return describe_result_gap(result)
 
@@ -167,7 +165,7 @@ def _print_error(result: ToolResult[Any], error: ErrorInfo, why_off: str | None)
 
 
 def _print_next_step(error: ErrorInfo, options: Namespace, mode: Mode) -> None:
-    from handrail.cli.next_step import suggest_after_denial  # noqa: PLC0415  only where policy has refused
+    from handrail.cli.permission import suggest_after_denial  # noqa: PLC0415  only where policy has refused
 
     unattended = getattr(options, "unattended", False)
     step = suggest_after_denial(error, mode, unattended=unattended)
@@ -176,8 +174,11 @@ def _print_next_step(error: ErrorInfo, options: Namespace, mode: Mode) -> None:
 
 
 def _print_request(error: ErrorInfo, mode: Mode) -> None:
-    from handrail.cli.next_step import suggest_after_request  # noqa: PLC0415  only where somebody has to be asked
-    from handrail.cli.request import parse_request, render_request_text  # noqa: PLC0415
+    from handrail.cli.permission import (  # noqa: PLC0415
+        parse_request,
+        render_request_text,
+        suggest_after_request,
+    )
 
     request = parse_request(error.details)
     print_out(render_request_text(request))
@@ -186,8 +187,7 @@ def _print_request(error: ErrorInfo, mode: Mode) -> None:
 
 
 def _print_how_to_answer(error: ErrorInfo | None) -> None:
-    from handrail.cli.next_step import describe_answer_commands  # noqa: PLC0415  only where somebody has to be asked
-    from handrail.cli.request import parse_request  # noqa: PLC0415
+    from handrail.cli.permission import describe_answer_commands, parse_request  # noqa: PLC0415
 
     if error is not None:
         warn(describe_answer_commands(parse_request(error.details)))
