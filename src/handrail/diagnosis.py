@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from handrail.kernel.files import has_openat2 as has_openat2
+from handrail.kernel.files import has_openat2
 from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.errors import ToolError
 from handrail.runtime import recovery
@@ -25,6 +25,18 @@ from handrail.tools.exec.environment import describe_foreign_owner
 from handrail.workspace.roots import Root
 from handrail.workspace.search.ripgrep import find_ripgrep, read_program_version
 from handrail.workspace.sensitive_paths import SensitivePaths
+
+__all__ = [
+    "Failure",
+    "Report",
+    "SandboxDiagnosis",
+    "SearchProgram",
+    "count_crashed_sessions",
+    "diagnose_sandbox",
+    "find_search_program",
+    "has_openat2",
+    "restore_audit",
+]
 
 
 class SearchProgram(NamedTuple):

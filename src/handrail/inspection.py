@@ -18,8 +18,8 @@ from handrail.protocol.decisions import CommandFact, Decision, Facts, Mode
 from handrail.protocol.errors import StoreError
 from handrail.protocol.text import escape_control
 from handrail.protocol.tool_spec import ToolSpec
-from handrail.runtime.explain import DecisionChange as DecisionChange
 from handrail.runtime.explain import (
+    DecisionChange,
     Example,
     Explainer,
     PolicyReplay,
@@ -29,10 +29,7 @@ from handrail.runtime.explain import (
     run_table_examples,
 )
 from handrail.runtime.registry import ToolSet, build_tool_set
-from handrail.runtime.skills import build_skill_entry as build_skill_entry
-from handrail.runtime.skills import find_skill as find_skill
-from handrail.runtime.skills import has_usable_skill as has_usable_skill
-from handrail.runtime.skills import load_skills as load_skills
+from handrail.runtime.skills import build_skill_entry, find_skill, has_usable_skill, load_skills
 from handrail.settings import LoadedSettings, Settings, SettingsError
 from handrail.settings.rules import build_policy_config, check_tools, list_trusted_servers
 from handrail.store.grants import GrantFiles
@@ -42,6 +39,27 @@ from handrail.tools.exec.spec import EXEC
 
 if TYPE_CHECKING:
     from handrail.runtime.foreign.source import ToolSource
+
+__all__ = [
+    "MODE_TABLE",
+    "DecisionChange",
+    "Example",
+    "PolicyInspector",
+    "PolicyReplay",
+    "PolicyTest",
+    "ServerStatus",
+    "build_skill_entry",
+    "check_servers",
+    "find_skill",
+    "get_server_name",
+    "has_usable_skill",
+    "list_network_remarks",
+    "list_server_specs",
+    "list_tool_names",
+    "list_tool_remarks",
+    "list_tool_specs",
+    "load_skills",
+]
 
 MODE_TABLE = TABLE
 """The verdict of each mode on each kind of part, if no rule decides."""
