@@ -59,9 +59,8 @@ from handrail.tools.tool import Tool
 from handrail.typed_tools import TypedTools
 
 if TYPE_CHECKING:
-    from handrail.changes.blame import LineOrigin
     from handrail.process.sessions.sessions import ProcessSession
-    from handrail.protocol.changes import ChangeRecord, StoredDiff
+    from handrail.protocol.changes import ChangeRecord, LineOrigin, StoredDiff
     from handrail.protocol.permissions import Question, Reply
     from handrail.protocol.records import Memory, ProcessRecord, SkillEntry, TodoItem
     from handrail.runtime.conversation import Conversation

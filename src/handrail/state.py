@@ -20,12 +20,14 @@ from handrail.protocol.permissions import InboxRequest
 from handrail.protocol.records import (
     AuditRecord,
     CallStory,
+    Memory,
     SessionInfo,
     SessionState,
     SessionUsage,
     StoredConversation,
 )
 from handrail.settings import resolve_state_folder
+from handrail.settings.trust import Trust
 from handrail.store.audit import (
     AuditChain,
     FinishedCalls,
@@ -38,9 +40,10 @@ from handrail.store.audit import (
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import ChangeLog
 from handrail.store.database import CHANGES, Database, Durability, ReadOnlyDatabase, read_stamp
-from handrail.store.grants import load_variables
+from handrail.store.grants import give_trust, list_trusted_projects, load_variables, revoke_trust
 from handrail.store.inbox import Inbox, check_requests
 from handrail.store.journal import PastCall, SessionJournal
+from handrail.store.memories import Memories
 from handrail.store.open_calls import list_calls
 from handrail.store.runner import Lease, is_in_use
 from handrail.store.state_dir import (
@@ -266,6 +269,29 @@ class StoredState(StateFolder):
                     log.check()
             except StoreError as error:
                 yield Damage("change log", path, error.problem)
+
+    # Notes of models, and trust in projects
+
+    def list_memories(self, workspace: str) -> tuple[Memory, ...]:
+        """The notes about a workspace, the last changed at the end."""
+        return Memories(self.memories(workspace)).list_notes()
+
+    def remove_memory(self, workspace: str, note_id: str) -> None:
+        memories = Memories(self.memories(workspace))
+        with memories.alone():
+            memories.remove(note_id)
+
+    def list_trusted_projects(self) -> dict[str, Trust]:
+        """The trusted projects by the path of their workspace."""
+        return list_trusted_projects(self)
+
+    def give_trust(self, workspace: str, digest: str, servers: str) -> None:
+        """Trusts a project: its settings file and its `.mcp.json` with these hashes."""
+        give_trust(self, workspace, digest, servers)
+
+    def revoke_trust(self, workspace: str) -> bool:
+        """Ends the trust in a project. Returns whether it was trusted."""
+        return revoke_trust(self, workspace)
 
     # Size and retention
 

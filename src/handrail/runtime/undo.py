@@ -9,11 +9,11 @@ from typing import Literal
 
 import msgspec
 
-from handrail.changes.blame import LineOrigin, split_text_lines, trace_line
+from handrail.changes.blame import split_text_lines, trace_line
 from handrail.changes.recovery import is_within, recover_change_set
 from handrail.edit.diff import is_truncated_diff
 from handrail.protocol.calls import ToolCall
-from handrail.protocol.changes import ChangeRecord, StoredDiff
+from handrail.protocol.changes import ChangeRecord, LineOrigin, StoredDiff
 from handrail.protocol.decisions import Decision, Facts, PathFact
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.results import ToolResult

@@ -142,9 +142,7 @@ class RunView:
             case Text():
                 self._write_words(event)
             case Reasoning():
-                *whole, self._thoughts = (self._thoughts + event.text).split("\n")
-                for line in whole:
-                    self._line(f"  {to_one_line(line)}")
+                self._write_thoughts(event.text)
             case User():
                 self._await_model()
             case ToolCallStart():
@@ -169,6 +167,11 @@ class RunView:
         guard = self._guard
         write_out(guard.mark_piece(event.text, begins=not self._midline) if guard is not None else event.text)
         self._midline = not event.text.endswith("\n") if event.text else self._midline
+
+    def _write_thoughts(self, text: str) -> None:
+        *whole, self._thoughts = (self._thoughts + text).split("\n")
+        for line in whole:
+            self._line(f"  {to_one_line(line)}")
 
     def _show_result(self, result: ToolResult[Any], label: str) -> None:
         args = self._arguments.pop(result.tool_call_id, None)
