@@ -16,7 +16,7 @@ SOURCE = Path(handrail.__file__).parent.parent
 DEMO = ("-m", "handrail", "demo")
 WEAKER = (
     "-c",
-    "import sys; from handrail.cli.parser import parse; from handrail.cli.demo import play;"
+    "import sys; from handrail.cli.parser import parse; from handrail.cli.commands.demo import play;"
     "sys.exit(play(parse('demo', ['--plain']), {'sandbox.tier': 2}))",
 )
 

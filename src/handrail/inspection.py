@@ -51,7 +51,6 @@ __all__ = [
     "build_skill_entry",
     "check_servers",
     "find_skill",
-    "get_server_name",
     "has_usable_skill",
     "list_network_remarks",
     "list_server_specs",
@@ -79,7 +78,8 @@ class PolicyInspector:
 
     def __init__(self, workspace: str, loaded: LoadedSettings, state: StateFolder, tier: int | None = None) -> None:
         """`tier` is the sandbox that commands are judged in. None: the one that they have here."""
-        self._workspace, self._loaded, self._state = workspace, loaded, state
+        self.workspace = workspace
+        self._loaded, self._state = loaded, state
         self._tier = tier
         self._rules: dict[Mode | None, PolicyConfig] = {}
 
@@ -95,7 +95,7 @@ class PolicyInspector:
 
         Grants of the workspace count. Grants of a session are known in that session only.
         """
-        rules, files = self._get_rules(mode), GrantFiles(self._state.grants(os.path.realpath(self._workspace)))
+        rules, files = self._get_rules(mode), GrantFiles(self._state.grants(os.path.realpath(self.workspace)))
         with suppress(StoreError):  # unreadable grants allow nothing
             found = files.list_grants()
             rules = structs.replace(rules, grants=tuple(Grant(one.id, one.command, one.scope) for one in found))
@@ -138,8 +138,8 @@ class PolicyInspector:
 
     @cached_property
     def _explainer(self) -> Explainer:
-        roots = open_roots(self._workspace, self._loaded.settings, self._get_rules(), self._state)
-        processes = os.path.join(self._state.home(os.path.realpath(self._workspace)), "cli", "processes")
+        roots = open_roots(self.workspace, self._loaded.settings, self._get_rules(), self._state)
+        processes = os.path.join(self._state.home(os.path.realpath(self.workspace)), "cli", "processes")
         host = lambda: self._build_commands(self._state.path).host  # noqa: E731  looked up when a command needs it
         return Explainer(roots, lambda: self._offer, self._find_tier, host, processes)
 
@@ -147,7 +147,7 @@ class PolicyInspector:
         if self._tier is None:
             from handrail.sandbox.probe import make_probe_folder  # noqa: PLC0415  only commands are confined
 
-            roots = open_roots(self._workspace, self._loaded.settings, self._get_rules(), self._state)
+            roots = open_roots(self.workspace, self._loaded.settings, self._get_rules(), self._state)
             with closing(roots) as opened, make_probe_folder(self._state.path) as folder:
                 self._tier = self._build_commands(folder or self._state.path).find_tier(opened.roots)
         return self._tier
@@ -224,10 +224,3 @@ def list_server_specs(
         return specs, [ServerStatus(source.server, 0, source.problems()) for source in sources]
     finally:
         close_sources(sources)
-
-
-def get_server_name(tool: str) -> str | None:
-    """The server of a tool, by the name of the tool here. None if the name does not tell."""
-    from handrail.runtime.foreign.source import split_tool_name  # noqa: PLC0415  as above
-
-    return (split_tool_name(tool) or (None,))[0]

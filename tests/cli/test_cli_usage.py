@@ -55,7 +55,7 @@ def test_only_the_module_of_the_command_is_imported(environment: dict[str, str],
     modules = imported(["config", "-q"], environment, workspace)
     assert {name for name in modules if name.startswith("handrail.cli.")} & {
         f"handrail.cli.{command.module}" for command in COMMANDS.values()
-    } == {"handrail.cli.config"}
+    } == {"handrail.cli.commands.config"}
 
 
 NEEDED = {

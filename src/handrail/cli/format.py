@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from handrail.api import Handrail
 from handrail.cli.output import can_show
@@ -140,15 +140,6 @@ def _joined(told: tuple[str, ...]) -> str:
 
 
 # § [cli.rows] What a check of doctor has found, in words that name no user and no folder of theirs.
-
-
-class Finding(NamedTuple):
-    """What one look has found; a row that is not ok says what to type."""
-
-    group: str
-    status: Literal["ok", "warning", "error"]
-    text: str
-    fix: str | None = None
 
 
 def format_binary_size(count: int) -> str:

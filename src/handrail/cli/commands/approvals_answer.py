@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from handrail.api import Handrail
 from handrail.cli.commands.call import get_exit_code, show
-from handrail.cli.context import load_settings, open_state_folder, resolve_workspace
+from handrail.cli.context import find_server_sources, load_settings, open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, WAITING, CommandFailed
 from handrail.cli.output import print_json, print_note, print_slow_notice
 from handrail.cli.output import print_out as answer_text
@@ -176,9 +176,7 @@ def _sources(
     """Other servers, where a call of the batch is for one of them."""
     if not any(name.startswith(MCP_PREFIX) for name in waiting.tools):
         return ()
-    from handrail.cli.servers import build_server_sources  # noqa: PLC0415  few calls are another server's
-
-    return build_server_sources(options, loaded, workspace)
+    return find_server_sources(options, loaded, workspace)
 
 
 def _refuse_foreign(rail: Handrail, waiting: InboxRequest, answer: Answer) -> None:

@@ -5,7 +5,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any, cast
 
 from handrail.api import Handrail
-from handrail.cli.context import has_servers, load_settings, read_json_argument, resolve_workspace
+from handrail.cli.context import find_server_sources, load_settings, read_json_argument, resolve_workspace
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, LIMIT, OK, WAITING, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, print_slow_notice, warn
 from handrail.protocol.decisions import Mode
@@ -63,11 +63,7 @@ def run(options: Namespace) -> int:
 
 
 def _sources(options: Namespace, loaded: LoadedSettings, workspace: str) -> "tuple[ToolSource, ...]":
-    if not has_servers(loaded, workspace):
-        return ()
-    from handrail.cli.servers import build_server_sources  # noqa: PLC0415  few calls are another server's
-
-    return build_server_sources(options, loaded, workspace, called=options.tool)
+    return find_server_sources(options, loaded, workspace, options.tool)
 
 
 def _what(tool: str, arguments: Any) -> str:
