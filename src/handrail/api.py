@@ -60,7 +60,7 @@ from handrail.typed_tools import TypedTools
 
 if TYPE_CHECKING:
     from handrail.process.sessions.sessions import ProcessSession
-    from handrail.protocol.changes import ChangeRecord, LineOrigin
+    from handrail.protocol.changes import ChangeRecord, LineOrigin, StoredDiff
     from handrail.protocol.permissions import Question, Reply
     from handrail.protocol.records import Memory, ProcessRecord, SkillEntry, TodoItem
     from handrail.runtime.conversation import Conversation
@@ -79,7 +79,7 @@ class Handrail(TypedTools):
 
     If a call needs approval, handrail asks `on_permission`. Without it, handrail asks the person at the terminal, if
     there is one and the call comes from the main thread. Otherwise, and if the answer is None, the call waits: its
-    result is PERMISSION_REQUIRED. `unattended=True` refuses such calls instead.
+    result is PERMISSION_REQUIRED. `on_permission="park"` asks nobody. `unattended=True` refuses such calls instead.
 
     `project_tools=True` also loads the workspace's own tools, `.handrail/tools/*.py`. They run in this process, so use
     it only for a workspace that you trust.
@@ -365,15 +365,12 @@ class Handrail(TypedTools):
 
     def diff(self, number: int | None = None) -> str:
         """The diff of a change set. Without a number, of the last one in effect."""
-        return self.numbered_diff(number)[1]
+        return self.stored_diff(number).text
 
-    def numbered_diff(self, number: int | None = None) -> tuple[int, str]:
-        """The number of a change set and its diff. Without a number, of the last one in effect."""
-        return self._enter(_load_undo().read_diff, self._session, number)
-
-    def turn_diff(self) -> tuple[tuple[int, ...], str]:
-        """The numbers of the change sets of the last turn, and their diffs in order."""
-        return self._enter(_load_undo().read_turn_diff, self._session)
+    def stored_diff(self, number: int | None = None, *, turn: bool = False) -> "StoredDiff":
+        """The same with the number of the change set. `turn`: the diffs of the last turn, in order."""
+        undo = _load_undo()
+        return self._enter(undo.read_turn_diff if turn else partial(undo.read_diff, number=number), self._session)
 
     def undo(
         self,
@@ -649,9 +646,9 @@ class Handrail(TypedTools):
 
     def _find_approver(self) -> Approver | None:
         """The function of the program, else the person at the terminal."""
-        if self._on_permission is not None:
+        if callable(self._on_permission):
             return CallbackApprover(self._on_permission)
-        if self._unattended:
+        if self._unattended or self._on_permission == "park":
             return None
         from handrail.terminal.approver import TerminalApprover  # noqa: PLC0415  few calls ask
         from handrail.terminal.question import RequestHooks  # noqa: PLC0415
@@ -684,7 +681,7 @@ def _refuse_unusable(mode: object, deny: Sequence[object], on_permission: object
         _refuse_unknown("mode", mode, MODES)
     for permission in deny:
         _refuse_unknown("permission", permission, PERMISSIONS)
-    if on_permission is not None and not callable(on_permission):
+    if on_permission not in (None, "park") and not callable(on_permission):
         raise UsageError(f"on_permission is called with each request; {render_value(on_permission)} cannot be called")
 
 

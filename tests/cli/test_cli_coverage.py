@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from handrail.api import Handrail
-from handrail.cli.format import describe_record_gap, describe_result_gap
+from handrail.cli.format import list_undo_gaps, render_undo_gaps
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.results import Artifacts, Meta, SandboxUsed, ToolResult
 from handrail.store.change_log import ChangeSetRecord
@@ -29,9 +29,9 @@ class GoesOn(msgspec.Struct):
 
 
 TOLD = [
-    (None, None),
-    (SandboxUsed(tier=2, net="none", undo="read-only"), None),
-    (SandboxUsed(tier=3, net="none", undo="layer"), None),
+    (None, ""),
+    (SandboxUsed(tier=2, net="none", undo="read-only"), ""),
+    (SandboxUsed(tier=3, net="none", undo="layer"), ""),
     (SandboxUsed(tier=3, net="listed", undo="layer", not_covered=(SENT,)), f"not covered by undo: {SENT}"),
     (
         SandboxUsed(tier=2, net="none", undo="snapshot", not_covered=("files that git ignores", SENT)),
@@ -45,12 +45,12 @@ TOLD = [
 
 
 @pytest.mark.parametrize(("used", "told"), TOLD)
-def test_the_end_of_a_command_says_it(used: SandboxUsed | None, told: str | None) -> None:
-    assert describe_result_gap(result_of(used)) == told
+def test_the_end_of_a_command_says_it(used: SandboxUsed | None, told: str) -> None:
+    assert render_undo_gaps(list_undo_gaps(result_of(used))) == told
 
 
 def test_a_command_that_goes_on_says_it_in_its_own_words() -> None:
-    assert describe_result_gap(result_of(SandboxUsed(tier=2, net="none", undo="none"), GoesOn())) is None
+    assert list_undo_gaps(result_of(SandboxUsed(tier=2, net="none", undo="none"), GoesOn())) == ()
 
 
 def test_a_change_in_the_log_says_it() -> None:
@@ -58,8 +58,8 @@ def test_a_change_in_the_log_says_it() -> None:
         number=1, session_id="cli", tool_call_id="c", tool="exec", summary="make", time=TIME, in_effect=True,
         undone_by=None, undoes=(), undoable=True, changes=(), not_covered=(SENT,),
     )  # fmt: skip
-    assert describe_record_gap(record) == f"not covered by undo: {SENT}"
-    assert describe_record_gap(msgspec.structs.replace(record, not_covered=())) == ""
+    assert render_undo_gaps(record.not_covered) == f"not covered by undo: {SENT}"
+    assert render_undo_gaps(()) == ""
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from handrail.protocol.text import to_one_line
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
 
 if TYPE_CHECKING:
-    from handrail.runtime.foreign.source import ToolSource
+    from handrail import ToolSource
     from handrail.state import StoredState
 
 
@@ -69,10 +69,10 @@ def load_settings(
         for text in loaded.notes:
             print_note(text)
     if loaded.settings.tools.disable:  # one that does nothing leaves a tool there that somebody wanted gone
-        from handrail.runtime.registry import build_tool_set  # noqa: PLC0415  few disable any
+        from handrail.inspection import list_tool_remarks  # noqa: PLC0415  few disable any
 
-        with suppress(UsageError):  # whoever opens a session is told
-            for text in build_tool_set(loaded.settings).unmatched():
+        with suppress(UsageError):  # opening a session reports it
+            for text in list_tool_remarks(loaded.settings):
                 warn(f"warning: {text}")
     return loaded
 
@@ -82,14 +82,14 @@ def add_unknown_tool_notes(loaded: LoadedSettings) -> LoadedSettings:
     tools = loaded.settings.tools
     if not tools.enable and not tools.disable and all(rule.tool == "exec" for rule in loaded.rules):
         return loaded
-    from handrail.runtime.registry import build_tool_set  # noqa: PLC0415  few settings are about other tools
+    from handrail.inspection import list_tool_names, list_tool_remarks  # noqa: PLC0415  few settings name other tools
     from handrail.settings.rules import list_unknown_tools  # noqa: PLC0415
 
     try:
-        offer = build_tool_set(loaded.settings)
+        unknown = list_unknown_tools(loaded, list_tool_names(loaded.settings))
+        notes = (*loaded.notes, *unknown, *list_tool_remarks(loaded.settings))
     except UsageError:
         return loaded
-    notes = (*loaded.notes, *list_unknown_tools(loaded, offer.registered), *offer.unmatched())
     return msgspec.structs.replace(loaded, notes=notes)
 
 
@@ -142,7 +142,7 @@ def resolve_project_folder(options: Namespace) -> str | None:
 
 # § [cli.sessions] Finds the sessions of a workspace without making one.
 
-MAX_SHOWN_IDS = 4
+_MAX_SHOWN_IDS = 4
 """So many ids are named in a line; they are long."""
 
 
@@ -170,12 +170,16 @@ def resolve_workspace_session(workspace: str, spelled: str) -> str:
         return os.path.join(open_state_folder().home(workspace), found[0])
     more = "handrail log --sessions lists them"
     if found:
-        told = f"{spelled[:80]!r} may be {', '.join(found[:MAX_SHOWN_IDS])}{' …' if len(found) > MAX_SHOWN_IDS else ''}"
-        raise CommandFailed(f"{told}. Write more of the id; {more}.", FAILED)
+        raise CommandFailed(f"{describe_candidates(spelled, found)}. Write more of the id; {more}.", FAILED)
     ids = [os.path.basename(folder) for folder in open_state_folder().sessions(workspace)]
     there = f"There are: {', '.join(ids)}." if ids else "It has none yet; handrail run and handrail call begin one."
-    there = f"There are {len(ids)}: {more}." if len(ids) > MAX_SHOWN_IDS else there
+    there = f"There are {len(ids)}: {more}." if len(ids) > _MAX_SHOWN_IDS else there
     raise CommandFailed(f"the workspace {workspace} has no session {spelled[:80]!r}. {there}", FAILED)
+
+
+def describe_candidates(spelled: str, ids: list[str]) -> str:
+    """The sessions that an id may mean."""
+    return f"{spelled[:80]!r} may be {', '.join(ids[:_MAX_SHOWN_IDS])}{' …' if len(ids) > _MAX_SHOWN_IDS else ''}"
 
 
 def match_sessions(spelled: str, workspace: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Events, times and coverage as text."""
+"""Texts for people that several commands share: events, times, sizes, gaps of undo."""
 
 import os
 from collections.abc import Iterable
@@ -7,7 +7,6 @@ from typing import Any
 
 from handrail.api import Handrail
 from handrail.cli.output import can_show
-from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.events import (
     BrokenEvent,
     ChangeEvent,
@@ -23,14 +22,11 @@ from handrail.protocol.events import (
     ToolEvent,
     get_event_kind,
 )
-from handrail.protocol.results import SandboxUsed, ToolResult
+from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
 
-# § [terminal.display_line] What a model shows the person, in one line: for logs, and for views that have room for
-# § no more.
-
 _ICONS: dict[Level, str] = {"info": "ℹ", "success": "✓", "warning": "⚠", "error": "✗", "progress": "…"}
-_WORDS: dict[Level, str] = {
+_PLAIN_ICONS: dict[Level, str] = {
     "info": "info:",
     "success": "ok:",
     "warning": "warning:",
@@ -38,49 +34,31 @@ _WORDS: dict[Level, str] = {
     "progress": "progress:",
 }
 _MAX_LINE_CHARS = 200
-"""Of the title, and of the content's first line."""
-ICONS = "".join(_ICONS.values())
-"""All of them, for who asks whether they can be shown."""
-
-
-def render_display_line(display: Display, *, plain: bool = False) -> str:
-    """The icon of its level, its title and its first line; nothing in it steers a terminal. `plain`: words in the place
-    of icons."""
-    content = next((line.strip() for line in display.content.splitlines() if line.strip()), "")
-    told = ": ".join(filter(None, ((display.title or "").strip()[:_MAX_LINE_CHARS], content[:_MAX_LINE_CHARS])))
-    return to_one_line(f"{(_WORDS if plain else _ICONS)[display.level]} {told}".rstrip())
-
-
-# § [cli.event_row] One event as a row of a table.
+"""Of the title, and of the first line of the content."""
 
 
 def build_event_row(event: Event | BrokenEvent) -> tuple[str, str, str, str]:
-    """Number, time, kind, and what it was about."""
+    """The number, time, kind and subject of an event."""
     if isinstance(event, BrokenEvent):
         return str(event.seq), "–", event.kind, truncate(f"cannot be read: {event.problem}", 100)
-    return str(event.seq), format_time(event.time), get_event_kind(event), truncate(_what(event), 100)
+    return str(event.seq), format_time(event.time), get_event_kind(event), truncate(_describe_event(event), 100)
 
 
-def format_time(time: datetime) -> str:
-    """A time as people here read it."""
-    return f"{time.astimezone():%Y-%m-%d %H:%M:%S}"
-
-
-def _what(event: Event) -> str:
+def _describe_event(event: Event) -> str:
     if isinstance(event, ToolEvent):
-        return f"{event.label}{_about_call(event)}"
+        return f"{event.label}{_describe_call_event(event)}"
     if isinstance(event, Display):
-        return render_display_line(event, plain=not can_show(ICONS))
+        return render_display_line(event, plain=not can_show("".join(_ICONS.values())))
     if isinstance(event, Network):
         return f"{event.host}:{event.port} {'let through' if event.allowed else 'blocked'}: {event.reason}"
     if isinstance(event, Process):
-        how = event.reason or event.signal or (None if event.exit_code is None else f"exit {event.exit_code}")
-        return f"{event.process} {event.state}{f' ({how})' if how else ''}: {event.command}"
-    told = (getattr(event, name, None) for name in ("text", "content", "message", "mode", "reason", "state", "model"))
-    return str(next(filter(None, told), ""))
+        end = event.reason or event.signal or (None if event.exit_code is None else f"exit {event.exit_code}")
+        return f"{event.process} {event.state}{f' ({end})' if end else ''}: {event.command}"
+    texts = (getattr(event, name, None) for name in ("text", "content", "message", "mode", "reason", "state", "model"))
+    return str(next(filter(None, texts), ""))
 
 
-def _about_call(event: ToolEvent) -> str:
+def _describe_call_event(event: ToolEvent) -> str:
     match event:
         case ToolCallEnd():
             return f": {event.result.summary}"
@@ -98,48 +76,45 @@ def _about_call(event: ToolEvent) -> str:
             return ""
 
 
-# § [cli.coverage] What undo does not cover, said wherever somebody may count on it.
+def render_display_line(display: Display, *, plain: bool = False) -> str:
+    """A display of the model in one line: icon, title, first line of its content. `plain`: words instead of icons."""
+    content = next((line.strip() for line in display.content.splitlines() if line.strip()), "")
+    text = ": ".join(filter(None, ((display.title or "").strip()[:_MAX_LINE_CHARS], content[:_MAX_LINE_CHARS])))
+    return to_one_line(f"{(_PLAIN_ICONS if plain else _ICONS)[display.level]} {text}".rstrip())
 
 
-def describe_result_gap(result: ToolResult[Any]) -> str | None:
-    """What undo does not cover of a call; None where there is nothing to say."""
+def format_time(time: datetime) -> str:
+    """A time in the local time zone."""
+    return f"{time.astimezone():%Y-%m-%d %H:%M:%S}"
+
+
+def list_undo_gaps(result: ToolResult[Any]) -> tuple[str, ...]:
+    """The effects of a call that undo does not cover."""
     used = result.meta.sandbox
     if used is None or used.undo == "read-only" or getattr(result.data, "session_id", None):
-        return None  # it changed nothing; or it goes on, and its own words say what that means
-    told = _of_sandbox(used)
-    return f"not covered by undo: {told}" if told else None
+        return ()  # it changed nothing, or it goes on in the background and its result says what that means
+    if used.not_covered or used.undo != "none":
+        return used.not_covered
+    why = f" ({to_one_line(used.no_layer)})" if used.no_layer else ""
+    return (f"what it changed, if anything{why}",)
 
 
-def describe_record_gap(record: ChangeRecord) -> str:
-    """The same of a change in the log; empty where there is nothing to say."""
-    return f"not covered by undo: {_joined(record.not_covered)}" if record.not_covered else ""
+def render_undo_gaps(gaps: tuple[str, ...]) -> str:
+    return f"not covered by undo: {'; '.join(map(to_one_line, gaps))}" if gaps else ""
 
 
 def list_change_gaps(rail: Handrail, numbers: Iterable[int]) -> list[str]:
-    """The same of changes by their numbers, one line each."""
+    """A line for each change set with effects that undo does not cover."""
     wanted = frozenset(numbers)
     latest = rail.changes(1)
     if not wanted or not latest:
         return []
-    found = rail.changes(max(1, latest[0].number - min(wanted) + 1))
-    told = [one for one in found if one.number in wanted and one.not_covered]
-    return [f"undo {one.number} does not cover: {_joined(one.not_covered)}" for one in told]
-
-
-def _of_sandbox(used: SandboxUsed) -> str:
-    if used.not_covered:
-        return _joined(used.not_covered)
-    if used.undo != "none":
-        return ""
-    why = f" ({to_one_line(used.no_layer)})" if used.no_layer else ""
-    return f"what it changed, if anything{why}"
-
-
-def _joined(told: tuple[str, ...]) -> str:
-    return "; ".join(map(to_one_line, told))
-
-
-# § [cli.rows] What a check of doctor has found, in words that name no user and no folder of theirs.
+    records = rail.changes(max(1, latest[0].number - min(wanted) + 1))
+    return [
+        f"undo {record.number} does not cover: {'; '.join(map(to_one_line, record.not_covered))}"
+        for record in records
+        if record.number in wanted and record.not_covered
+    ]
 
 
 def format_binary_size(count: int) -> str:

@@ -1,24 +1,33 @@
 """The arguments of each command."""
 
-from argparse import ArgumentParser, ArgumentTypeError
-from typing import TYPE_CHECKING
+from argparse import ArgumentParser, Namespace
+from importlib import import_module
 
-from handrail.protocol.text import quote_text
+from handrail.cli.exits import FAILED, OK, USAGE, WAITING
+from handrail.cli.parser import (
+    Command,
+    add_json_option,
+    add_mode_option,
+    add_plain_option,
+    add_workspace_option,
+    parse_nonempty_text,
+    parse_number,
+    parse_past_time,
+)
 
-if TYPE_CHECKING:
-    from datetime import datetime
+parse_whole_number = parse_number(0)
+parse_counting_number = parse_number(1)
+parse_port = parse_number(1, 65_535)
+parse_free_port = parse_number(0, 65_535)
 
 
-def add_call_options(parser: ArgumentParser) -> None:
-    """call"""
-    parser.add_argument("tool", metavar="NAME", help="the tool")
-    parser.add_argument("arguments", metavar="JSON", help="its arguments, one JSON object; - reads it from stdin")
-    add_mode_option(parser)
-    add_workspace_option(parser)
-    add_session_option(parser)
-    parser.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
-    add_plain_option(parser)
-    parser.add_argument("--json", action="store_true", help="print the whole result; never asks")
+def _build(function, sentence, arguments, examples, exits, takes_rest=False):  # type: ignore[no-untyped-def]
+    module, _, name = function.partition(":")
+
+    def run(options: Namespace) -> int:
+        return getattr(import_module(f"handrail.cli.{module}"), name)(options)
+
+    return Command(run, arguments, examples, exits, takes_rest)
 
 
 _CLIENTS = "claude-code, cursor, vscode, zed, codex, opencode"
@@ -57,105 +66,9 @@ def add_acp_options(parser: ArgumentParser) -> None:
     parser.set_defaults(json=False, quiet=False)
 
 
-def add_run_options(parser: ArgumentParser) -> None:
-    """run"""
-    parser.add_argument(
-        "prompt",
-        metavar="PROMPT",
-        nargs="?",
-        help="what is to be done; - reads it from stdin; what is piped in beside it is its material",
-    )
-    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
-    add_mode_option(parser)
-    add_workspace_option(parser)
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("-c", "--continue", dest="last", action="store_true", help="go on in the workspace's last one")
-    which.add_argument(
-        "--resume", metavar="ID", type=parse_nonempty_text, help="go on in this session (or the id's beginning)"
-    )
-    which.add_argument("--fork", metavar="ID", type=parse_nonempty_text, help="begin a new session where this one is")
-    which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
-    whom = parser.add_mutually_exclusive_group()
-    whom.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
-    whom.add_argument("--park", action="store_true", help="leave what asks waiting, and exit 3")
-    parser.add_argument("-o", dest="out", metavar="FILE", help="write the last answer to this file")
-    parser.add_argument("--max-calls", metavar="N", type=parse_counting_number, help="tool calls of the turn, at most")
-    parser.add_argument("--max-tokens", metavar="N", type=parse_counting_number, help="tokens of the turn, at most")
-    add_plain_option(parser)
-    parser.add_argument("--json", action="store_true", help="print one event a line, end or error last; never asks")
-
-
 def add_demo_options(parser: ArgumentParser) -> None:
     """demo"""
     add_plain_option(parser)
-
-
-def add_approvals_options(parser: ArgumentParser) -> None:
-    """approvals"""
-    add_workspace_option(parser)
-    parser.add_argument("--all", action="store_true", help="of every workspace, not only of this one")
-    parser.add_argument("--watch", action="store_true", help="stay, and ask or tell about each request that comes")
-    add_plain_option(parser)
-    add_json_option(parser)
-
-
-def add_approvals_allow_options(parser: ArgumentParser) -> None:
-    """approvals allow"""
-    parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the request, or the beginning of its id")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument(
-        "--scope",
-        choices=("once", "session", "workspace"),
-        default="once",
-        help="also stop asking for its class of commands, where the request offers that (once)",
-    )
-    how.add_argument(
-        "--output-only", action="store_true", help="what it printed, without what it changed, where it was tried"
-    )
-    add_approvals_answer_options(parser)
-
-
-def add_approvals_show_options(parser: ArgumentParser) -> None:
-    """approvals show"""
-    parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the request, or the beginning of its id")
-    parser.add_argument("--diff", action="store_true", help="also the differences that it would make")
-    parser.add_argument("--output", action="store_true", help="also what it printed when it was tried")
-    add_approvals_answer_options(parser)
-
-
-def add_approvals_retry_options(parser: ArgumentParser) -> None:
-    """approvals retry"""
-    parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the request, or the beginning of its id")
-    parser.add_argument("--command", metavar="TEXT", type=parse_nonempty_text, help="another command in its place")
-    add_approvals_answer_options(parser)
-
-
-def add_approvals_deny_options(parser: ArgumentParser) -> None:
-    """approvals deny"""
-    parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the request, or the beginning of its id")
-    parser.add_argument("--reason", metavar="TEXT", help="why not; the model reads it")
-    add_approvals_answer_options(parser)
-
-
-def add_approvals_revoke_options(parser: ArgumentParser) -> None:
-    """approvals revoke"""
-    parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the grant, or the path of an opened folder")
-    parser.add_argument("--workspace", metavar="DIR", help="where it counts (here first, then anywhere)")
-    add_json_option(parser)
-
-
-def add_approvals_answer_options(parser: ArgumentParser) -> None:
-    """What the commands have in common that are about one of them."""
-    parser.add_argument("--workspace", metavar="DIR", help="where it waits (here first, then anywhere)")
-    add_json_option(parser)
-
-
-def add_approvals_reply_options(parser: ArgumentParser) -> None:
-    """approvals reply"""
-    parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the question, or the beginning of its id")
-    parser.add_argument("words", metavar="REPLY", nargs="*", help="the numbers of options, their texts, or own words")
-    parser.add_argument("--put-aside", action="store_true", help="no reply: the model is told to decide by itself")
-    add_approvals_answer_options(parser)
 
 
 def add_memory_options(parser: ArgumentParser) -> None:
@@ -250,38 +163,6 @@ def add_replay_options(parser: ArgumentParser) -> None:
     """replay"""
     parser.add_argument("task", metavar="SESSION", help="the id of the session, or its beginning")
     parser.add_argument("--keep", metavar="DIR", help="play it in this new folder, and leave that")
-    add_workspace_option(parser)
-    add_json_option(parser)
-
-
-def add_diff_options(parser: ArgumentParser) -> None:
-    """diff"""
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "number", metavar="N", nargs="?", type=parse_counting_number, help="the change (the last in effect)"
-    )
-    which.add_argument("--turn", action="store_true", help="everything of the last turn")
-    add_workspace_option(parser)
-    add_json_option(parser)
-
-
-def add_undo_options(parser: ArgumentParser) -> None:
-    """undo"""
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument(
-        "number", metavar="N", nargs="?", type=parse_counting_number, help="the change (the last in effect)"
-    )
-    which.add_argument("--turn", action="store_true", help="everything of the last turn")
-    which.add_argument("--session", metavar="ID", nargs="?", const="cli", help="everything of a session (cli)")
-    add_redo_options(parser)
-    parser.add_argument("--preview", action="store_true", help="only show what it would change")
-
-
-def add_redo_options(parser: ArgumentParser) -> None:
-    """redo"""
-    resolve = parser.add_mutually_exclusive_group()
-    resolve.add_argument("--with-later", action="store_true", help="take later changes of the same files back too")
-    resolve.add_argument("--lines", action="store_true", help="where a file was changed since, only what is as it was")
     add_workspace_option(parser)
     add_json_option(parser)
 
@@ -419,80 +300,226 @@ def add_trust_options(parser: ArgumentParser) -> None:
     add_json_option(parser)
 
 
-def add_json_option(parser: ArgumentParser) -> None:
-    """The option of every command that has nothing special to say about it."""
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-
-
-def add_mode_option(parser: ArgumentParser) -> None:
-    """Which mode."""
-    parser.add_argument("--mode", choices=("plan", "ask", "auto", "full"), help="how much runs unasked")
-
-
-def add_plain_option(parser: ArgumentParser) -> None:
-    """How questions look."""
-    parser.add_argument("--plain", action="store_true", help="ask without frames, one line a choice (as with NO_COLOR)")
-
-
-def add_workspace_option(parser: ArgumentParser) -> None:
-    """Which workspace."""
-    parser.add_argument("--workspace", metavar="DIR", help="the folder to work in (the current folder)")
-
-
-def add_session_option(parser: ArgumentParser) -> None:
-    """Which session."""
-    parser.add_argument("--session", metavar="ID", default="cli", help="the session (cli)")
-
-
-def parse_whole_number(text: str) -> int:
-    """A number from 0."""
-    return _number(text, 0)
-
-
-def parse_counting_number(text: str) -> int:
-    """A number from 1."""
-    return _number(text, 1)
-
-
-def parse_port(text: str) -> int:
-    """A port."""
-    return _number(text, 1, _MAX_PORT)
-
-
-def parse_free_port(text: str) -> int:
-    """A port, or 0 for any that is free."""
-    return _number(text, 0, _MAX_PORT)
-
-
-def parse_nonempty_text(text: str) -> str:
-    """A text that is not empty."""
-    if text:
-        return text
-    raise ArgumentTypeError("must not be empty")
-
-
-def parse_past_time(text: str) -> "datetime":
-    """A moment: so long ago, or a date with or without a time, of here unless it says of where."""
-    from datetime import datetime, timedelta  # noqa: PLC0415  help needs no clock
-
-    number, unit = text[:-1], _UNITS.get(text[-1:])
-    try:
-        if unit and number.isascii() and number.isdigit():
-            return datetime.now().astimezone() - timedelta(**{unit: int(number)})
-        return datetime.fromisoformat(text).astimezone()
-    except (ValueError, OverflowError):
-        told = f"must be a time such as 7d, 12h, 30m or 2026-07-01T09:30, got {quote_text(text)}"
-        raise ArgumentTypeError(told) from None
-
-
-_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
-
-
-_MAX_PORT = 65_535
-
-
-def _number(text: str, least: int, most: int | None = None) -> int:
-    if text.isascii() and text.isdigit() and len(text) < 19 and least <= int(text) <= (most or int(text)):
-        return int(text)
-    to = "on" if most is None else f"to {most}"
-    raise ArgumentTypeError(f"must be a whole number from {least} {to}, got {quote_text(text)}")
+LEGACY: dict[str, Command] = {
+    "demo": _build(
+        "commands.demo:run",
+        "See it at work without a key: a scripted model fixes a test in a temporary folder.",
+        add_demo_options,
+        ("handrail demo", "handrail demo --plain"),
+        {FAILED: "something was not as it should be; it is named"},
+    ),
+    "mcp": _build(
+        "commands.mcp:run",
+        "Be the tools of another program's agent: an MCP server over stdin and stdout.",
+        add_mcp_options,
+        ("handrail mcp --config claude-code", "handrail mcp --config claude-code --write"),
+        {FAILED: "with --config: what is to be pasted by hand was printed"},
+    ),
+    "acp": _build(
+        "commands.acp:run",
+        "Be the agent of an editor that speaks the Agent Client Protocol, over stdin and stdout.",
+        add_acp_options,
+        ("handrail acp --model anthropic:claude-sonnet-4-5", "handrail acp --mode auto --workspace ."),
+        {},
+    ),
+    "tools": _build(
+        "commands.tools:run",
+        "List the tools that are offered.",
+        add_tools_options,
+        ("handrail tools", "handrail tools --openai > tools.json"),
+        {},
+    ),
+    "skills": _build(
+        "commands.skills:run",
+        "List the skills that are found here, and what they leave of the tools.",
+        add_skills_options,
+        ("handrail skills", "handrail skills show commit"),
+        {},
+    ),
+    "skills show": _build(
+        "commands.skills:run_show",
+        "Show how a skill is understood: its tools, its rules, what it says; changes nothing.",
+        add_skills_show_options,
+        ("handrail skills show commit", "handrail skills show commit --json | jq .skill.allowedTools"),
+        {FAILED: "there is no such skill, or it cannot be used"},
+    ),
+    "schema": _build(
+        "commands.tools:run_schema",
+        "Print the JSON Schema of everything on the wire.",
+        add_schema_options,
+        ("handrail schema | jq .types.tool_result", "handrail schema --out schemas"),
+        {},
+    ),
+    "log": _build(
+        "commands.log:run",
+        "Show what happened in a session, the last events last.",
+        add_log_options,
+        ("handrail log --changes", "handrail log --line src/a.py:41"),
+        {FAILED: "there is no such session, file or line"},
+    ),
+    "log export": _build(
+        "commands.log:run_export",
+        "Copy the events of a session to JSONL files, one a day.",
+        add_log_export_options,
+        ("handrail log export cli", "handrail log export cli --out /tmp/logs"),
+        {FAILED: "there is no such session"},
+    ),
+    "sessions": _build(
+        "commands.sessions:run",
+        "List stored sessions with their state and size.",
+        add_sessions_options,
+        ("handrail sessions", "handrail sessions --all --json"),
+        {},
+    ),
+    "sessions remove": _build(
+        "commands.sessions:run_remove",
+        "Remove a session with its journal, files and stored outputs.",
+        add_sessions_remove_options,
+        ("handrail sessions remove s-7fq", "handrail sessions remove --older-than 90d --all"),
+        {FAILED: "there is no such session, or it is in use; nothing was removed"},
+    ),
+    "replay": _build(
+        "commands.replay:run",
+        "Play a recorded session again on a copy of the workspace as it was, and compare every result.",
+        add_replay_options,
+        ("handrail replay cli", "handrail replay cli --json | jq '.calls[] | select(.verdict == \"differs\")'"),
+        {FAILED: "a result differs, or there is no such session"},
+    ),
+    "processes": _build(
+        "commands.processes:run",
+        "List the commands that go on in the background, and those that did.",
+        add_processes_options,
+        ("handrail processes --all", "handrail processes stop p-7fq"),
+        {FAILED: "there is no such session"},
+    ),
+    "processes log": _build(
+        "commands.processes:run_log",
+        "Print what a background command has printed.",
+        add_processes_log_options,
+        ("handrail processes log p-7fq --follow", "handrail processes log p-7fq --raw > server.log"),
+        {FAILED: "there is no such process session"},
+    ),
+    "processes write": _build(
+        "commands.processes:run_write",
+        "Write a line to the input of a background command.",
+        add_processes_write_options,
+        ("handrail processes write p-7fq yes", "handrail processes write p-7fq - --eof < answers.txt"),
+        {FAILED: "there is no such process session, or it has ended"},
+    ),
+    "processes forward": _build(
+        "commands.processes:run_forward",
+        "Open a port of a background command on this machine, until Ctrl-C.",
+        add_processes_forward_options,
+        ("handrail processes forward p-7fq 8000", "handrail processes forward p-7fq 80 --to 8080"),
+        {
+            OK: "the background command has ended",
+            FAILED: "there is no such process session, it cannot be reached, or the port here is taken",
+        },
+    ),
+    "processes stop": _build(
+        "commands.processes:run_stop",
+        "End a background command with all that it started; its log stays.",
+        add_processes_stop_options,
+        ("handrail processes stop p-7fq", "handrail processes stop --all"),
+        {FAILED: "there is no such process session, or it could not be ended"},
+    ),
+    "processes remove": _build(
+        "commands.processes:run_remove",
+        "End a background command where it runs, and forget it with its log.",
+        add_processes_remove_options,
+        ("handrail processes remove p-7fq", "handrail processes remove p-7fq --json"),
+        {FAILED: "there is no such process session"},
+    ),
+    "memory": _build(
+        "commands.memory:run",
+        "List the notes that models made about this workspace.",
+        add_memory_options,
+        ("handrail memory", "handrail memory --json | jq '.notes[].title'"),
+        {},
+    ),
+    "memory show": _build(
+        "commands.memory:run_show",
+        "Print a note.",
+        add_one_note_options,
+        ("handrail memory show m-7fq2k", "handrail memory show m-7f --json"),
+        {FAILED: "there is no such note"},
+    ),
+    "memory remove": _build(
+        "commands.memory:run_remove",
+        "Remove a note: no later session reads it.",
+        add_one_note_options,
+        ("handrail memory remove m-7fq2k", "handrail memory remove m-7f --json"),
+        {FAILED: "there is no such note, or it could not be removed"},
+    ),
+    "audit": _build(
+        "commands.audit:run",
+        "Show the last records of the audit.",
+        add_audit_options,
+        ("handrail audit --limit 50", "handrail audit --json | jq '.records[].rule'"),
+        {},
+    ),
+    "audit verify": _build(
+        "commands.audit:run_verify",
+        "Check that no record of the audit was changed, removed or inserted.",
+        add_json_option,
+        ("handrail audit verify", "handrail audit verify --json | jq .intact"),
+        {FAILED: "the audit is broken"},
+    ),
+    "policy explain": _build(
+        "commands.policy:run_explain",
+        "Say what policy decides about a command or a tool call, and why; nothing is run.",
+        add_policy_explain_options,
+        (
+            "handrail policy explain -- 'cd api && rm -rf build | tee log'",
+            """handrail policy explain --tool write --args '{"path": "a", "content": ""}' --json""",
+        ),
+        {
+            USAGE: "wrong usage or settings, or a call that is wrong before policy is asked",
+            FAILED: "with --exit-code: deny",
+            WAITING: "with --exit-code: confirm",
+        },
+        takes_rest=True,
+    ),
+    "policy modes": _build(
+        "commands.policy:run_modes",
+        "Show what each mode says where no rule does.",
+        add_json_option,
+        ("handrail policy modes", "handrail policy modes --json | jq .table.write"),
+        {},
+    ),
+    "policy test": _build(
+        "commands.policy:run_test",
+        "Check the examples of the rules in force and of the built-in tables.",
+        add_policy_test_options,
+        ("handrail policy test", "handrail policy test --workspace . --json"),
+        {FAILED: "an example does not come out as its rule says"},
+    ),
+    "policy replay": _build(
+        "commands.policy:run_replay",
+        "Judge the calls of before under the rules of today, from the facts that were recorded.",
+        add_policy_replay_options,
+        ("handrail policy replay --since 7d", "handrail policy replay --session cli --mode auto --json"),
+        {FAILED: "there is no such session"},
+    ),
+    "doctor": _build(
+        "commands.doctor:run",
+        "Check what handrail needs here; changes nothing.",
+        add_json_option,
+        ("handrail doctor", "handrail doctor --json"),
+        {FAILED: "something does not work"},
+    ),
+    "config": _build(
+        "commands.config:run",
+        "Show every setting and rule, and where it comes from.",
+        add_config_options,
+        ("handrail config", "handrail config --schema > .handrail.schema.json"),
+        {},
+    ),
+    "trust": _build(
+        "commands.trust:run",
+        "Let a project loosen the settings (handrail.toml) and bring servers (.mcp.json), exactly as they are now.",
+        add_trust_options,
+        ("handrail trust", "handrail trust --list"),
+        {},
+    ),
+}

@@ -385,3 +385,8 @@ def _find_lines(text: str, lines: str, start: int) -> int | None:
             return at
         start = at + 1
     return None
+
+
+def is_truncated_diff(text: str) -> bool:
+    """Whether a diff of ours was too long to be kept whole."""
+    return any(line.startswith(_CUT) for line in text.splitlines())

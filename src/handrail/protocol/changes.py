@@ -1,6 +1,6 @@
 """Change sets: the files that a call changed."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -131,3 +131,12 @@ def classify_change(before: State | None, after: State | None) -> Action:
     if "link" in {before.kind, after.kind}:
         return "link"
     return "mode" if (before.kind, before.hash) == (after.kind, after.hash) else "modified"
+
+
+class StoredDiff(NamedTuple):
+    """The diff of one or several change sets."""
+
+    numbers: tuple[int, ...]
+    text: str
+    truncated: bool
+    """Whether a part of it was too long to be kept."""

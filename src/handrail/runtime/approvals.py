@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec.structs import replace
 
@@ -27,8 +27,8 @@ from handrail.store.approvals import save_answer
 from handrail.store.inbox import StoredRequest, find_answer, find_pending_question
 from handrail.store.journal import DuplicateCallError
 
-OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None]
-"""Is asked about each request. None leaves it for later."""
+OnPermission = Callable[[PermissionRequest], Answer | AnswerKind | None] | Literal["park"]
+"""Is asked about each request. None leaves it for later, `"park"` leaves every request for later."""
 
 
 class Approver(Protocol):
@@ -45,7 +45,7 @@ class Approver(Protocol):
 class CallbackApprover:
     """Asks a function of the program."""
 
-    def __init__(self, on_permission: OnPermission) -> None:
+    def __init__(self, on_permission: Callable[[PermissionRequest], Answer | AnswerKind | None]) -> None:
         self._on_permission = on_permission
 
     def is_available(self) -> bool:

@@ -54,7 +54,7 @@ def run(options: Namespace) -> int:
 def build_host(options: Namespace) -> "AgentHost":
     """The choices of the command line for all sessions."""
     from handrail.acp.hosting import AgentHost  # noqa: PLC0415  an optional dependency
-    from handrail.cli.commands.run import build_turn_limits  # noqa: PLC0415  it loads the agent
+    from handrail.cli.commands.run_setup import build_turn_limits  # noqa: PLC0415  it loads the agent
 
     return AgentHost(
         workspace=lambda cwd: _resolve_workspace(options, cwd),

@@ -1,19 +1,17 @@
-"""Answers parked requests."""
+"""A parked request of any session: found by its id, answered from the shell."""
 
 import os
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from handrail.api import Handrail
-from handrail.cli.commands.call import get_exit_code, show
-from handrail.cli.context import find_server_sources, load_settings, open_state_folder, resolve_workspace
+from handrail.cli.commands.call import get_exit_code, print_result
+from handrail.cli.context import find_server_sources, load_settings, open_state_folder
 from handrail.cli.exits import FAILED, OK, WAITING, CommandFailed
-from handrail.cli.output import print_json, print_note, print_slow_notice
-from handrail.cli.output import print_out as answer_text
+from handrail.cli.output import print_json, print_note, print_out, print_slow_notice
 from handrail.cli.permission import shorten_request_id
-from handrail.policy.config import MCP_PREFIX
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import HandrailError, UsageError
 from handrail.protocol.permissions import (
@@ -28,25 +26,100 @@ from handrail.protocol.permissions import (
 from handrail.protocol.records import list_matching_ids, shorten_ids
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import quote_text, to_one_line, truncate
+from handrail.protocol.tool_spec import MCP_PREFIX
 from handrail.protocol.wire import encode
-from handrail.settings import LoadedSettings
-from handrail.store.grants import load_variables
-from handrail.store.inbox import Inbox
 from handrail.terminal.question import RequestHooks
 from handrail.terminal.request import describe_subject
 from handrail.terminal.tried import describe_outdated
 
-if TYPE_CHECKING:
-    from handrail.runtime.foreign.source import ToolSource
-
-
-# § [cli.answering] Answers a request of any session from the shell, and prints what came of it as `call` does.
-
+SCHEMA = "handrail.approvals/1"
 _KEEPING = frozenset({"once", "session", "workspace"})
-_OTHER_VARIABLES = (
-    "the command would get other variables now (PATH, language, toolchains) than when it was asked, so a yes would not "
-    "count. Nothing was answered. Deny it, and have it called again."
-)
+
+
+# Lookup
+
+
+def resolve_request(options: Namespace) -> InboxRequest:
+    """Finds a request by its id: in this workspace, else anywhere."""
+    state, spelled = open_state_folder(), quote_text(options.id)
+    for workspace in _list_lookups(options):
+        found = {one.request.id: one for one in state.open_inbox(workspace).list_requests()}
+        subjects = {request_id: describe_subject(one.request) for request_id, one in found.items()}
+        if (request_id := _match_id(options.id, subjects)) is not None:
+            return found[request_id]
+    inbox = state.open_inbox(None)
+    answered = inbox.list_answers()
+    before = list_matching_ids(options.id, answered)
+    if len(before) == 1:
+        problem = f"{spelled} was answered already: {answered[before[0]].kind}."
+        raise CommandFailed(f"{problem} Nothing more was run; handrail log tells what came of it.", FAILED)
+    if list_matching_ids(options.id, (one.question.tool_call_id for one in inbox.list_questions())):
+        raise CommandFailed(f"{spelled} is a question; handrail approvals reply answers it. Nothing was done.")
+    raise CommandFailed(f"nothing waits under {spelled}. Nothing was run. handrail approvals lists what does.", FAILED)
+
+
+def resolve_grant(options: Namespace) -> StoredGrant:
+    """Finds a grant by its id, or an opened folder by its path: in this workspace, else anywhere."""
+    for workspace in _list_lookups(options):
+        grants = {build_grant_id(one): one for one in open_state_folder().open_inbox(workspace).list_grants()}
+        for grant in grants.values() if options.id.startswith("/") else ():
+            if isinstance(grant.granted, OpenedFolder) and os.path.realpath(options.id) == grant.granted.path:
+                return grant
+        subjects = {grant_id: describe_grant(one) for grant_id, one in grants.items()}
+        if (grant_id := _match_id(options.id, subjects)) is not None:
+            return grants[grant_id]
+    problem = f"nothing is granted under {quote_text(options.id)}. Nothing was revoked."
+    raise CommandFailed(f"{problem} handrail approvals lists what is.", FAILED)
+
+
+def resolve_question(options: Namespace) -> InboxQuestion:
+    """Finds a question of any workspace by its id."""
+    # The questions of this workspace are found even if its path was not recorded.
+    lookups = [None, *filter(None, _list_lookups(options))]
+    found = [one for workspace in lookups for one in open_state_folder().open_inbox(workspace).list_questions()]
+    questions = {one.question.tool_call_id: one for one in found}
+    subjects = {question_id: to_one_line(one.question.question) for question_id, one in questions.items()}
+    if (question_id := _match_id(options.id, subjects)) is not None:
+        return questions[question_id]
+    problem = f"no question waits under {quote_text(options.id)}. Nothing was done."
+    raise CommandFailed(f"{problem} handrail approvals lists what does.", FAILED)
+
+
+def _list_lookups(options: Namespace) -> list[str | None]:
+    """The workspaces to look in, one after the other. None stands for all of them."""
+    everywhere: list[str | None] = [] if options.workspace else [None]
+    try:
+        return [os.path.realpath(options.workspace or os.getcwd()), *everywhere]
+    except OSError:  # the current folder is gone
+        return everywhere
+
+
+def _match_id(spelled: str, subjects: dict[str, str]) -> str | None:
+    """The id that a person means. `subjects`: the descriptions by id."""
+    ids = list_matching_ids(spelled, subjects)
+    if len(ids) > 1:
+        names = ", ".join(f"{short} ({truncate(subjects[one], 40)})" for one, short in shorten_ids(ids).items())
+        raise CommandFailed(f"{quote_text(spelled)} could be {names}. Nothing was done. Say more of the id.")
+    return ids[0] if ids else None
+
+
+def build_grant_id(grant: StoredGrant) -> str:
+    """The id that revokes a grant. The id of an opened folder is made from its path and scope."""
+    granted = grant.granted
+    if not isinstance(granted, OpenedFolder):
+        return granted.id
+    import hashlib  # noqa: PLC0415  few open folders
+
+    key = f"{grant.home} {granted.scope} {granted.session_id} {granted.path} {granted.access}"
+    return f"f-{hashlib.sha256(key.encode(errors='surrogateescape')).hexdigest()[:12]}"
+
+
+def describe_grant(grant: StoredGrant) -> str:
+    granted = grant.granted
+    return f"{granted.path} ({granted.access})" if isinstance(granted, OpenedFolder) else granted.command
+
+
+# Answers
 
 
 def answer_request(
@@ -56,44 +129,50 @@ def answer_request(
     *,
     report: Callable[[ApproverReply, Done | Parked], None] | None = None,
 ) -> int:
-    """Gives the answer. The last answer of a batch runs the batch here. Returns the exit code. `report`: tells a person
-    who answered a prompt the outcome."""
+    """Answers a request, and prints the outcome as `call` does. The last answer of a batch runs the batch here.
+
+    `report`: tells a person who answered a prompt the outcome. Returns the exit code.
+    """
+    request = waiting.request
     if waiting.answer is not None and waiting.answer.kind != answer.kind:
-        told = f"it was answered already: {waiting.answer.kind}, and not run."
-        raise CommandFailed(f"{told} handrail approvals allow {waiting.request.id} runs it.", FAILED)
+        problem = f"it was answered already: {waiting.answer.kind}, and not run."
+        raise CommandFailed(f"{problem} handrail approvals allow {request.id} runs it.", FAILED)
     with open_asking_session(options, waiting) as rail:
         _refuse_foreign(rail, waiting, answer)
         if answer.kind != "deny":
             refuse_other_variables(rail, waiting)
-            _refuse_half(waiting.request, answer)
+            _refuse_half(request, answer)
         if report is None and waiting.answer is None:
-            _refuse_outdated(rail, waiting.request, answer)
+            _refuse_outdated(rail, request, answer)
         try:
-            with print_slow_notice(options, waiting.request.command or waiting.request.description):
-                outcome = rail.answer(waiting.request, answer)
+            with print_slow_notice(options, request.command or request.description):
+                outcome = rail.answer(request, answer)
         except UsageError as error:
-            if rail.is_pending(waiting.request.id):
+            if rail.is_pending(request.id):
                 raise CommandFailed(f"{error}. Nothing was run; it still waits.") from None
             raise CommandFailed(f"answered elsewhere: {error}", FAILED) from None
         if report is not None:
-            report(ApproverReply(waiting.request, answer), outcome)
+            report(ApproverReply(request, answer), outcome)
         if isinstance(outcome, Parked):
-            return _show_rest(options, outcome)
-        code = _show(options, waiting, outcome, rail)
+            return _print_rest(options, outcome)
+        code = _print_results(options, waiting, outcome, rail)
         if answer.kind in {"session", "workspace"} and not options.json:
-            print_note(_granted(waiting, answer))
+            classes = ", ".join(f"`{one}`" for one in request.grants) or "this folder"
+            scope = f"no longer asks for {classes} in this {answer.kind}"
+            print_note(f"{scope}; handrail approvals lists it, revoke takes it back")
         return code
 
 
 def build_inbox_hooks(
     options: Namespace, waiting: InboxRequest, list_waiting: Callable[[], list[InboxRequest]]
 ) -> RequestHooks:
-    """Where a question comes from that another session has put. That session is opened only for what takes one, and
-    let go again: somebody may look at a question for hours."""
+    """The hooks of a prompt about a request of another session.
+
+    Each hook opens that session only as long as it needs it: a person may look at a request for hours.
+    """
 
     def still_open(request: PermissionRequest) -> bool:
-        here = ((one.request.id, one.request.revision) for one in list_waiting())
-        return (request.id, request.revision) in here
+        return any((one.request.id, one.request.revision) == (request.id, request.revision) for one in list_waiting())
 
     def outdated(request: PermissionRequest) -> tuple[str, ...]:
         return list_outdated_files(options, waiting, request)
@@ -103,14 +182,35 @@ def build_inbox_hooks(
             with open_asking_session(options, waiting) as rail:
                 refuse_other_variables(rail, waiting)
                 return rail.retry(request_id, command)
-        except CommandFailed as stop:
-            raise UsageError(str(stop)) from None
+        except CommandFailed as failure:
+            raise UsageError(str(failure)) from None
 
     return RequestHooks(still_open, outdated, retry)
 
 
+def open_asking_session(options: Namespace, waiting: InboxRequest) -> Handrail:
+    """Opens the session of a request with the mode and the variables that its commands had, so that the answer is for
+    the same question."""
+    workspace = options.workspace or waiting.workspace
+    if workspace is None:
+        raise CommandFailed("which workspace it belongs to was not noted. Nothing was run. Name it with --workspace.")
+    if not os.path.isdir(workspace):
+        gone = f"the folder {to_one_line(workspace)} that it is about is not there. Nothing was answered."
+        raise CommandFailed(f"{gone} It can be answered when the folder is there again.", FAILED)
+    loaded = load_settings(options, waiting.mode, workspace)
+    is_foreign = any(name.startswith(MCP_PREFIX) for name in waiting.tools)
+    return Handrail(
+        workspace,
+        session=waiting.request.session_id,
+        settings=loaded,
+        on_permission="park",
+        variables=open_state_folder().load_variables(waiting),
+        sources=find_server_sources(options, loaded, workspace) if is_foreign else (),
+    )
+
+
 def list_outdated_files(options: Namespace, waiting: InboxRequest, request: PermissionRequest) -> tuple[str, ...]:
-    """What changed since the request was tried; nothing where that cannot be found out here, for a yes asks again."""
+    """The files that changed since the preview of a request. Empty if that cannot be found out here."""
     if request.preview_id is None:
         return ()
     with suppress(CommandFailed, HandrailError), open_asking_session(options, waiting) as rail:
@@ -119,69 +219,22 @@ def list_outdated_files(options: Namespace, waiting: InboxRequest, request: Perm
 
 
 def describe_retry(request: PermissionRequest) -> str:
-    """How what is out of date is tried again, from the shell."""
     return f"handrail approvals retry {shorten_request_id(request.id)} tries it again"
 
 
-def _refuse_half(request: PermissionRequest, answer: Answer) -> None:
-    """Of what was stopped nothing can be committed; the request stays, with what can be had of it."""
-    if answer.kind in request.answers or "once" in request.answers or "output" not in request.answers:
-        return
-    short = shorten_request_id(request.id)
-    only = f"handrail approvals allow {short} --output-only takes what it printed, retry {short} tries it again"
-    raise CommandFailed(f"it was stopped before its end, so there is no whole result to keep. It still waits: {only}.")
-
-
-def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer) -> None:
-    """A yes that would commit nothing is not taken: the request can be tried again then, as on a terminal."""
-    if answer.kind not in _KEEPING or request.preview_id is None:
-        return
-    if paths := rail.outdated(request):
+def refuse_other_variables(rail: Handrail, waiting: InboxRequest) -> None:
+    """Refuses an approval if the command would get other variables than in the session that asked."""
+    if rail.would_differ(waiting.environment):
         raise CommandFailed(
-            f"{describe_outdated(paths, describe_retry(request))} Nothing was kept; it still waits.", FAILED
+            "the command would get other variables now (PATH, language, toolchains) than when it was asked, so a yes "
+            "would not count. Nothing was answered. Deny it, and have it called again.",
+            FAILED,
         )
 
 
-def refuse_other_variables(rail: Handrail, waiting: InboxRequest) -> None:
-    """A yes counts only for what the command would have had where it was asked about."""
-    if rail.would_differ(waiting.environment):
-        raise CommandFailed(_OTHER_VARIABLES, FAILED)
-
-
-def open_asking_session(options: Namespace, waiting: InboxRequest) -> Handrail:
-    """The session that asked, in the mode that its call was judged in and with the variables that its commands would
-    have had there: an answer from another shell is to the same question. Somebody is there, whatever this one says."""
-    workspace = options.workspace or waiting.workspace
-    if workspace is None:
-        raise CommandFailed("which workspace it belongs to was not noted. Nothing was run. Name it with --workspace.")
-    if not os.path.isdir(workspace):
-        gone = f"the folder {to_one_line(workspace)} that it is about is not there. Nothing was answered."
-        raise CommandFailed(f"{gone} It can be answered when the folder is there again.", FAILED)
-    loaded = load_settings(options, waiting.mode, workspace)
-    session, asked = waiting.request.session_id, waiting.environment
-    variables = load_variables(waiting.folder, asked) if asked is not None else None
-    return Handrail(
-        workspace,
-        session=session,
-        settings=loaded,
-        on_permission=_later,
-        variables=variables,
-        sources=_sources(options, waiting, loaded, workspace),
-    )
-
-
-def _sources(
-    options: Namespace, waiting: InboxRequest, loaded: LoadedSettings, workspace: str
-) -> "tuple[ToolSource, ...]":
-    """Other servers, where a call of the batch is for one of them."""
-    if not any(name.startswith(MCP_PREFIX) for name in waiting.tools):
-        return ()
-    return find_server_sources(options, loaded, workspace)
-
-
 def _refuse_foreign(rail: Handrail, waiting: InboxRequest, answer: Answer) -> None:
-    """A tool that only the program that asked has cannot be run here, and the yes would be lost. To say no to it takes
-    nothing, as long as no other call of its batch needs such a tool."""
+    """Refuses an answer if a call of the batch needs a tool of the program that asked: the approval would be lost. A
+    denial does not need the tool of its own call."""
     here = {spec.name for spec in rail.specs()}
     tools = list(waiting.tools)
     if answer.kind == "deny" and waiting.request.called in tools:
@@ -191,176 +244,56 @@ def _refuse_foreign(rail: Handrail, waiting: InboxRequest, answer: Answer) -> No
         raise CommandFailed(f"{message} Nothing was answered. There: rail.answer({waiting.request.id!r}, …)", FAILED)
 
 
-def _show(options: Namespace, waiting: InboxRequest, done: Done, rail: Handrail) -> int:
+def _refuse_half(request: PermissionRequest, answer: Answer) -> None:
+    """Refuses to commit a command that was stopped. The request stays pending."""
+    if answer.kind in request.answers or "once" in request.answers or "output" not in request.answers:
+        return
+    short = shorten_request_id(request.id)
+    only = f"handrail approvals allow {short} --output-only takes what it printed, retry {short} tries it again"
+    raise CommandFailed(f"it was stopped before its end, so there is no whole result to keep. It still waits: {only}.")
+
+
+def _refuse_outdated(rail: Handrail, request: PermissionRequest, answer: Answer) -> None:
+    """Refuses an approval that would commit nothing, so that the request can still be retried."""
+    if answer.kind not in _KEEPING or request.preview_id is None:
+        return
+    if paths := rail.outdated(request):
+        raise CommandFailed(
+            f"{describe_outdated(paths, describe_retry(request))} Nothing was kept; it still waits.", FAILED
+        )
+
+
+def _print_results(options: Namespace, waiting: InboxRequest, done: Done, rail: Handrail) -> int:
     if options.json:
-        print_json(encode({"schema": "handrail.approvals/1", "results": done.results, "waiting": ()}))
-    for result in () if options.json else done.results:
-        if _is_denied(result):
-            answer_text(_denied(waiting, result))
-        else:
-            show(result, options, waiting.mode or "ask", rail.why_off(result.name))
-    codes = [get_exit_code(result) for result in done.results if not _is_denied(result)]
-    return next((code for code in codes if code), OK)
+        print_json(encode({"schema": SCHEMA, "results": done.results, "waiting": ()}))
+    code = OK
+    for result in done.results:
+        if result.error is not None and result.error.code == "PERMISSION_DENIED":  # as the person wanted: no failure
+            if not options.json:
+                print_out(_render_denial(waiting, result))
+            continue
+        if not options.json:
+            print_result(result, options, waiting.mode or "ask", rail.why_off(result.name))
+        code = code or get_exit_code(result)
+    return code
 
 
-def _denied(waiting: InboxRequest, result: ToolResult[Any]) -> str:
-    """What is not done; of what was denied before, which nobody looked up again, the tool."""
+def _render_denial(waiting: InboxRequest, result: ToolResult[Any]) -> str:
     request = waiting.request
     own = request.tool_call_id == result.tool_call_id
-    what = truncate(to_one_line(request.description if own else result.name), 80)
+    subject = truncate(to_one_line(request.description if own else result.name), 80)
     if own and request.preview_id is not None:
-        return f"dropped: {what}; your files are untouched\n"
-    return f"denied: {what}; nothing of it was run\n"
+        return f"dropped: {subject}; your files are untouched\n"
+    return f"denied: {subject}; nothing of it was run\n"
 
 
-def _granted(waiting: InboxRequest, answer: Answer) -> str:
-    classes = ", ".join(f"`{one}`" for one in waiting.request.grants) or "this folder"
-    return f"no longer asks for {classes} in this {answer.kind}; handrail approvals lists it, revoke takes it back"
-
-
-def _is_denied(result: ToolResult[Any]) -> bool:
-    """Whether a person said no: that it was not run then is what they wanted, and no failure."""
-    return result.error is not None and result.error.code == "PERMISSION_DENIED"
-
-
-def _show_rest(options: Namespace, parked: Parked) -> int:
+def _print_rest(options: Namespace, parked: Parked) -> int:
     ids = [request.id for request in parked.requests]
     if options.json:
-        print_json(encode({"schema": "handrail.approvals/1", "results": (), "waiting": ids}))
+        print_json(encode({"schema": SCHEMA, "results": (), "waiting": ids}))
     elif ids:
         short = shorten_ids(ids)[ids[0]]
         print_note(f"Noted. {len(ids)} more to answer before anything of it runs: handrail approvals allow {short}")
     else:
         print_note("Noted. Another process runs it.")
     return WAITING if ids else OK
-
-
-def _later(_: object) -> None:
-    return None
-
-
-# § [cli.inbox] What waits and what is granted, as the words of a command mean it.
-
-_NEXT = "handrail approvals lists what does."
-
-
-def open_inbox(options: Namespace) -> Inbox:
-    """The inbox of the workspace, or of all of them."""
-    workspace = None if options.all else os.path.realpath(resolve_workspace(options))
-    return open_state_folder().open_inbox(workspace)
-
-
-def resolve_request(options: Namespace) -> InboxRequest:
-    """The request that an id means: of what waits in this workspace, else of what waits anywhere."""
-    here = find_current_workspace(options)
-    chosen = _only(options.id, open_state_folder().open_inbox(here).list_requests()) if here is not None else None
-    if chosen is None and not options.workspace:
-        chosen = _only(options.id, open_state_folder().open_inbox(None).list_requests())
-    if chosen is not None:
-        return chosen
-    answered = open_state_folder().open_inbox(None).list_answers()
-    before = list_matching_ids(options.id, answered)
-    if len(before) == 1:
-        told = f"{quote_text(options.id)} was answered already: {answered[before[0]].kind}."
-        raise CommandFailed(f"{told} Nothing more was run; handrail log tells what came of it.", FAILED)
-    if list_matching_ids(
-        options.id, (one.question.tool_call_id for one in open_state_folder().open_inbox(None).list_questions())
-    ):
-        raise CommandFailed(
-            f"{quote_text(options.id)} is a question; handrail approvals reply answers it. Nothing was done."
-        )
-    raise CommandFailed(f"nothing waits under {quote_text(options.id)}. Nothing was run. {_NEXT}", FAILED)
-
-
-def resolve_grant(options: Namespace) -> StoredGrant:
-    """What an id, or the path of a folder, means of what is granted in this workspace, else anywhere."""
-    here = find_current_workspace(options)
-    near = open_state_folder().open_inbox(here).list_grants() if here is not None else []
-    for kept in (near, [] if options.workspace else open_state_folder().open_inbox(None).list_grants()):
-        by_path = [one for one in kept if options.id.startswith("/") and _is_at(one, options.id)]
-        named = {build_grant_id(one): one for one in kept}
-        ids = list_matching_ids(options.id, named)
-        if len(ids) > 1:
-            raise _ambiguous(options.id, [(one, describe_grant(named[one])) for one in ids])
-        if by_path or ids:
-            return by_path[0] if by_path else named[ids[0]]
-    told = f"nothing is granted under {quote_text(options.id)}. Nothing was revoked."
-    raise CommandFailed(f"{told} handrail approvals lists what is.", FAILED)
-
-
-def build_short_ids(
-    waiting: list[InboxRequest], granted: list[StoredGrant], asked: Sequence[InboxQuestion] = ()
-) -> dict[str, str]:
-    """The short ids of all of them: none means two."""
-    questions = (one.question.tool_call_id for one in asked)
-    return shorten_ids([*(one.request.id for one in waiting), *map(build_grant_id, granted), *questions])
-
-
-def build_grant_id(kept: StoredGrant) -> str:
-    """What revokes it: of a folder, made from its path and where it counts."""
-    granted = kept.granted
-    if not isinstance(granted, OpenedFolder):
-        return granted.id
-    import hashlib  # noqa: PLC0415  few open folders
-
-    told = f"{kept.home} {granted.scope} {granted.session_id} {granted.path} {granted.access}"
-    return f"f-{hashlib.sha256(told.encode(errors='surrogateescape')).hexdigest()[:12]}"
-
-
-def describe_grant(kept: StoredGrant) -> str:
-    """What it lets be, in a few words."""
-    granted = kept.granted
-    return f"{granted.path} ({granted.access})" if isinstance(granted, OpenedFolder) else granted.command
-
-
-def find_current_workspace(options: Namespace) -> str | None:
-    """The workspace that is looked at first."""
-    try:
-        return os.path.realpath(options.workspace or os.getcwd())
-    except OSError:  # the current folder is gone
-        return None
-
-
-def _is_at(kept: StoredGrant, path: str) -> bool:
-    return isinstance(kept.granted, OpenedFolder) and os.path.realpath(path) == kept.granted.path
-
-
-def _only(spelled: str, waiting: list[InboxRequest]) -> InboxRequest | None:
-    by_id = {one.request.id: one for one in waiting}
-    ids = list_matching_ids(spelled, by_id)
-    if len(ids) > 1:
-        raise _ambiguous(spelled, [(one, describe_subject(by_id[one].request)) for one in ids])
-    return by_id[ids[0]] if ids else None
-
-
-def _ambiguous(spelled: str, found: list[tuple[str, str]]) -> CommandFailed:
-    names = shorten_ids([one for one, _ in found])
-    told = ", ".join(f"{names[one]} ({truncate(what, 40)})" for one, what in found)
-    return CommandFailed(f"{quote_text(spelled)} could be {told}. Nothing was done. Say more of the id.")
-
-
-# § [cli.questions] What models ask, as the words of a command mean it.
-
-
-def resolve_question(options: Namespace) -> InboxQuestion:
-    """The question that an id means, of any workspace. Those of this workspace are known without a note of it."""
-    here = find_current_workspace(options)
-    near = open_state_folder().open_inbox(here).list_questions() if here is not None else []
-    asked = {one.question.tool_call_id: one for one in (*open_state_folder().open_inbox(None).list_questions(), *near)}
-    ids = list_matching_ids(options.id, asked)
-    if len(ids) == 1:
-        return asked[ids[0]]
-    spelled = quote_text(options.id)
-    if ids:
-        names = ", ".join(
-            f"{name} ({truncate(to_one_line(asked[one].question.question), 40)})" for one, name in list_short_ids(ids)
-        )
-        raise CommandFailed(f"{spelled} could be {names}. Nothing was done. Say more of the id.")
-    raise CommandFailed(
-        f"no question waits under {spelled}. Nothing was done. handrail approvals lists what does.", FAILED
-    )
-
-
-def list_short_ids(ids: list[str]) -> list[tuple[str, str]]:
-    """Ids with their short ones."""
-    return list(shorten_ids(ids).items())

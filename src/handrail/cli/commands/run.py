@@ -1,61 +1,266 @@
-"""handrail run."""
+"""`handrail run`: one turn of a model, from the shell."""
 
+import asyncio
 import os
-import shlex
 import signal
 import sys
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Lock
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from handrail.agent.loop import Agent, ask_in_turn
-from handrail.agent.turn import Turn, TurnLimits
 from handrail.async_api import AsyncHandrail
-from handrail.cli.commands.run_setup import (
-    build_no_model_error,
-    choose_session,
-    enable_companion_tools,
-    find_last_event,
-    read_prompt,
-    resolve_model,
-    resolve_session,
-    warm_up,
-)
-from handrail.cli.commands.run_summary import Tally, get_turn_exit_code, render_ending
+from handrail.cli.commands.run_setup import RunConfig, build_turn_limits, prepare_run
+from handrail.cli.commands.run_summary import RunOutcome, Tally, get_turn_exit_code, print_ending
 from handrail.cli.commands.run_view import Glyphs, RunView, build_glyphs
-from handrail.cli.context import find_server_sources, load_settings, resolve_workspace
-from handrail.cli.exits import INTERRUPTED, CommandFailed
-from handrail.cli.output import print_json, print_note, warn
+from handrail.cli.context import find_server_sources, resolve_workspace
+from handrail.cli.exits import FAILED, INFRASTRUCTURE, INTERRUPTED, LIMIT, OK, WAITING, CommandFailed
+from handrail.cli.files import OutFile
+from handrail.cli.output import print_json, print_note
+from handrail.cli.parser import (
+    Command,
+    add_json_option,
+    add_mode_option,
+    add_plain_option,
+    add_workspace_option,
+    parse_nonempty_text,
+    parse_number,
+)
+from handrail.cli.permission import LEFT_WAITING
 from handrail.models.model import Model
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.events import End, Error, Event
 from handrail.protocol.messages import AssistantMessage, CallPart
 from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
-from handrail.protocol.records import ProcessRecord
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.settings import LoadedSettings
 from handrail.terminal.approver import TerminalApprover
 from handrail.terminal.question import RequestHooks
+from handrail.terminal.replying import spell_out
 
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-
-    from handrail.cli.files import OutFile
+_LEFT = b"handrail: interrupted. The session is saved. Next: handrail run -c\n"
 
 
-# § [cli.running.person] Asks the person at the terminal while a turn runs.
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "prompt",
+        metavar="PROMPT",
+        nargs="?",
+        help="what is to be done; - reads it from stdin; what is piped in beside it is its material",
+    )
+    parser.add_argument("--model", metavar="NAME", help="provider and model, such as anthropic:… or ollama:…")
+    add_mode_option(parser)
+    add_workspace_option(parser)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("-c", "--continue", dest="last", action="store_true", help="go on in the workspace's last one")
+    which.add_argument(
+        "--resume", metavar="ID", type=parse_nonempty_text, help="go on in this session (or the id's beginning)"
+    )
+    which.add_argument("--fork", metavar="ID", type=parse_nonempty_text, help="begin a new session where this one is")
+    which.add_argument("--session", metavar="ID", help="the session by this name, new or not (a new one)")
+    whom = parser.add_mutually_exclusive_group()
+    whom.add_argument("--unattended", action="store_true", help="refuse what would ask (as when CI is set)")
+    whom.add_argument("--park", action="store_true", help="leave what asks waiting, and exit 3")
+    parser.add_argument("-o", dest="out", metavar="FILE", help="write the last answer to this file")
+    parser.add_argument("--max-calls", metavar="N", type=parse_number(1), help="tool calls of the turn, at most")
+    parser.add_argument("--max-tokens", metavar="N", type=parse_number(1), help="tokens of the turn, at most")
+    add_plain_option(parser)
+    add_json_option(parser, "print one event a line, end or error last; never asks")
 
 
-class RunApprover:
+def run(options: Namespace, model: Model | None = None) -> int:
+    """Runs a turn. `model`: instead of the one in the options."""
+    if options.park and options.unattended:
+        raise CommandFailed(
+            "--park leaves what asks waiting, --unattended refuses it: use one of them. Nothing was run."
+        )
+    workspace = resolve_workspace(Namespace(workspace=options.workspace, json=True))  # the header names it
+    out = None if options.out is None else OutFile(options.out, workspace)
+    config = prepare_run(options, workspace, model)
+    glyphs = build_glyphs(options)
+    if not options.json:
+        _print_header(config, options, glyphs)
+    view, printer = RunView(options, glyphs, config.model.name), _EventPrinter()
+    outcome = asyncio.run(_run_turn(config, options, view, printer.show if options.json else view.show))
+    code = _finish(outcome, config, options, glyphs, out)
+    if failure := view.failure or printer.failure:
+        raise failure
+    return code
+
+
+COMMANDS = {
+    "run": Command(
+        run,
+        add_arguments,
+        ("handrail run 'fix the failing test'", "handrail run 'review this' --json < changes.diff"),
+        {
+            OK: "done",
+            FAILED: "the model or the loop failed, or there is no such session",
+            WAITING: "something waits for you; the session is kept",
+            INFRASTRUCTURE: "the provider, the sandbox or the state folder cannot be used; the session is kept",
+            LIMIT: "a limit ended it; the session is kept",
+            INTERRUPTED: "interrupted; the session is kept",
+        },
+    ),
+}
+
+
+def _print_header(config: RunConfig, options: Namespace, glyphs: Glyphs) -> None:
+    folder = os.path.abspath(config.workspace)
+    home = os.path.expanduser("~")
+    shown = f"~{folder.removeprefix(home)}" if home != "/" and folder.startswith(f"{home}/") else folder
+    session = [f"session {config.session}"] if options.verbose else []
+    mode = config.loaded.settings.mode
+    print_note(glyphs.between.join([to_one_line(shown), mode, to_one_line(config.model.name), *session]))
+    if config.unattended and mode in {"ask", "auto"}:
+        why = _explain_unattended(options)
+        print_note(f"Nobody can be asked here ({why}): what would ask is refused. --park lets it wait.")
+
+
+def _explain_unattended(options: Namespace) -> str:
+    if options.unattended:
+        return "--unattended"
+    if os.environ.get("CI"):
+        return "CI is set"
+    return "no terminal" if sys.stdout is None or sys.stdout.isatty() else "stdout is no terminal"
+
+
+def _finish(outcome: RunOutcome, config: RunConfig, options: Namespace, glyphs: Glyphs, out: OutFile | None) -> int:
+    """Prints how the turn ended. Returns the exit code."""
+    waits = outcome.turn.reason in {"parked", "question"}
+    if config.prompt is None and not outcome.tally.events and not waits:
+        problem = f"nothing to go on with: the last turn is over ({outcome.turn.reason}). Say what is next"
+        raise CommandFailed(f"{problem}: handrail run --resume {config.session} 'PROMPT'")
+    if outcome.interrupted and waits:
+        outcome = replace(outcome, turn=replace(outcome.turn, reason="cancelled"))
+    if out is not None and outcome.turn.reason == "done":
+        out.write(f"{outcome.turn.text.rstrip()}\n".encode())
+    if not options.json:
+        print_ending(outcome, config, options, glyphs)
+    return get_turn_exit_code(outcome.turn)
+
+
+class _EventPrinter:
+    """Prints each event as a line of JSON, up to the end of the turn."""
+
+    def __init__(self) -> None:
+        self._over = False
+        self.failure: CommandFailed | None = None
+        """Why it cannot print any more."""
+
+    def show(self, event: Event) -> None:
+        if self._over:
+            return
+        self._over = isinstance(event, End | Error)
+        try:
+            print_json(encode(event))
+        except CommandFailed as failure:  # a listener must not raise, and the turn can go on
+            self.failure = failure
+
+
+# The turn
+
+
+async def _run_turn(config: RunConfig, options: Namespace, view: RunView, show: Callable[[Event], None]) -> RunOutcome:
+    rail = AsyncHandrail(
+        config.workspace,
+        session=config.session,
+        settings=config.loaded,
+        unattended=config.unattended,
+        on_permission=None,
+        sources=find_server_sources(options, config.loaded, config.workspace),
+    )
+    async with rail:
+        tally, interrupt = Tally(), RunInterrupt(view)
+        listener = _DedupedListener(tally.add, show)
+        approver = _RunApprover(rail, view, plain=options.plain, interrupted=interrupt.note)
+        agent = Agent(
+            rail,
+            config.model,
+            limits=build_turn_limits(config.loaded),
+            person=partial(ask_in_turn, rail, approver=approver) if config.asks else None,
+            on_piece=view.show_model_activity,
+        )
+        for event in _list_earlier_events(rail, config.after):
+            tally.preload(event)
+            view.preload(event)
+        interrupt.listen(asyncio.get_running_loop(), agent.cancel)
+        for call in _list_open_calls(rail) if config.after else ():
+            view.remember(call.tool_call_id, call.args)
+        unsubscribe = rail.subscribe(listener.tell)
+        for event in rail.events(config.after):
+            if isinstance(event, Event):
+                listener.tell(event)
+        begun = time.monotonic()
+        try:
+            turn = await (agent.go_on() if config.prompt is None else agent.run(await _read_reply(rail, config.prompt)))
+        finally:
+            unsubscribe()
+            view.end()
+            await config.model.close()
+        if not tally.ended and (mark := rail.conversation.last_turn_event()) is not None:
+            show(mark)  # the turn waits, as it did before
+        return RunOutcome(
+            turn=turn,
+            tally=tally,
+            seconds=time.monotonic() - begun,
+            processes=await rail.processes(),
+            interrupted=interrupt.noted,
+        )
+
+
+def _list_earlier_events(rail: AsyncHandrail, last: int) -> Iterator[Event]:
+    """The events of the unfinished turn from before this process."""
+    begun = rail.conversation.last_prompt() if last else 0
+    for event in rail.events(begun - 1) if begun else ():
+        if event.seq > last:
+            return
+        if isinstance(event, Event):
+            yield event
+
+
+def _list_open_calls(rail: AsyncHandrail) -> tuple[CallPart, ...]:
+    """The calls of the last message: their results may come without a start."""
+    messages = rail.conversation.messages()
+    last = messages[-1].message if messages else None
+    parts = last.parts if isinstance(last, AssistantMessage) else ()
+    return tuple(part for part in parts if isinstance(part, CallPart))
+
+
+async def _read_reply(rail: AsyncHandrail, prompt: str) -> str:
+    """The prompt. If a question waits, a number in it means an option of the question."""
+    questions = await rail.waiting_questions()
+    return spell_out(questions[0], prompt) if questions else prompt
+
+
+class _DedupedListener:
+    """Delivers each event once, from the journal or live."""
+
+    def __init__(self, *listeners: Callable[[Event], None]) -> None:
+        self._listeners = listeners
+        self._delivered: set[int] = set()
+        self._lock = Lock()
+
+    def tell(self, event: Event) -> None:
+        with self._lock:
+            if event.seq in self._delivered:
+                return
+            self._delivered.add(event.seq)
+            for listener in self._listeners:
+                listener(event)
+
+
+# The person at the terminal
+
+
+class _RunApprover:
     """Asks in the thread of the event loop, which has nothing to do before there is an answer."""
 
     def __init__(self, rail: AsyncHandrail, view: RunView, *, plain: bool, interrupted: Callable[[], None]) -> None:
@@ -71,7 +276,7 @@ class RunApprover:
                     return ApproverReply(subject, self._terminal.ask_question(subject))
                 return self._terminal.ask(subject, number, total)
         except KeyboardInterrupt:
-            self._view.print_line("Left waiting. Your files are untouched. handrail approvals lists it.")
+            self._view.print_line(LEFT_WAITING)
             self._interrupted()
             return ApproverReply(self._reload(subject))
 
@@ -103,358 +308,25 @@ def _interruptible() -> Generator[None]:
             signal.signal(number, handler)
 
 
-# § [cli.running.turn] One turn of a model at work, from the shell: it is watched, it can be interrupted, and its
-# § session stays.
-
-
-class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be done, where, by whom, and who may be asked."""
-
-    prompt: str | None
-    """None: go on with what is there."""
-    workspace: str
-    session: str
-    model: Model
-    loaded: LoadedSettings
-    unattended: bool
-    asks: bool
-    """Whether the person at this terminal is asked."""
-    after: int
-    """The last event that the session had before: what was made up for when it was opened belongs to this turn."""
-
-
-class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of it."""
-
-    turn: Turn
-    tally: Tally
-    seconds: float
-    processes: tuple[ProcessRecord, ...]
-    interrupted: bool
-
-
-def run_turn(task: RunConfig, options: Namespace, view: RunView, show: Callable[[Event], None]) -> RunOutcome:
-    """Plays the turn to its end; `show` gets every event as it comes."""
-    import asyncio  # noqa: PLC0415  help and wrong usage need no loop
-
-    return asyncio.run(_play(task, options, view, show))
-
-
-async def _play(task: RunConfig, options: Namespace, view: RunView, show: Callable[[Event], None]) -> RunOutcome:
-    import asyncio  # noqa: PLC0415  as above
-
-    rail = AsyncHandrail(
-        task.workspace,
-        session=task.session,
-        settings=task.loaded,
-        unattended=task.unattended,
-        on_permission=None,
-        sources=find_server_sources(options, task.loaded, task.workspace),
-    )
-    async with rail:
-        tally, stopping = Tally(), RunInterrupt(view)
-        once = _DedupedListener(tally.add, show)
-        approver = RunApprover(rail, view, plain=options.plain, interrupted=stopping.note)
-        agent = Agent(
-            rail,
-            task.model,
-            limits=build_turn_limits(task.loaded),
-            person=partial(ask_in_turn, rail, approver=approver) if task.asks else None,
-            on_piece=view.show_model_activity,
-        )
-        for event in _before(rail, task.after):
-            tally.preload(event)
-            view.preload(event)
-        stopping.listen(asyncio.get_running_loop(), agent.cancel)
-        for call in _begun(rail) if task.after else ():
-            view.remember(call.tool_call_id, call.args)
-        unsubscribe = rail.subscribe(once.tell)
-        for event in rail.events(task.after):
-            if isinstance(event, Event):
-                once.tell(event)
-        begun = time.monotonic()
-        try:
-            turn = await (agent.go_on() if task.prompt is None else agent.run(await _meant(rail, task.prompt)))
-        finally:
-            unsubscribe()
-            view.end()
-            await task.model.close()
-        if not tally.ended and (mark := rail.conversation.last_turn_event()) is not None:
-            show(mark)  # it waits, as it did before
-        processes = await rail.processes()
-        return RunOutcome(
-            turn=turn,
-            tally=tally,
-            seconds=time.monotonic() - begun,
-            processes=processes,
-            interrupted=stopping.noted,
-        )
-
-
-def _begun(rail: AsyncHandrail) -> tuple[CallPart, ...]:
-    """The calls of the session's last message: what they come to may be told without their beginning."""
-    said = rail.conversation.messages()
-    last = said[-1].message if said else None
-    parts = last.parts if isinstance(last, AssistantMessage) else ()
-    return tuple(part for part in parts if isinstance(part, CallPart))
-
-
-async def _meant(rail: AsyncHandrail, prompt: str) -> str:
-    """What the person says. A question was shown with numbers, so that one of them may be the reply."""
-    asked = await rail.waiting_questions()
-    if not asked:
-        return prompt
-    from handrail.terminal.replying import spell_out  # noqa: PLC0415  mostly nothing is asked
-
-    return spell_out(asked[0], prompt)
-
-
-def _before(rail: AsyncHandrail, last: int) -> Iterator[Event]:
-    """What happened in the turn that may go on now, before this process."""
-    begun = rail.conversation.last_prompt() if last else 0
-    for event in rail.events(begun - 1) if begun else ():
-        if event.seq > last:
-            return
-        if isinstance(event, Event):
-            yield event
-
-
-def build_turn_limits(loaded: LoadedSettings) -> TurnLimits:
-    """What the settings say of a turn."""
-    said = msgspec.structs.asdict(loaded.settings.agent)
-    return TurnLimits(**{name: value for name, value in said.items() if name in TurnLimits.__struct_fields__})
-
-
-class _DedupedListener:
-    """Tells every event once, whether it was found in the journal or came just now."""
-
-    def __init__(self, *listeners: Callable[[Event], None]) -> None:
-        self._listeners = listeners
-        self._told: set[int] = set()
-        self._lock = Lock()
-
-    def tell(self, event: Event) -> None:
-        """Tells it, if nobody has."""
-        with self._lock:
-            if event.seq in self._told:
-                return
-            self._told.add(event.seq)
-            for listener in self._listeners:
-                listener(event)
-
-
-_LEFT = b"handrail: interrupted. The session is saved. Next: handrail run -c\n"
-
-
 class RunInterrupt:
-    """Ctrl-C, and whoever ends the process: the first time the turn is stopped, the second time the process ends."""
+    """Stops the turn at the first SIGINT or SIGTERM, and ends the process at the second."""
 
     def __init__(self, view: RunView) -> None:
         self._view = view
         self.noted = False
 
     def note(self) -> None:
-        """Somebody wants it to end."""
         self.noted = True
 
-    def listen(self, loop: "AbstractEventLoop", cancel: Callable[[], Any]) -> None:
-        """From now on."""
-
+    def listen(self, loop: asyncio.AbstractEventLoop, cancel: Callable[[], Any]) -> None:
         def interrupted() -> None:
             if self.noted:
                 with suppress(OSError):
-                    os.write(2, _LEFT)  # past all locks, which what hangs may hold
-                os._exit(INTERRUPTED)  # the journal has what was done
+                    os.write(2, _LEFT)  # takes no lock, since a hanging thread may hold it
+                os._exit(INTERRUPTED)  # the journal has everything
             self.noted = True
             self._view.print_line("Stopping … once more leaves at once.")
             cancel()
 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, interrupted)
-
-
-# § [cli.run] run: one task for a model, from the shell.
-
-
-def run(options: Namespace, model: Model | None = None) -> int:
-    """Does what the prompt says, or goes on where the session is. `model`: in the place of the one that is named."""
-    if options.park and options.unattended:
-        raise CommandFailed(
-            "--park leaves what asks waiting, --unattended refuses it: use one of them. Nothing was run."
-        )
-    prompt = read_prompt(options)
-    if prompt is None and not (options.last or options.resume or options.fork or options.session):
-        told = "give a prompt, or - to read it from stdin; -c goes on with the last session"
-        raise CommandFailed(f"{told}. Nothing was run. Example: handrail run 'fix the failing test'")
-    workspace = resolve_workspace(_quietly(options))
-    loaded = enable_companion_tools(_loaded(options, workspace), workspace)
-    form = build_glyphs(options)
-    out = _out_file(options, workspace)
-    task = _task(options, prompt, workspace, loaded, model)
-    if not options.json:
-        _say_where(task, options, form)
-    view, lines = RunView(options, form, task.model.name), _Lines()
-    played = run_turn(task, options, view, lines.show if options.json else view.show)
-    code = _end(played, task, options, form, out)
-    if failure := view.failure or lines.failure:
-        raise failure
-    return code
-
-
-def _loaded(options: Namespace, workspace: str) -> LoadedSettings:
-    flags = {"model": options.model, "agent.calls": options.max_calls, "agent.tokens": options.max_tokens}
-    return load_settings(options, options.mode, workspace, flags=flags)
-
-
-def _task(
-    options: Namespace, prompt: str | None, workspace: str, loaded: LoadedSettings, model: Model | None = None
-) -> RunConfig:
-    session = choose_session(options, workspace)
-    model = model or _model(options, workspace, session, loaded)
-    if options.fork is not None:
-        from handrail.cli.commands.run_setup import fork  # noqa: PLC0415  few fork
-
-        session = fork(resolve_session(options.fork, workspace), session, workspace, loaded)
-    asks = not options.park and not options.unattended and _can_ask(options)
-    unattended = not asks and not options.park
-    return RunConfig(
-        prompt=prompt,
-        workspace=workspace,
-        session=session,
-        model=model,
-        loaded=loaded,
-        unattended=unattended,
-        asks=asks,
-        after=find_last_event(session, workspace),
-    )
-
-
-def _model(options: Namespace, workspace: str, session: str, loaded: LoadedSettings) -> Model:
-    name = loaded.settings.model or _last_model(options, workspace, session)
-    if name is None:
-        raise build_no_model_error()
-    model = resolve_model(name, loaded.settings.agent.window)
-    warm_up(name)
-    return model
-
-
-def _last_model(options: Namespace, workspace: str, session: str) -> str | None:
-    """Whom the session talked to before, where it is an older one."""
-    if not (options.last or options.resume or options.fork or options.session):
-        return None
-    from handrail.cli.commands.run_setup import find_last_model  # noqa: PLC0415  only where nobody chose one
-
-    return find_last_model(resolve_session(options.fork, workspace) if options.fork else session, workspace)
-
-
-def _can_ask(options: Namespace) -> bool:
-    from handrail.cli.permission import can_ask  # noqa: PLC0415  only where somebody may be asked
-
-    return can_ask(options)
-
-
-def _quietly(options: Namespace) -> Namespace:
-    """The folder is told together with the mode and the model."""
-    return Namespace(workspace=options.workspace, json=True)
-
-
-def _say_where(task: RunConfig, options: Namespace, form: Glyphs) -> None:
-    folder = os.path.abspath(task.workspace)
-    home = os.path.expanduser("~")
-    shown = f"~{folder.removeprefix(home)}" if home != "/" and folder.startswith(f"{home}/") else folder
-    session = [f"session {task.session}"] if options.verbose else []
-    mode = task.loaded.settings.mode
-    print_note(form.between.join([to_one_line(shown), mode, to_one_line(task.model.name), *session]))
-    if task.unattended and mode in {"ask", "auto"}:
-        print_note(
-            f"Nobody can be asked here ({_why_nobody(options)}): what would ask is refused. --park lets it wait."
-        )
-
-
-def _why_nobody(options: Namespace) -> str:
-    if options.unattended:
-        return "--unattended"
-    if os.environ.get("CI"):
-        return "CI is set"
-    return "no terminal" if sys.stdout is None or sys.stdout.isatty() else "stdout is no terminal"
-
-
-class _Lines:
-    """Every event on a line of its own, up to the one that ends the turn."""
-
-    def __init__(self) -> None:
-        self._over = False
-        self.failure: CommandFailed | None = None
-        """Why nothing can be printed any more."""
-
-    def show(self, event: Event) -> None:
-        """Prints one event."""
-        if self._over:
-            return
-        self._over = isinstance(event, End | Error)
-        try:
-            print_json(encode(event))
-        except CommandFailed as stop:  # a listener must not raise, and the turn is not the worse for it
-            self.failure = stop
-
-
-def _out_file(options: Namespace, workspace: str) -> "OutFile | None":
-    if options.out is None:
-        return None
-    from handrail.cli.files import OutFile  # noqa: PLC0415  few want a file
-
-    return OutFile(options.out, workspace)
-
-
-def _end(played: RunOutcome, task: RunConfig, options: Namespace, form: Glyphs, out: "OutFile | None") -> int:
-    """Says how it ended; the exit code."""
-    if task.prompt is None and not played.tally.events and played.turn.reason not in {"parked", "question"}:
-        told = f"nothing to go on with: the last turn is over ({played.turn.reason}). Say what is next"
-        raise CommandFailed(f"{told}: handrail run --resume {task.session} 'PROMPT'")
-    if played.interrupted and played.turn.reason in {"parked", "question"}:
-        played = replace(played, turn=replace(played.turn, reason="cancelled"))
-    code = get_turn_exit_code(played.turn)
-    if out is not None and played.turn.reason == "done":
-        out.write(f"{played.turn.text.rstrip()}\n".encode())
-    if not options.json:
-        _say_end(played, task, options, form)
-    return code
-
-
-def _sentence(text: str) -> str:
-    """What a provider said, with an end that something can follow."""
-    line = to_one_line(text)
-    return line if line.endswith((".", "!", "?", "…")) else f"{line}."
-
-
-def _model_for_next(task: RunConfig, options: Namespace, turn: Turn) -> str:
-    """How the next run is told which model, where the session does not know it by itself: nobody has answered yet."""
-    if turn.reason == "error" and turn.code == "NOT_FOUND":
-        return " --model PROVIDER:ANOTHER"
-    from handrail.cli.commands.run_setup import find_last_model  # noqa: PLC0415  only where the turn was ended by something
-
-    if not options.model or find_last_model(task.session, task.workspace) == task.model.name:
-        return ""
-    return f" --model {shlex.quote(options.model)}"
-
-
-def _say_end(played: RunOutcome, task: RunConfig, options: Namespace, form: Glyphs) -> None:
-    turn = played.turn
-    here = f" --workspace {shlex.quote(options.workspace)}" if options.workspace else ""
-    kept = ""
-    if turn.reason in {"error", "cancelled", "limit"}:
-        kept = f"The session is kept: handrail run -c{here}{_model_for_next(task, options, turn)}"
-    if turn.reason == "error":
-        warn(f"{form.failed} {_sentence(turn.message or turn.code or 'it failed')} {kept}")
-    if turn.reason != "error" or played.tally.calls:
-        for line in render_ending(turn, played.tally, played.seconds, played.processes, form, here=here):
-            print_note(line)
-    if turn.reason in {"cancelled", "limit"}:
-        why = f"{to_one_line(turn.message)} " if turn.message else ""
-        warn(f"{why}{kept}{'' if turn.requests or turn.questions else ' PROMPT'}")
-    elif turn.reason in {"parked", "question"}:
-        from handrail.cli.commands.run_summary import print_waiting  # noqa: PLC0415  only where something waits
-
-        print_waiting(turn, f"handrail run --resume {task.session}{here}")
-    elif options.out is not None and turn.reason != "done":
-        warn(f"{options.out} was not written.")

@@ -1,4 +1,4 @@
-"""Prepares a run."""
+"""The preparation of a run: prompt, session, model, limits."""
 
 import os
 import stat
@@ -6,74 +6,83 @@ import sys
 from argparse import Namespace
 from collections.abc import AsyncIterator
 
-from msgspec.structs import replace
+import msgspec
+from msgspec.structs import asdict, replace
 
 from handrail.agent.prompt import fence_text
+from handrail.agent.turn import TurnLimits
 from handrail.api import Handrail
-from handrail.cli.context import MAX_SHOWN_IDS, match_sessions, open_state_folder
+from handrail.cli.context import describe_candidates, load_settings, match_sessions, open_state_folder
 from handrail.cli.exits import FAILED, CommandFailed
+from handrail.cli.files import read_input_file
 from handrail.cli.output import print_note
+from handrail.cli.permission import can_ask
 from handrail.models.listening import open_stream
 from handrail.models.model import Model, ModelError, ModelRequest, StreamPiece
-from handrail.settings import LoadedSettings, Settings, resolve_user_file
-from handrail.store.state_dir import make_id
-
-# § [cli.running.choosing] Which session a run belongs to: a new one, one by its id, or the last one of the
-# § workspace.
-
-
-def choose_session(options: Namespace, workspace: str) -> str:
-    """The id of the session that the turn happens in."""
-    if options.session is not None and not options.session:
-        raise CommandFailed("--session is empty; name one, or leave it out for a new one. Nothing was run.")
-    if options.resume is not None:
-        return resolve_session(options.resume, workspace)
-    if options.last:
-        return _last_session(workspace)
-    return options.session or make_id("s")
-
-
-def resolve_session(spelled: str, workspace: str) -> str:
-    """The session that somebody means by its id, or by the beginning of it."""
-    found = match_sessions(spelled, os.path.realpath(workspace))
-    if len(found) == 1:
-        return found[0]
-    if found:
-        told = f"{spelled[:80]!r} may be {', '.join(found[:MAX_SHOWN_IDS])}{' …' if len(found) > MAX_SHOWN_IDS else ''}"
-        raise CommandFailed(f"{told}. Nothing was run. Write more of the id.")
-    told = f"this workspace has no session {spelled[:80]!r}. Nothing was run."
-    raise CommandFailed(f"{told} handrail log --sessions lists those there are.", FAILED)
-
-
-def _last_session(workspace: str) -> str:
-    for talk in open_state_folder().list_conversations(os.path.realpath(workspace)):
-        return talk.id
-    told = "no model was talked to in this workspace yet, so there is nothing to go on with."
-    raise CommandFailed(f"{told} Begin: handrail run PROMPT", FAILED)
-
-
-def find_last_model(session: str, workspace: str) -> str | None:
-    """Whom a session talked to last."""
-    return open_state_folder().find_last_model(os.path.realpath(workspace), session)
-
-
-def find_last_event(session: str, workspace: str) -> int:
-    """The number of the last event that a session has; 0 for a new one."""
-    return open_state_folder().count_events(os.path.realpath(workspace), session)
-
-
-# § [cli.running.companions] The tools that a run offers besides the eight: what a model says to its person, and the
-# § skills there are.
+from handrail.settings import LoadedSettings, resolve_user_file
+from handrail.state import make_session_id
 
 _COMPANIONS = ("display", "question", "todo")
-_OF_SKILLS = ("skill_list", "skill_control")
+_SKILL_TOOLS = ("skill_list", "skill_control")
+_MAX_PROMPT_BYTES = 1_000_000
+_SCRIPTED = "scripted:"
+"""Starts the name of a model that plays the file named behind it. It needs no key and sends nothing."""
+
+
+class RunConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run needs to know."""
+
+    prompt: str | None
+    """None: continue the last turn."""
+    workspace: str
+    session: str
+    model: Model
+    loaded: LoadedSettings
+    unattended: bool
+    asks: bool
+    """Whether handrail asks the person at this terminal."""
+    after: int
+    """The last event of the session before this run. Events of its recovery belong to this turn."""
+
+
+def prepare_run(options: Namespace, workspace: str, model: Model | None = None) -> RunConfig:
+    """Finds prompt, session and model. `model`: instead of the one in the options."""
+    prompt = _read_prompt(options)
+    if prompt is None and not _names_session(options):
+        advice = "give a prompt, or - to read it from stdin; -c goes on with the last session"
+        raise CommandFailed(f"{advice}. Nothing was run. Example: handrail run 'fix the failing test'")
+    flags = {"model": options.model, "agent.calls": options.max_calls, "agent.tokens": options.max_tokens}
+    loaded = enable_companion_tools(load_settings(options, options.mode, workspace, flags=flags), workspace)
+    session = _choose_session(options, workspace)
+    if model is None:
+        model = _choose_model(options, workspace, session, loaded)
+    if options.fork is not None:
+        source = _resolve_session(options.fork, workspace)
+        with Handrail(workspace, session=source, settings=loaded, on_permission="park") as rail:
+            session = rail.fork_session(session)
+    asks = not options.park and not options.unattended and can_ask(options)
+    return RunConfig(
+        prompt=prompt,
+        workspace=workspace,
+        session=session,
+        model=model,
+        loaded=loaded,
+        unattended=not asks and not options.park,
+        asks=asks,
+        after=open_state_folder().count_events(os.path.realpath(workspace), session),
+    )
 
 
 def enable_companion_tools(loaded: LoadedSettings, workspace: str | None = None) -> LoadedSettings:
-    """The settings with the companions on, and those of skills where one can be used. What the person disabled
-    stays off, and so does what the managed file does not list, where it lists any."""
-    tools = loaded.settings.tools
-    skills = _OF_SKILLS if workspace is not None and _has_skills(workspace, loaded.settings) else ()
+    """Enables the companion tools, and those of skills if the workspace has any.
+
+    Tools that the person disabled stay off. If the managed file lists tools, others stay off too.
+    """
+    tools, skills = loaded.settings.tools, ()
+    if workspace is not None and loaded.settings.skills.enabled:
+        from handrail.inspection import has_usable_skill  # noqa: PLC0415  an engine room
+
+        skills = _SKILL_TOOLS if has_usable_skill(workspace, loaded.settings, os.environ) else ()
     wanted = [name for name in (*_COMPANIONS, *skills) if name not in tools.enable]
     listed = loaded.managed.get("tools.enable")
     more = [name for name in wanted if not isinstance(listed, list | tuple) or name in listed]
@@ -81,33 +90,21 @@ def enable_companion_tools(loaded: LoadedSettings, workspace: str | None = None)
     return replace(loaded, settings=replace(loaded.settings, tools=replace(tools, enable=enable)))
 
 
-def _has_skills(workspace: str, settings: Settings) -> bool:
-    from handrail.runtime.skills import has_usable_skill  # noqa: PLC0415  the demo has none
-
-    return settings.skills.enabled and has_usable_skill(workspace, settings, os.environ)
-
-
-# § [cli.running.forking] A session that begins where another one is.
+def build_turn_limits(loaded: LoadedSettings) -> TurnLimits:
+    limits = asdict(loaded.settings.agent)
+    return TurnLimits(**{name: value for name, value in limits.items() if name in TurnLimits.__struct_fields__})
 
 
-def fork(source: str, session: str, workspace: str, loaded: LoadedSettings) -> str:
-    """Makes the new session; its id."""
-    with Handrail(workspace, session=source, settings=loaded, on_permission=lambda _: None) as rail:
-        return rail.fork_session(session)
+# Prompt
 
 
-# § [cli.running.prompt] What the person says: on the command line, on stdin, or both.
-
-_MAX_PROMPT_BYTES = 1_000_000
-
-
-def read_prompt(options: Namespace) -> str | None:
-    """The prompt; None where none was given. `-` is all of stdin; what is piped in beside a prompt is its material."""
+def _read_prompt(options: Namespace) -> str | None:
+    """The prompt, if there is one. `-` reads it from stdin. Piped input is added to a prompt."""
     given: str | None = options.prompt
     if given == "-":
-        given = _stdin()
+        given = _read_stdin()
     elif given is not None and given.strip() and _is_piped():
-        material = _stdin().strip("\n")
+        material = _read_stdin().strip("\n")
         given = f"{given}\n\n{fence_text('stdin', material)}" if material else given
     if given is not None and not given.strip():
         raise CommandFailed(
@@ -117,7 +114,7 @@ def read_prompt(options: Namespace) -> str | None:
 
 
 def _is_piped() -> bool:
-    """Whether somebody put something there for us: a pipe or a file, not a terminal, a device or a socket."""
+    """Whether stdin is a pipe or a file, and no terminal, device or socket."""
     try:
         mode = os.fstat(0).st_mode
     except OSError:
@@ -125,49 +122,97 @@ def _is_piped() -> bool:
     return sys.stdin is not None and (stat.S_ISFIFO(mode) or stat.S_ISREG(mode))
 
 
-def _stdin() -> str:
+def _read_stdin() -> str:
     if sys.stdin is None:
         raise CommandFailed("the prompt cannot be read: stdin is closed. Nothing was run.")
     if sys.stdin.isatty():
         print_note("waiting for the prompt; end with Ctrl-D")
     data = sys.stdin.buffer.read(_MAX_PROMPT_BYTES + 1)
     if len(data) > _MAX_PROMPT_BYTES:
-        told = "stdin has more than 1 MB, too much for a model to read at once. Nothing was run."
-        raise CommandFailed(f"{told} Put it into a file of the workspace, and name that.")
+        problem = "stdin has more than 1 MB, too much for a model to read at once. Nothing was run."
+        raise CommandFailed(f"{problem} Put it into a file of the workspace, and name that.")
     return data.decode(errors="replace")
 
 
-# § [cli.running.model] Which model a run talks to, and what to say where there is none.
+# Session
 
-SCRIPTED = "scripted:"
-"""A model that plays the file named behind it: no key, nothing is sent to anybody."""
+
+def _names_session(options: Namespace) -> bool:
+    return bool(options.last or options.resume or options.fork or options.session)
+
+
+def _choose_session(options: Namespace, workspace: str) -> str:
+    if options.session is not None and not options.session:
+        raise CommandFailed("--session is empty; name one, or leave it out for a new one. Nothing was run.")
+    if options.resume is not None:
+        return _resolve_session(options.resume, workspace)
+    if not options.last:
+        return options.session or make_session_id()
+    last = next(open_state_folder().list_conversations(os.path.realpath(workspace)), None)
+    if last is not None:
+        return last.id
+    problem = "no model was talked to in this workspace yet, so there is nothing to go on with."
+    raise CommandFailed(f"{problem} Begin: handrail run PROMPT", FAILED)
+
+
+def _resolve_session(spelled: str, workspace: str) -> str:
+    """Finds a session by its id, or by the beginning of its id."""
+    found = match_sessions(spelled, os.path.realpath(workspace))
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise CommandFailed(f"{describe_candidates(spelled, found)}. Nothing was run. Write more of the id.")
+    problem = f"this workspace has no session {spelled[:80]!r}. Nothing was run."
+    raise CommandFailed(f"{problem} handrail log --sessions lists those there are.", FAILED)
+
+
+def find_last_model(session: str, workspace: str) -> str | None:
+    """The last model of a session."""
+    return open_state_folder().find_last_model(os.path.realpath(workspace), session)
+
+
+# Model
+
+
+def _choose_model(options: Namespace, workspace: str, session: str, loaded: LoadedSettings) -> Model:
+    name = loaded.settings.model
+    if name is None and _names_session(options):
+        name = find_last_model(_resolve_session(options.fork, workspace) if options.fork else session, workspace)
+    if name is None:
+        raise build_no_model_error()
+    model = resolve_model(name, loaded.settings.agent.window)
+    warm_up(name)
+    return model
 
 
 def resolve_model(name: str, window: int | None = None) -> Model:
-    """The model of that name. Stop where the name can mean none; what else is wrong is found when it is asked, so that
-    by then there is a session that keeps the prompt. `window`: how many tokens it takes, where a person said so."""
-    if name.startswith(SCRIPTED):
-        return _scripted(name.removeprefix(SCRIPTED))
-    from handrail.models.finding import split_name  # noqa: PLC0415  help needs no provider
+    """The model of a name. `window`: the tokens it takes, if a person set it.
+
+    Only a name that can mean no model fails here. Other problems appear when the model is asked: then the session has
+    the prompt already.
+    """
+    if name.startswith(_SCRIPTED):
+        return _load_script(name.removeprefix(_SCRIPTED))
+    from handrail.models.finding import split_name  # noqa: PLC0415  an engine room
 
     try:
         split_name(name)
     except ModelError as error:
         raise CommandFailed(f"{error.message} Nothing was run.") from None
-    return _Later(name, window)
+    return _LazyModel(name, window)
 
 
 def warm_up(name: str) -> None:
-    """Begins to import what the model takes, while the session is opened."""
-    if not name.startswith(SCRIPTED):
-        from handrail.models.loading import warm_up as begin  # noqa: PLC0415  a script takes nothing
+    """Starts to import the code of a model, while the session opens."""
+    if not name.startswith(_SCRIPTED):
+        from handrail.models import loading  # noqa: PLC0415  an engine room
 
-        begin(name)
+        loading.warm_up(name)
 
 
 def build_no_model_error() -> CommandFailed:
-    """How to choose one, by the keys that are set."""
-    from handrail.models.providers import PROVIDERS  # noqa: PLC0415  mostly somebody chose one
+    """Tells how to choose a model, by the keys that are set."""
+    from handrail.models.providers import PROVIDERS  # noqa: PLC0415  most runs have a model
 
     keys = [name for one in PROVIDERS.values() for name in one.keys if os.environ.get(name, "").strip()]
     by_key = [one.name for one in PROVIDERS.values() if one.key(os.environ) is not None and one.keys]
@@ -178,44 +223,38 @@ def build_no_model_error() -> CommandFailed:
     return CommandFailed(f"no model is chosen ({found}). Nothing was run. Use --model {example}, {where}.")
 
 
-class _Later:
-    """A model that is looked for when it is first asked."""
+class _LazyModel:
+    """A model that is loaded when it is first asked."""
 
     def __init__(self, name: str, window: int | None) -> None:
         self.name = name
         self._window = window
-        self._found: Model | None = None
+        self._loaded: Model | None = None
 
     @property
     def window(self) -> int:
-        """As the model has it."""
-        return self._find().window
+        return self._load().window
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[StreamPiece]:
-        """Its answer."""
-        async with open_stream(self._find(), request) as pieces:
+        async with open_stream(self._load(), request) as pieces:
             async for piece in pieces:
                 yield piece
 
     async def close(self) -> None:
-        """Lets go of its connections."""
-        if self._found is not None:
-            await self._found.close()
+        if self._loaded is not None:
+            await self._loaded.close()
 
-    def _find(self) -> Model:
-        if self._found is None:
-            from handrail.models.finding import find_model  # noqa: PLC0415  as above
+    def _load(self) -> Model:
+        if self._loaded is None:
+            from handrail.models.finding import find_model  # noqa: PLC0415  an engine room
 
-            self._found = find_model(self.name, window=self._window)
-            self.name = self._found.name
-        return self._found
+            self._loaded = find_model(self.name, window=self._window)
+            self.name = self._loaded.name
+        return self._loaded
 
 
-def _scripted(path: str) -> Model:
-    import msgspec  # noqa: PLC0415  only for a script
-
-    from handrail.cli.files import read_input_file  # noqa: PLC0415
-    from handrail.models.scripted import ScriptedModel  # noqa: PLC0415
+def _load_script(path: str) -> Model:
+    from handrail.models.scripted import ScriptedModel  # noqa: PLC0415  an engine room
     from handrail.models.scripts import parse_script  # noqa: PLC0415
 
     try:

@@ -1,8 +1,15 @@
-"""Sums up a run."""
+"""The summary of a turn: its counts, its last lines, its exit code."""
+
+import shlex
+from argparse import Namespace
+
+import msgspec
 
 from handrail.agent.turn import Turn
+from handrail.cli.commands.run_setup import RunConfig, find_last_model
 from handrail.cli.commands.run_view import Glyphs, format_rounded_seconds
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, INTERRUPTED, LIMIT, OK, WAITING
+from handrail.cli.format import list_undo_gaps
 from handrail.cli.output import print_note, warn
 from handrail.cli.permission import describe_answer_commands, render_request_text
 from handrail.protocol.events import (
@@ -20,18 +27,32 @@ from handrail.protocol.records import ProcessRecord
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
 
-# § [cli.running.tally] What a turn came to, counted from its events.
-
 _DENIED = frozenset({"POLICY_DENIED", "PERMISSION_DENIED", "OUTSIDE_WORKSPACE"})
+_EXITS = {"done": OK, "cancelled": INTERRUPTED, "limit": LIMIT, "parked": WAITING, "question": WAITING}
+_ERRORS = {
+    "UNAVAILABLE": INFRASTRUCTURE,
+    "NOT_FOUND": INFRASTRUCTURE,
+    "SANDBOX_UNAVAILABLE": INFRASTRUCTURE,
+    "LIMIT_EXCEEDED": LIMIT,
+    "CANCELLED": INTERRUPTED,
+}
+_WORDS = {
+    "done": "Done",
+    "cancelled": "Stopped",
+    "limit": "Stopped at a limit",
+    "parked": "Waits for a yes",
+    "question": "Waits for your reply",
+    "error": "Failed",
+}
 
 
 class Tally:
-    """Counts the events of a turn; each is seen once. A prompt begins another turn."""
+    """Counts the events of a turn. A prompt begins another turn."""
 
     def __init__(self) -> None:
         self.events = 0
         self.ended = False
-        """Whether the turn's end was among them."""
+        """Whether the turn has ended."""
         self._begin()
 
     def _begin(self) -> None:
@@ -39,19 +60,17 @@ class Tally:
         self.input_tokens = self.output_tokens = 0
         self.cost: float | None = None
         self.files: dict[str, tuple[int, int]] = {}
-        """Lines that came and went, by path."""
+        """Added and removed lines by path."""
         self.not_covered: list[str] = []
         self.undoable = False
-        """Whether there is something that can be undone."""
 
     def add(self, event: Event) -> None:
-        """Takes one event into account."""
         self.events += 1
         self.ended |= isinstance(event, End | Error)
         self.preload(event)
 
     def preload(self, event: Event) -> None:
-        """The same for what happened in this turn before anybody looked."""
+        """Counts an event from before this process."""
         match event:
             case User():
                 self._begin()
@@ -71,113 +90,116 @@ class Tally:
     def _add_call(self, result: ToolResult[object]) -> None:
         self.calls += 1
         self.denied += result.error is not None and result.error.code in _DENIED
-        if result.meta.sandbox is not None and not result.meta.sandbox.not_covered:
-            from handrail.cli.format import describe_result_gap  # noqa: PLC0415  only commands have something to say
-
-            told = describe_result_gap(result)
-            self._not_covered(told.removeprefix("not covered by undo: ") if told else "")
-        elif result.meta.sandbox is not None:
-            for text in result.meta.sandbox.not_covered:
-                self._not_covered(text)
+        if result.meta.sandbox is not None:
+            self._add_gaps(result.meta.sandbox.not_covered or list_undo_gaps(result))
 
     def _add_change(self, event: ChangeEvent) -> None:
         self.undoable |= event.change.undoable
-        for text in event.change.not_covered:
-            self._not_covered(text)
+        self._add_gaps(event.change.not_covered)
         for change in (one for one in event.change.changes if one.kind != "folder"):
             added, removed = self.files.get(change.path, (0, 0))
             self.files[change.path] = (added + (change.added or 0), removed + (change.removed or 0))
 
-    def _not_covered(self, text: str) -> None:
-        if text and text not in self.not_covered:
-            self.not_covered.append(text)
+    def _add_gaps(self, gaps: tuple[str, ...]) -> None:
+        self.not_covered += [text for text in gaps if text not in self.not_covered]
 
 
-# § [cli.running.ending] How a turn ended: the lines for the person, and the exit code.
+class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that is over, or waits for a person."""
 
-_EXITS = {"done": OK, "cancelled": INTERRUPTED, "limit": LIMIT, "parked": WAITING, "question": WAITING}
-_ERRORS = {
-    "UNAVAILABLE": INFRASTRUCTURE,
-    "NOT_FOUND": INFRASTRUCTURE,
-    "SANDBOX_UNAVAILABLE": INFRASTRUCTURE,
-    "LIMIT_EXCEEDED": LIMIT,
-    "CANCELLED": INTERRUPTED,
-}
-_WORDS = {
-    "done": "Done",
-    "cancelled": "Stopped",
-    "limit": "Stopped at a limit",
-    "parked": "Waits for a yes",
-    "question": "Waits for your reply",
-    "error": "Failed",
-}
+    turn: Turn
+    tally: Tally
+    seconds: float
+    processes: tuple[ProcessRecord, ...]
+    interrupted: bool
 
 
 def get_turn_exit_code(turn: Turn) -> int:
-    """What the exit code says about a turn."""
     return _EXITS[turn.reason] if turn.reason != "error" else _ERRORS.get(turn.code or "", FAILED)
 
 
+def print_ending(outcome: RunOutcome, config: RunConfig, options: Namespace, glyphs: Glyphs) -> None:
+    """Prints the summary of a turn, and the next command."""
+    turn = outcome.turn
+    here = f" --workspace {shlex.quote(options.workspace)}" if options.workspace else ""
+    kept = ""
+    if turn.reason in {"error", "cancelled", "limit"}:
+        kept = f"The session is kept: handrail run -c{here}{_render_model_option(config, options, turn)}"
+    if turn.reason == "error":
+        warn(f"{glyphs.failed} {_end_sentence(turn.message or turn.code or 'it failed')} {kept}")
+    if turn.reason != "error" or outcome.tally.calls:
+        for line in render_ending(turn, outcome.tally, outcome.seconds, outcome.processes, glyphs, here=here):
+            print_note(line)
+    if turn.reason in {"cancelled", "limit"}:
+        why = f"{to_one_line(turn.message)} " if turn.message else ""
+        warn(f"{why}{kept}{'' if turn.requests or turn.questions else ' PROMPT'}")
+    elif turn.reason in {"parked", "question"}:
+        _print_waiting(turn, f"handrail run --resume {config.session}{here}")
+    elif options.out is not None and turn.reason != "done":
+        warn(f"{options.out} was not written.")
+
+
 def render_ending(
-    turn: Turn, tally: Tally, took: float, processes: tuple[ProcessRecord, ...], form: Glyphs, *, here: str
+    turn: Turn, tally: Tally, took: float, processes: tuple[ProcessRecord, ...], glyphs: Glyphs, *, here: str
 ) -> list[str]:
-    """What the turn was, what it did to files, what of that undo does not cover, and what still runs. `here`: how a
-    command is told which workspace is meant, where it is not the current folder."""
+    """How the turn ended, what it changed, what undo does not cover, what still runs.
+
+    `here`: the option for the workspace, if that is not the current folder.
+    """
     return [
-        form.between.join([_WORDS[turn.reason], format_rounded_seconds(took), *_counts(tally, form)]),
-        *_files(tally, form, here),
-        *_not_undoable(tally),
-        *_running(processes),
+        glyphs.between.join([_WORDS[turn.reason], format_rounded_seconds(took), *_list_counts(tally, glyphs)]),
+        *_render_files(tally, glyphs, here),
+        *_render_gaps(tally),
+        *_render_running(processes),
     ]
 
 
-def _counts(tally: Tally, form: Glyphs) -> list[str]:
+def _list_counts(tally: Tally, glyphs: Glyphs) -> list[str]:
     calls = f"{tally.calls} {'call' if tally.calls == 1 else 'calls'}, {tally.kept} kept, {tally.denied} denied"
     facts = [calls]
     if tally.input_tokens or tally.output_tokens:
-        facts.append(f"{_short(tally.input_tokens)}{form.to}{_short(tally.output_tokens)} tokens")
+        facts.append(f"{_format_count(tally.input_tokens)}{glyphs.to}{_format_count(tally.output_tokens)} tokens")
     if tally.cost is not None:
         facts.append(f"${tally.cost:.2f}" if tally.cost >= 0.01 else f"${tally.cost:.4f}")
     return facts
 
 
-def _files(tally: Tally, form: Glyphs, here: str) -> list[str]:
+def _render_files(tally: Tally, glyphs: Glyphs, here: str) -> list[str]:
     if not tally.files:
         return []
     added = sum(lines[0] for lines in tally.files.values())
     removed = sum(lines[1] for lines in tally.files.values())
-    files = f"{len(tally.files)} {'file' if len(tally.files) == 1 else 'files'} changed +{added} {form.minus}{removed}"
+    files = (
+        f"{len(tally.files)} {'file' if len(tally.files) == 1 else 'files'} changed +{added} {glyphs.minus}{removed}"
+    )
     if not tally.undoable:
         return [f"  {files}"]
     return [f"  {files}      to see it: handrail diff --turn{here}      to take it back: handrail undo --turn{here}"]
 
 
-def _not_undoable(tally: Tally) -> list[str]:
+def _render_gaps(tally: Tally) -> list[str]:
     if tally.not_covered:
         return [f"  Not undoable: {'; '.join(map(to_one_line, tally.not_covered))}"]
     return ["  Not undoable: nothing"] if tally.files else []
 
 
-def _running(processes: tuple[ProcessRecord, ...]) -> list[str]:
+def _render_running(processes: tuple[ProcessRecord, ...]) -> list[str]:
     running = [one for one in processes if one.state == "running"]
-    told = ", ".join(f"{one.id[:9]} {truncate(to_one_line(one.command), 60)}" for one in running)
+    listed = ", ".join(f"{one.id[:9]} {truncate(to_one_line(one.command), 60)}" for one in running)
     if not running:
         return []
     uncovered = "what goes on in the background is not covered by undo"
-    return [f"  Still running: {told} ({uncovered})      to end it: handrail processes stop {running[0].id[:9]}"]
+    return [f"  Still running: {listed} ({uncovered})      to end it: handrail processes stop {running[0].id[:9]}"]
 
 
-def _short(number: int) -> str:
+def _format_count(number: int) -> str:
     if number < 1_000:
         return str(number)
     return f"{number / 1e3:.1f}k" if number < 1_000_000 else f"{number / 1e6:.1f}M"
 
 
-# § [cli.running.waiting] What waits for a person, where nobody is asked: what it is, and how to answer it.
-
-
-def print_waiting(turn: Turn, resume: str) -> None:
-    """The requests with their previews, the questions with their choices, and what goes on afterwards."""
+def _print_waiting(turn: Turn, resume: str) -> None:
+    """Prints pending requests and questions, and the commands that answer them."""
     for request in turn.requests:
         print_note(render_request_text(request).rstrip())
         warn(describe_answer_commands(request))
@@ -188,3 +210,18 @@ def print_waiting(turn: Turn, resume: str) -> None:
         warn(f"To reply: {resume} {'NUMBER-OR-TEXT' if question.options else 'TEXT'}")
     if turn.requests:
         warn(f"Then go on: {resume}")
+
+
+def _render_model_option(config: RunConfig, options: Namespace, turn: Turn) -> str:
+    """The option that the next run needs, if no model has answered in the session yet."""
+    if turn.reason == "error" and turn.code == "NOT_FOUND":
+        return " --model PROVIDER:ANOTHER"
+    if not options.model or find_last_model(config.session, config.workspace) == config.model.name:
+        return ""
+    return f" --model {shlex.quote(options.model)}"
+
+
+def _end_sentence(text: str) -> str:
+    """The text with a full stop, so that something can follow."""
+    line = to_one_line(text)
+    return line if line.endswith((".", "!", "?", "…")) else f"{line}."
