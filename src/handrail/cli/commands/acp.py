@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib.util import find_spec
@@ -14,6 +14,7 @@ import msgspec
 from handrail.cli.context import is_whole_home, load_settings
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.output import print_note, warn
+from handrail.cli.parser import Command, add_mode_option
 from handrail.protocol.errors import UsageError, build_install_command
 from handrail.protocol.wire import convert
 from handrail.settings import LoadedSettings
@@ -159,3 +160,20 @@ def _build_table(server: "EditorServer") -> dict[str, Any]:
 def _warn_all(notes: Iterable[str]) -> None:
     for text in notes:
         warn(f"handrail: {text}")
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    told = "provider and model, such as anthropic:… or ollama:…; the editor offers several to choose from"
+    parser.add_argument("--model", metavar="NAME", action="append", help=told)
+    add_mode_option(parser)
+    parser.add_argument("--workspace", metavar="DIR", help="the folder to work in (the one that the editor names)")
+    parser.set_defaults(json=False, quiet=False)
+
+
+COMMANDS = {
+    "acp": Command(
+        run,
+        _add_arguments,
+        ("handrail acp --model anthropic:claude-sonnet-4-5", "handrail acp --mode auto --workspace ."),
+    ),
+}

@@ -1,11 +1,12 @@
 """handrail audit: the last records of the audit, and whether it is complete."""
 
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 from handrail.cli.context import open_state_folder
 from handrail.cli.exits import FAILED, INFRASTRUCTURE, OK
 from handrail.cli.format import format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
+from handrail.cli.parser import Command, add_json_option, parse_number
 from handrail.protocol.errors import StoreError
 from handrail.protocol.records import AuditRecord
 from handrail.protocol.text import truncate
@@ -66,3 +67,21 @@ def _build_row(record: AuditRecord) -> tuple[str, ...]:
 
 def _format_count(number: int) -> str:
     return f"{number:,} record{'s' * (number != 1)}"
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--limit", metavar="N", type=parse_number(1), default=20, help="at most so many records (20)")
+    add_json_option(parser)
+
+
+COMMANDS = {
+    "audit": Command(
+        run, _add_arguments, ("handrail audit --limit 50", "handrail audit --json | jq '.records[].rule'")
+    ),
+    "audit verify": Command(
+        run_verify,
+        add_json_option,
+        ("handrail audit verify", "handrail audit verify --json | jq .intact"),
+        {FAILED: "the audit is broken"},
+    ),
+}

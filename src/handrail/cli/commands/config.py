@@ -1,7 +1,7 @@
 """handrail config: every setting, its value and its source."""
 
 import os
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from handrail.cli.context import add_unknown_tool_notes, has_servers, resolve_project_folder
 from handrail.cli.exits import OK
 from handrail.cli.output import print_json, print_note, print_out, render_table
+from handrail.cli.parser import Command, add_workspace_option
 from handrail.protocol.schema import DIALECT, build_flat_schema
 from handrail.protocol.wire import encode
 from handrail.settings import (
@@ -135,3 +136,15 @@ def _to_portable(node: Any) -> Any:
     if isinstance(node, list):
         return [_to_portable(item) for item in node]  # pyright: ignore[reportUnknownVariableType]
     return node.replace(r"\A", "^").replace(r"\Z", "$") if isinstance(node, str) else node
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--schema", action="store_true", help="the JSON Schema of the settings file")
+    form.add_argument("--json", action="store_true", help="print one JSON object")
+    add_workspace_option(parser)
+
+
+COMMANDS = {
+    "config": Command(run, _add_arguments, ("handrail config", "handrail config --schema > .handrail.schema.json")),
+}

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, redirect_stderr
 from functools import partial
@@ -25,6 +25,7 @@ from handrail.cli.commands.run_view import RunView, build_glyphs
 from handrail.cli.exits import FAILED, OK
 from handrail.cli.main import run as run_command
 from handrail.cli.output import print_note, warn, write_out
+from handrail.cli.parser import Command, add_plain_option
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
@@ -270,3 +271,17 @@ def _find_python() -> tuple[dict[str, str], tuple[str, ...]]:
         return {"PATH": _SYSTEM_PATH}, ()
     home = os.path.realpath(sys.base_prefix)
     return {"PATH": f"{home}/bin:{_SYSTEM_PATH}"}, (home,)
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_plain_option(parser)
+
+
+COMMANDS = {
+    "demo": Command(
+        run,
+        _add_arguments,
+        ("handrail demo", "handrail demo --plain"),
+        {FAILED: "something was not as it should be; it is named"},
+    ),
+}

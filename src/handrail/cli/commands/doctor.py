@@ -15,6 +15,7 @@ from handrail.cli.exits import FAILED, OK
 from handrail.cli.files import HostFileError, find_file
 from handrail.cli.format import format_binary_size, replace_home
 from handrail.cli.output import can_show, print_json, print_out
+from handrail.cli.parser import Command, add_json_option
 from handrail.diagnosis import (
     Failure,
     SandboxDiagnosis,
@@ -383,3 +384,10 @@ _CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     _check_clients,
     _check_python,
 )
+
+
+COMMANDS = {
+    "doctor": Command(
+        run, add_json_option, ("handrail doctor", "handrail doctor --json"), {FAILED: "something does not work"}
+    ),
+}

@@ -2,7 +2,7 @@
 
 import os
 import shlex
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, NamedTuple, cast
@@ -14,10 +14,11 @@ from handrail.cli.context import (
     resolve_workspace,
     resolve_workspace_session,
 )
-from handrail.cli.exits import OK, CommandFailed
+from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import OutFolder
 from handrail.cli.format import build_event_row, format_time
 from handrail.cli.output import print_json, print_json_pieces, print_note, print_out, render_table, warn
+from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_number
 from handrail.protocol.changes import LineOrigin
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import AnyEvent, BrokenEvent, Event
@@ -336,3 +337,45 @@ def _describe_prompt(story: CallStory) -> str:
     if story.prompt is None:
         return named or "not known: the call named no message"
     return f'"{truncate(to_one_line(story.prompt.text), 100)}"' + (f" ({named})" if named else "")
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_workspace_option(parser)
+    parser.add_argument("--session", metavar="ID", help="the session, or the id's beginning (the last one)")
+    parser.add_argument(
+        "--after", metavar="SEQ", type=parse_number(0), help="what came after this number, oldest first"
+    )
+    parser.add_argument("--limit", metavar="N", type=parse_number(1), default=100, help="at most so many events (100)")
+    other = parser.add_mutually_exclusive_group()
+    other.add_argument("--sessions", action="store_true", help="list the sessions of the workspace instead")
+    other.add_argument("--changes", action="store_true", help="list the workspace's changes instead, the latest first")
+    other.add_argument(
+        "--line", metavar="FILE:N", help="say why a line of a file is there: what made it, and who let it"
+    )
+    add_json_option(parser)
+
+
+def _add_export_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("task", metavar="TASK", help="the id of the session, or its beginning")
+    parser.add_argument("--out", metavar="DIR", default=".tasklogs", help="where to (.tasklogs)")
+    parser.add_argument(
+        "--dialect", metavar="D", help="as another system is told of them: deepchat, devminds or onething"
+    )
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+COMMANDS = {
+    "log": Command(
+        run,
+        _add_arguments,
+        ("handrail log --changes", "handrail log --line src/a.py:41"),
+        {FAILED: "there is no such session, file or line"},
+    ),
+    "log export": Command(
+        run_export,
+        _add_export_arguments,
+        ("handrail log export cli", "handrail log export cli --out /tmp/logs"),
+        {FAILED: "there is no such session"},
+    ),
+}

@@ -2,14 +2,15 @@
 
 import os
 import secrets
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from handrail.cli.context import find_project_folder, load_settings, resolve_workspace
-from handrail.cli.exits import INTERRUPTED, OK, CommandFailed
+from handrail.cli.exits import FAILED, INTERRUPTED, OK, CommandFailed
 from handrail.cli.files import open_null
 from handrail.cli.output import print_note, warn
+from handrail.cli.parser import Command, add_mode_option, add_workspace_option, parse_nonempty_text
 from handrail.protocol.errors import HandrailError, UsageError, build_install_command
 from handrail.settings import load
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _TOKEN = "HANDRAIL_TOKEN"  # noqa: S105  the name of the variable
 _MIN_TOKEN_CHARS = 16
+_CLIENTS = "claude-code, cursor, vscode, zed, codex, opencode"
 
 
 def run(options: Namespace) -> int:
@@ -176,3 +178,36 @@ def _print_address(address: "Address", token: str | None) -> None:
     else:
         warn(f"handrail: clients send the header  Authorization: Bearer {token}")
         warn(f"handrail: the token is another one each time; {_TOKEN} in the environment keeps it")
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_mode_option(parser)
+    add_workspace_option(parser)
+    parser.add_argument(
+        "--session",
+        metavar="ID",
+        type=parse_nonempty_text,
+        help="the session by this name (mcp- and the client's name)",
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--http", metavar="HOST:PORT", type=parse_nonempty_text, help="over HTTP instead, on this loopback address"
+    )
+    how.add_argument(
+        "--config",
+        metavar="CLIENT",
+        type=parse_nonempty_text,
+        help=f"show what tells a client of it, as a diff: {_CLIENTS}",
+    )
+    parser.add_argument("--write", action="store_true", help="with --config: write it")
+    parser.set_defaults(json=False, quiet=False)
+
+
+COMMANDS = {
+    "mcp": Command(
+        run,
+        _add_arguments,
+        ("handrail mcp --config claude-code", "handrail mcp --config claude-code --write"),
+        {FAILED: "with --config: what is to be pasted by hand was printed"},
+    ),
+}

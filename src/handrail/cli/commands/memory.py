@@ -1,12 +1,13 @@
 """handrail memory: the notes that models made about a workspace."""
 
 import os
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.format import format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
+from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_nonempty_text
 from handrail.protocol.errors import ToolError
 from handrail.protocol.records import Memory, list_matching_ids
 from handrail.protocol.text import quote_text, to_one_line, truncate
@@ -66,3 +67,30 @@ def _find_note(options: Namespace) -> tuple[str, Memory]:
     raise CommandFailed(
         f"there is no note {spelled} here. Nothing was done. handrail memory lists those that are.", FAILED
     )
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+def _add_one_note_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", type=parse_nonempty_text, help="the note, or the beginning of its id")
+    _add_arguments(parser)
+
+
+COMMANDS = {
+    "memory": Command(run, _add_arguments, ("handrail memory", "handrail memory --json | jq '.notes[].title'")),
+    "memory show": Command(
+        run_show,
+        _add_one_note_arguments,
+        ("handrail memory show m-7fq2k", "handrail memory show m-7f --json"),
+        {FAILED: "there is no such note"},
+    ),
+    "memory remove": Command(
+        run_remove,
+        _add_one_note_arguments,
+        ("handrail memory remove m-7fq2k", "handrail memory remove m-7f --json"),
+        {FAILED: "there is no such note, or it could not be removed"},
+    ),
+}

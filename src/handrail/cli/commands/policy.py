@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +20,15 @@ from handrail.cli.context import (
 from handrail.cli.exits import FAILED, OK, USAGE, WAITING, CommandFailed
 from handrail.cli.format import format_time
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
-from handrail.inspection import (
+from handrail.cli.parser import (
+    Command,
+    add_json_option,
+    add_mode_option,
+    add_workspace_option,
+    parse_number,
+    parse_past_time,
+)
+from handrail.explanation import (
     MODE_TABLE,
     DecisionChange,
     PolicyInspector,
@@ -102,7 +110,7 @@ def _open_inspector(
 ) -> PolicyInspector:
     workspace = resolve_workspace(options)
     loaded = load_settings(options, mode, workspace, review=review)
-    return PolicyInspector(workspace, loaded, open_state_folder(), tier)
+    return PolicyInspector(workspace, loaded, tier)
 
 
 # Questions
@@ -320,3 +328,85 @@ def _print_replay_notes(found: PolicyReplay) -> None:
 
 def _format_calls(number: int) -> str:
     return f"{number:,} call{'s' * (number != 1)}"
+
+
+def _add_explain_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "words",
+        metavar="-- COMMAND",
+        nargs="*",
+        help="the command: one word is its text as it is, several are quoted and joined",
+    )
+    parser.add_argument("--tool", metavar="NAME", help="a tool call instead, with --args")
+    parser.add_argument("--args", metavar="JSON", help="the tool's arguments, one JSON object; - reads it from stdin")
+    parser.add_argument(
+        "--stdin",
+        action="store_true",
+        help='one JSON object a line, {"command": …} or {"tool": …, "args": …}, also "cwd" and "mode"; one answer a '
+        'line, for a bad one {"error": …}, and then exit 2 at the end',
+    )
+    add_mode_option(parser)
+    add_workspace_option(parser)
+    parser.add_argument("--cwd", metavar="DIR", help="the folder in the workspace that commands start in (.)")
+    parser.add_argument(
+        "--tier",
+        metavar="N",
+        type=parse_number(0),
+        choices=range(4),
+        help="the sandbox: 3 with an overlay, 2, 1, 0 none (yours)",
+    )
+    parser.add_argument(
+        "--exit-code", action="store_true", help="allow 0, deny 1, confirm 3; of several lines the strictest"
+    )
+    add_json_option(parser)
+
+
+def _add_test_arguments(parser: ArgumentParser) -> None:
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+def _add_replay_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--since",
+        metavar="WHEN",
+        type=parse_past_time,
+        help="calls since then: 7d, 12h, 30m, 2026-07-01, 2026-07-01T09:30",
+    )
+    parser.add_argument("--session", metavar="ID", help="one session (all of the workspace)")
+    add_mode_option(parser)
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+COMMANDS = {
+    "policy explain": Command(
+        run_explain,
+        _add_explain_arguments,
+        (
+            "handrail policy explain -- 'cd api && rm -rf build | tee log'",
+            """handrail policy explain --tool write --args '{"path": "a", "content": ""}' --json""",
+        ),
+        {
+            USAGE: "wrong usage or settings, or a call that is wrong before policy is asked",
+            FAILED: "with --exit-code: deny",
+            WAITING: "with --exit-code: confirm",
+        },
+        takes_rest=True,
+    ),
+    "policy modes": Command(
+        run_modes, add_json_option, ("handrail policy modes", "handrail policy modes --json | jq .table.write")
+    ),
+    "policy test": Command(
+        run_test,
+        _add_test_arguments,
+        ("handrail policy test", "handrail policy test --workspace . --json"),
+        {FAILED: "an example does not come out as its rule says"},
+    ),
+    "policy replay": Command(
+        run_replay,
+        _add_replay_arguments,
+        ("handrail policy replay --since 7d", "handrail policy replay --session cli --mode auto --json"),
+        {FAILED: "there is no such session"},
+    ),
+}

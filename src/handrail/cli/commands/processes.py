@@ -4,14 +4,16 @@ import errno
 import os
 import socket
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from typing import Literal
 
 from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, USAGE, CommandFailed
 from handrail.cli.files import silence
 from handrail.cli.output import can_show, print_json, print_note, print_out, render_table, warn
+from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_number
 from handrail.processes import StoredProcess, list_processes
 from handrail.protocol.errors import ToolError
 from handrail.protocol.records import ProcessRecord, shorten_ids
@@ -227,3 +229,96 @@ def _print_refusal(options: Namespace, error: ToolError) -> int:
 
 def _build_error_data(error: ToolError) -> dict[str, object]:
     return {"code": error.code, "message": error.message, "details": error.details}
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--session", metavar="ID", help="those of one session (all of the workspace)")
+    parser.add_argument("--all", action="store_true", help="those of every workspace")
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+def _add_log_arguments(parser: ArgumentParser) -> None:
+    _add_id(parser)
+    parser.add_argument("--raw", action="store_true", help="byte for byte, for a file or a pipe")
+    parser.add_argument("--follow", action="store_true", help="go on until it has ended")
+    add_workspace_option(parser)
+    parser.set_defaults(json=False)
+
+
+def _add_write_arguments(parser: ArgumentParser) -> None:
+    _add_id(parser)
+    parser.add_argument("text", metavar="TEXT", nargs="?", help="a line; - sends what stdin has, as it is")
+    parser.add_argument("--eof", action="store_true", help="end its input afterwards")
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+def _add_forward_arguments(parser: ArgumentParser) -> None:
+    _add_id(parser)
+    parser.add_argument("port", metavar="PORT", type=parse_number(1, 65_535), help="the port that it listens on")
+    to = "the port here (the same); 0: any free one"
+    parser.add_argument("--to", metavar="PORT", type=parse_number(0, 65_535), help=to)
+    add_workspace_option(parser)
+    parser.set_defaults(json=False)
+
+
+def _add_stop_arguments(parser: ArgumentParser) -> None:
+    _add_id(parser, nargs="?")
+    parser.add_argument("--session", metavar="ID", help="those of a session")
+    parser.add_argument("--all", action="store_true", help="those of every workspace")
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+def _add_remove_arguments(parser: ArgumentParser) -> None:
+    _add_id(parser)
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+def _add_id(parser: ArgumentParser, nargs: Literal["?"] | None = None) -> None:
+    parser.add_argument("id", metavar="ID", nargs=nargs, help="its id, or the beginning of it")
+
+
+COMMANDS = {
+    "processes": Command(
+        run,
+        _add_arguments,
+        ("handrail processes --all", "handrail processes stop p-7fq"),
+        {FAILED: "there is no such session"},
+    ),
+    "processes log": Command(
+        run_log,
+        _add_log_arguments,
+        ("handrail processes log p-7fq --follow", "handrail processes log p-7fq --raw > server.log"),
+        {FAILED: "there is no such process session"},
+    ),
+    "processes write": Command(
+        run_write,
+        _add_write_arguments,
+        ("handrail processes write p-7fq yes", "handrail processes write p-7fq - --eof < answers.txt"),
+        {FAILED: "there is no such process session, or it has ended"},
+    ),
+    "processes forward": Command(
+        run_forward,
+        _add_forward_arguments,
+        ("handrail processes forward p-7fq 8000", "handrail processes forward p-7fq 80 --to 8080"),
+        {
+            OK: "the background command has ended",
+            FAILED: "there is no such process session, it cannot be reached, or the port here is taken",
+        },
+    ),
+    "processes stop": Command(
+        run_stop,
+        _add_stop_arguments,
+        ("handrail processes stop p-7fq", "handrail processes stop --all"),
+        {FAILED: "there is no such process session, or it could not be ended"},
+    ),
+    "processes remove": Command(
+        run_remove,
+        _add_remove_arguments,
+        ("handrail processes remove p-7fq", "handrail processes remove p-7fq --json"),
+        {FAILED: "there is no such process session"},
+    ),
+}

@@ -1,11 +1,12 @@
 """handrail replay: runs a recorded session again, on a copy of the workspace as it was before it."""
 
 import os
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 from handrail.cli.context import load_settings, open_state_folder, resolve_workspace, resolve_workspace_session
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
+from handrail.cli.parser import Command, add_json_option, add_workspace_option
 from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import encode
 from handrail.replay.player import SessionReplay, replay_session
@@ -65,3 +66,20 @@ def _print_replay(replay: SessionReplay) -> None:
     counts = {verdict: sum(one.verdict == verdict for one in replay.calls) for verdict in _VERDICTS}
     verdicts = ", ".join(f"{count} {_VERDICTS[verdict].lower()}" for verdict, count in counts.items() if count)
     print_note(f"{len(replay.calls)} calls: {verdicts or 'nothing to play'}. Your files are untouched.")
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("task", metavar="SESSION", help="the id of the session, or its beginning")
+    parser.add_argument("--keep", metavar="DIR", help="play it in this new folder, and leave that")
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+COMMANDS = {
+    "replay": Command(
+        run,
+        _add_arguments,
+        ("handrail replay cli", "handrail replay cli --json | jq '.calls[] | select(.verdict == \"differs\")'"),
+        {FAILED: "a result differs, or there is no such session"},
+    ),
+}

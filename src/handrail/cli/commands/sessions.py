@@ -1,13 +1,14 @@
 """handrail sessions: the stored sessions."""
 
 import os
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from typing import Any
 
 from handrail.cli.context import open_state_folder, resolve_session_folder, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.format import format_binary_size, format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
+from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_past_time
 from handrail.protocol.records import SessionState, SessionUsage
 from handrail.protocol.wire import encode
 
@@ -71,3 +72,29 @@ def _list_usage(options: Namespace) -> list[SessionUsage]:
 
 def _build_data(session: SessionUsage) -> dict[str, Any]:
     return {name: getattr(session, name) for name in ("id", "workspace", "state", "bytes", "last")}
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_workspace_option(parser)
+    parser.add_argument("--all", action="store_true", help="of every workspace, not only of this one")
+    add_json_option(parser)
+
+
+def _add_remove_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", nargs="?", help="the session, or the beginning of its id")
+    parser.add_argument(
+        "--older-than", metavar="WHEN", type=parse_past_time, help="sessions not used for this long: 90d, 12h"
+    )
+    parser.add_argument("--force", action="store_true", help="also if a request or question of it waits")
+    _add_arguments(parser)
+
+
+COMMANDS = {
+    "sessions": Command(run, _add_arguments, ("handrail sessions", "handrail sessions --all --json")),
+    "sessions remove": Command(
+        run_remove,
+        _add_remove_arguments,
+        ("handrail sessions remove s-7fq", "handrail sessions remove --older-than 90d --all"),
+        {FAILED: "there is no such session, or it is in use; nothing was removed"},
+    ),
+}

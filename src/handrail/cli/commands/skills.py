@@ -1,13 +1,14 @@
 """handrail skills: the skills that a session here finds."""
 
 import os
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 from msgspec import to_builtins
 
 from handrail.cli.context import load_settings, resolve_workspace
 from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
+from handrail.cli.parser import Command, add_json_option, add_workspace_option, parse_nonempty_text
 from handrail.inspection import build_skill_entry, find_skill, load_skills
 from handrail.protocol.records import SkillEntry
 from handrail.protocol.text import to_one_line, truncate
@@ -101,3 +102,25 @@ def _list_rules(skill: Skill) -> tuple[str, ...]:
         limited.append("read: also its own folder" if "read" in skill.patterns else "read: its own folder only")
     others = f"no other tools are offered but {', '.join(sorted(ALWAYS))}, if enabled"
     return (f"skill.{skill.name}: {others}", *(f"skill.{skill.name}: {text}" for text in limited))
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+def _add_show_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", type=parse_nonempty_text, help="the skill")
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+COMMANDS = {
+    "skills": Command(run, _add_arguments, ("handrail skills", "handrail skills show commit")),
+    "skills show": Command(
+        run_show,
+        _add_show_arguments,
+        ("handrail skills show commit", "handrail skills show commit --json | jq .skill.allowedTools"),
+        {FAILED: "there is no such skill, or it cannot be used"},
+    ),
+}

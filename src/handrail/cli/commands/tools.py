@@ -1,7 +1,7 @@
 """handrail tools: the tools that a session here offers, and the schemas of the wire."""
 
 import os
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 
 import msgspec
 
@@ -9,6 +9,7 @@ from handrail.cli.context import has_servers, load_settings, resolve_project_fol
 from handrail.cli.exits import OK
 from handrail.cli.files import OutFolder
 from handrail.cli.output import print_json, print_note, print_out, render_table
+from handrail.cli.parser import Command, add_workspace_option
 from handrail.inspection import list_server_specs, list_tool_specs
 from handrail.protocol.schema import (
     DIALECT,
@@ -93,3 +94,25 @@ def _build_row(spec: ToolSpec) -> tuple[str, str, str, str]:
 
 def _format_json(value: Json) -> bytes:
     return msgspec.json.format(encode(value), indent=2)
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="the descriptions with their schemas")
+    form.add_argument("--openai", action="store_true", help="as a tool list for OpenAI")
+    form.add_argument("--anthropic", action="store_true", help="as a tool list for Anthropic")
+    form.add_argument("--mcp", action="store_true", help="as a tool list for MCP")
+    form.add_argument("--guide", action="store_true", help="which tool to take for what, as Markdown")
+    add_workspace_option(parser)
+
+
+def _add_schema_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="DIR", help="write one file a schema, and samples, into this folder")
+
+
+COMMANDS = {
+    "tools": Command(run, _add_arguments, ("handrail tools", "handrail tools --openai > tools.json")),
+    "schema": Command(
+        run_schema, _add_schema_arguments, ("handrail schema | jq .types.tool_result", "handrail schema --out schemas")
+    ),
+}

@@ -1,13 +1,14 @@
 """handrail trust: lets the files of a project loosen settings, exactly as they are now."""
 
 import os
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 
 from handrail.cli.context import open_state_folder, resolve_workspace
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.format import format_time
 from handrail.cli.output import print_json, print_note, print_out, render_table
+from handrail.cli.parser import Command, add_json_option, add_workspace_option
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.settings import PROJECT_FILE, LoadedSettings, Project, load
@@ -142,3 +143,16 @@ def _list_workspace_files(table: ServerTable, workspace: str) -> Iterator[str]:
         path = os.path.realpath(os.path.join(workspace, table.cwd or ".", word))
         if os.path.commonpath((workspace, path)) == workspace and os.path.isfile(path):
             yield os.path.relpath(path, workspace)
+
+
+def _add_arguments(parser: ArgumentParser) -> None:
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--revoke", action="store_true", help="no longer trust this project")
+    form.add_argument("--list", action="store_true", help="the projects that are trusted")
+    add_workspace_option(parser)
+    add_json_option(parser)
+
+
+COMMANDS = {
+    "trust": Command(run, _add_arguments, ("handrail trust", "handrail trust --list")),
+}
