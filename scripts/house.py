@@ -35,7 +35,7 @@ HANDS = re.compile(
 # Modules of those rooms that may nevertheless, each with the reason: "cli/schema.py": "writes `schema --out DIR`".
 HANDS_ALLOWED: Mapping[str, str] = {
     "cli/files.py": "reads and writes what options name and client settings, and opens /dev/null",
-    "cli/demonstration/folder.py": "makes the temporary sample of the demo, and removes it",
+    "cli/commands/demo.py": "makes the temporary sample of the demo, and removes it",
 }
 
 # These compute and nothing else: no I/O, no clock, no chance, no environment.

@@ -24,7 +24,7 @@ from acp.schema import (
 from msgspec.structs import replace
 
 from handrail.acp.serving import serve_in_loop
-from handrail.cli.acp import build_host
+from handrail.cli.commands.acp import build_host
 from handrail.cli.parser import parse_arguments
 from handrail.models.model import Model
 from handrail.settings import load

@@ -12,7 +12,7 @@ import msgspec
 
 from handrail.edit.diff import parse_diff
 from handrail.edit.sequences import diff_lines
-from handrail.protocol.changes import LineChange, LineOrigin, LineOriginKind
+from handrail.protocol.changes import ChangeOrigin, LineOrigin, LineOriginKind
 from handrail.protocol.wire import escape_surrogates
 from handrail.store.change_log import ChangeLog, LoggedChangeSet, Step
 from handrail.workspace.text import decode_text
@@ -161,7 +161,7 @@ class _Tracer:
 
     def _build_origin(self, kind: LineOriginKind, at: _TracedLine, entry: LoggedChangeSet | None) -> LineOrigin:
         outside, back = tuple(self._outside), tuple(self._brought_back)
-        change = entry and LineChange(
+        change = entry and ChangeOrigin(
             number=entry.number,
             time=entry.time,
             session_id=entry.session,

@@ -13,6 +13,7 @@ from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.output import print_note, warn
 from handrail.protocol.errors import UsageError
 from handrail.protocol.records import SessionInfo, list_matching_ids
+from handrail.protocol.text import to_one_line
 from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ def resolve_workspace(options: Namespace) -> str:
     return options.workspace
 
 
+def is_whole_home(folder: str) -> bool:
+    """Whether a folder is the root or a whole home. Only --workspace makes it a workspace."""
+    return folder in {"/", os.path.realpath(os.path.expanduser("~"))}
+
+
 def _current_folder(*, told: bool) -> str:
     try:
         folder = os.getcwd()
@@ -39,7 +45,7 @@ def _current_folder(*, told: bool) -> str:
         raise CommandFailed(
             f"the current folder cannot be used: {error.strerror}. Name one with --workspace."
         ) from None
-    if folder == "/" or folder == os.path.realpath(os.path.expanduser("~")):
+    if is_whole_home(folder):
         raise CommandFailed(f"{folder} as a whole is no workspace unless you say so: --workspace {folder}")
     if told:
         print_note(f"workspace: {folder} (the current folder)")
@@ -101,9 +107,13 @@ def find_server_sources(
     """
     if not has_servers(loaded, workspace):
         return ()
-    from handrail.cli.servers import build_server_sources  # noqa: PLC0415  few have other servers
+    from handrail.mcp.client.sources import find_sources  # noqa: PLC0415  few have other servers
 
-    return build_server_sources(options, loaded, workspace, called)
+    found = find_sources(loaded, workspace, os.environ, called=called)
+    if not options.quiet:
+        for text in found.notes:
+            print_note(to_one_line(text))
+    return found.sources
 
 
 def load_effective_settings(options: Namespace, mode: str | None = None, workspace: str | None = None) -> Settings:
@@ -119,7 +129,7 @@ def find_project_folder(options: Namespace) -> str | None:
         folder = os.getcwd()
     except OSError:
         return None
-    return None if folder in {"/", os.path.realpath(os.path.expanduser("~"))} else folder
+    return None if is_whole_home(folder) else folder
 
 
 def resolve_project_folder(options: Namespace) -> str | None:

@@ -169,6 +169,15 @@ _MAX_FILE_BYTES = 4 * 1024 * 1024
 _ASIDE = "Nothing was written."
 
 
+class HostFileError(CommandFailed):
+    """A settings file of another program that cannot be read."""
+
+    def __init__(self, problem: str, advice: str = "") -> None:
+        super().__init__(" ".join(filter(None, (problem, _ASIDE, advice))))
+        self.problem = f"{problem} {advice}".rstrip()
+        """The message without the effect on a write."""
+
+
 class HostFileState(NamedTuple):
     """A file of a host, as it is now."""
 
@@ -185,7 +194,7 @@ class HostFileState(NamedTuple):
         try:
             return None if self.content is None else self.content.decode()
         except UnicodeDecodeError:
-            raise CommandFailed(f"{self.shown} is not UTF-8. {_ASIDE} Correct the file, then try again.") from None
+            raise HostFileError(f"{self.shown} is not UTF-8.", "Correct the file, then try again.") from None
 
 
 def find_file(paths: Sequence[str], workspace: str, *, is_user_file: bool) -> HostFileState:
@@ -193,14 +202,14 @@ def find_file(paths: Sequence[str], workspace: str, *, is_user_file: bool) -> Ho
     shown = next((path for path in paths if os.path.lexists(os.path.join(workspace, path))), paths[0])
     path = os.path.realpath(os.path.join(workspace, shown))
     if not is_user_file and os.path.commonpath((path, workspace)) != workspace:
-        raise CommandFailed(
-            f"{shown} is a link that leads out of the workspace, to {path}. {_ASIDE} Make it a file of its own."
+        raise HostFileError(
+            f"{shown} is a link that leads out of the workspace, to {path}.", "Make it a file of its own."
         )
     try:
         return HostFileState(path=path, shown=shown, content=_content(path, shown))
     except (OSError, ValueError) as error:
-        raise CommandFailed(
-            f"{shown} cannot be read: {getattr(error, 'strerror', None) or error}. {_ASIDE} See to it, then try again."
+        raise HostFileError(
+            f"{shown} cannot be read: {getattr(error, 'strerror', None) or error}.", "See to it, then try again."
         ) from None
 
 
@@ -253,10 +262,10 @@ def _content(path: str, shown: str) -> bytes | None:
         return None
     with open(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise CommandFailed(f"{shown} is not a regular file. {_ASIDE}")
+            raise HostFileError(f"{shown} is not a regular file.")
         content = stream.read(_MAX_FILE_BYTES + 1)
     if len(content) > _MAX_FILE_BYTES:
-        raise CommandFailed(f"{shown} is larger than 4 MiB, which no settings file is. {_ASIDE}")
+        raise HostFileError(f"{shown} is larger than 4 MiB, which no settings file is.")
     return content
 
 

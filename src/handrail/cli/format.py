@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from handrail.api import Handrail
 from handrail.cli.output import can_show
@@ -115,15 +115,6 @@ def list_change_gaps(rail: Handrail, numbers: Iterable[int]) -> list[str]:
         for record in records
         if record.number in wanted and record.not_covered
     ]
-
-
-class Finding(NamedTuple):
-    """What one look has found; a row that is not ok says what to type."""
-
-    group: str
-    status: Literal["ok", "warning", "error"]
-    text: str
-    fix: str | None = None
 
 
 def format_binary_size(count: int) -> str:

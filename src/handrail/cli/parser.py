@@ -94,10 +94,6 @@ class Command(NamedTuple):
 
 def load_command(name: str) -> Command:
     """Imports the module of a command."""
-    from handrail.cli.options import LEGACY  # noqa: PLC0415
-
-    if name in LEGACY:
-        return LEGACY[name]
     command: Command = import_module(f"handrail.cli.commands.{COMMANDS[name][0]}").COMMANDS[name]
     return command
 

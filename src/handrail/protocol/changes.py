@@ -93,7 +93,7 @@ class ChangeRecord(Wire, frozen=True, omit_defaults=False):
     """Effects of the call that undo does not cover, in words."""
 
 
-class LineChange(msgspec.Struct, frozen=True, kw_only=True):
+class ChangeOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """The change set that a line comes from."""
 
     number: int
@@ -111,7 +111,7 @@ class LineOrigin(msgspec.Struct, frozen=True, kw_only=True):
     kind: LineOriginKind
     """`made`: by `entry`. `outside`: by others after `entry`. `before`: older than the first change set.
     `lost`: unknown, because the contents of `entry` are no longer kept."""
-    entry: LineChange | None = None
+    entry: ChangeOrigin | None = None
     path: bytes
     """The path of the file then."""
     line: int

@@ -13,7 +13,7 @@ from handrail.mcp.client.worker import Worker
 from handrail.protocol.errors import ToolError, build_install_command
 from handrail.protocol.permissions import Permission
 from handrail.runtime.foreign.server_process import ServerPrograms
-from handrail.runtime.foreign.source import ForeignTool, ToolSource
+from handrail.runtime.foreign.source import ForeignTool, ToolSource, split_tool_name
 from handrail.settings import LoadedSettings, resolve_state_folder
 from handrail.settings.mcp_json import ConfiguredServer, resolve_servers
 from handrail.settings.mcp_servers import is_server_name
@@ -38,9 +38,10 @@ def list_sources(loaded: LoadedSettings, workspace: str, environ: Mapping[str, s
 
 
 def find_sources(
-    loaded: LoadedSettings, workspace: str, environ: Mapping[str, str], *, only: str | None = None
+    loaded: LoadedSettings, workspace: str, environ: Mapping[str, str], *, called: str | None = None
 ) -> ServerSources:
-    """The same, with what a person should be told. `only`: no other server than this one."""
+    """The same with notes for a person. `called`: the only tool that is called, so that no other server starts."""
+    only = (split_tool_name(called) or (None,))[0] if called is not None else None
     servers = resolve_servers(loaded, workspace, environ)
     usable = [one for one in servers.usable if only in {None, one.name}]
     unusable = {name: why for name, why in servers.unusable.items() if only in {None, name}}
