@@ -1,4 +1,4 @@
-"""The workspace, settings and session of a command."""
+"""The context of a command: its workspace, settings, sessions, input."""
 
 import os
 import sys
@@ -12,33 +12,27 @@ import msgspec
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.output import print_note, warn
 from handrail.protocol.errors import UsageError
-from handrail.protocol.records import SessionInfo, list_matching_ids
+from handrail.protocol.records import list_matching_ids
 from handrail.protocol.text import to_one_line
-from handrail.settings import LoadedSettings, Settings, load, resolve_state_folder
+from handrail.settings import LoadedSettings, load, resolve_state_folder
 
 if TYPE_CHECKING:
-    from handrail import ToolSource
+    from handrail.api import ToolSource
     from handrail.state import StoredState
 
+_MAX_SHOWN_IDS = 4
+_MAX_LINE_BYTES = 64 * 1024 * 1024
 
-# § [cli.place] Which workspace, and which of its sessions, a command is about.
+
+# Workspace
 
 
 def resolve_workspace(options: Namespace) -> str:
-    """The folder that was named, or the current one, said aloud."""
-    if options.workspace is None:
-        return _current_folder(told=not options.json)
-    if not options.workspace:
+    """The folder of --workspace, or the current folder. Prints the current folder, since nobody named it."""
+    if options.workspace:
+        return options.workspace
+    if options.workspace is not None:
         raise CommandFailed("--workspace is empty; name a folder, or leave it out to work in the current one")
-    return options.workspace
-
-
-def is_whole_home(folder: str) -> bool:
-    """Whether a folder is the root or a whole home. Only --workspace makes it a workspace."""
-    return folder in {"/", os.path.realpath(os.path.expanduser("~"))}
-
-
-def _current_folder(*, told: bool) -> str:
     try:
         folder = os.getcwd()
     except OSError as error:
@@ -47,12 +41,36 @@ def _current_folder(*, told: bool) -> str:
         ) from None
     if is_whole_home(folder):
         raise CommandFailed(f"{folder} as a whole is no workspace unless you say so: --workspace {folder}")
-    if told:
+    if not options.json:
         print_note(f"workspace: {folder} (the current folder)")
     return folder
 
 
-# § [cli.preferences] The settings a command works with.
+def is_whole_home(folder: str) -> bool:
+    """Whether a folder is the root or a whole home. Only --workspace makes it a workspace."""
+    return folder in {"/", os.path.realpath(os.path.expanduser("~"))}
+
+
+def find_project_folder(options: Namespace) -> str | None:
+    """The folder of --workspace, or the current folder if that can be a workspace."""
+    if options.workspace:
+        return options.workspace
+    try:
+        folder = os.getcwd()
+    except OSError:
+        return None
+    return None if is_whole_home(folder) else folder
+
+
+def resolve_project_folder(options: Namespace) -> str | None:
+    """The same. CommandFailed if the folder does not exist."""
+    folder = find_project_folder(options)
+    if folder is not None and not os.path.isdir(folder):
+        raise CommandFailed(f"the workspace {folder} is no folder. Name one that is there.")
+    return folder
+
+
+# Settings
 
 
 def load_settings(
@@ -63,12 +81,12 @@ def load_settings(
     flags: Mapping[str, object] | None = None,
     review: bool = True,
 ) -> LoadedSettings:
-    """What all layers say, the project's too where a workspace is named; what a person should know goes to stderr."""
+    """Loads the settings, with those of the project if a workspace is given. Prints notes about them."""
     loaded = load(os.environ, {"mode": mode, **(flags or {})}, workspace, review=review)
     if not options.quiet:
         for text in loaded.notes:
             print_note(text)
-    if loaded.settings.tools.disable:  # one that does nothing leaves a tool there that somebody wanted gone
+    if loaded.settings.tools.disable:  # a name without a tool leaves a tool on that the person wanted off
         from handrail.inspection import list_tool_remarks  # noqa: PLC0415  few disable any
 
         with suppress(UsageError):  # opening a session reports it
@@ -78,7 +96,7 @@ def load_settings(
 
 
 def add_unknown_tool_notes(loaded: LoadedSettings) -> LoadedSettings:
-    """The same, with a remark on settings about tools that are not here: a program may bring its own."""
+    """Adds notes about settings of tools that do not exist here. A program may bring such tools."""
     tools = loaded.settings.tools
     if not tools.enable and not tools.disable and all(rule.tool == "exec" for rule in loaded.rules):
         return loaded
@@ -94,7 +112,7 @@ def add_unknown_tool_notes(loaded: LoadedSettings) -> LoadedSettings:
 
 
 def has_servers(loaded: LoadedSettings, workspace: str) -> bool:
-    """Whether other MCP servers may be had here: else nothing of them is even loaded."""
+    """Whether there may be MCP servers. Otherwise their code is not imported."""
     return bool(loaded.servers) or (not loaded.servers_fixed and os.path.lexists(os.path.join(workspace, ".mcp.json")))
 
 
@@ -116,55 +134,23 @@ def find_server_sources(
     return found.sources
 
 
-def load_effective_settings(options: Namespace, mode: str | None = None, workspace: str | None = None) -> Settings:
-    """The same, without where it comes from and without rules."""
-    return load_settings(options, mode, workspace).settings
-
-
-def find_project_folder(options: Namespace) -> str | None:
-    """The folder whose project is meant, said or not; None where the current folder cannot be a workspace."""
-    if options.workspace:
-        return options.workspace
-    try:
-        folder = os.getcwd()
-    except OSError:
-        return None
-    return None if is_whole_home(folder) else folder
-
-
-def resolve_project_folder(options: Namespace) -> str | None:
-    """The same for commands that only look: one that somebody named and that is not there is a mistake."""
-    folder = find_project_folder(options)
-    if folder is not None and not os.path.isdir(folder):
-        raise CommandFailed(f"the workspace {folder} is no folder. Name one that is there.")
-    return folder
-
-
-# § [cli.sessions] Finds the sessions of a workspace without making one.
-
-_MAX_SHOWN_IDS = 4
-"""So many ids are named in a line; they are long."""
+# Sessions
 
 
 def open_state_folder() -> "StoredState":
-    """The state folder that the environment says; it need not exist."""
-    from handrail.state import StoredState  # noqa: PLC0415  a command that reads no session loads no journal
+    """The state folder of the environment. It need not exist."""
+    from handrail.state import StoredState  # noqa: PLC0415  an engine room
 
     return StoredState(resolve_state_folder(os.environ))
 
 
-def list_workspace_sessions(options: Namespace) -> list[SessionInfo]:
-    """The sessions of the workspace."""
-    return open_state_folder().list_sessions(os.path.realpath(resolve_workspace(options)))
-
-
-def resolve_session_folder(options: Namespace, session_id: str) -> str:
-    """The folder of a session that has a journal."""
-    return resolve_workspace_session(os.path.realpath(resolve_workspace(options)), session_id)
+def resolve_session_folder(options: Namespace, spelled: str) -> str:
+    """The folder of a session of the workspace."""
+    return resolve_workspace_session(os.path.realpath(resolve_workspace(options)), spelled)
 
 
 def resolve_workspace_session(workspace: str, spelled: str) -> str:
-    """The same, where the workspace is known: its real path. The beginning of the id will do."""
+    """The same for a workspace by its real path. The beginning of the id is enough."""
     found = match_sessions(spelled, workspace)
     if len(found) == 1:
         return os.path.join(open_state_folder().home(workspace), found[0])
@@ -177,26 +163,22 @@ def resolve_workspace_session(workspace: str, spelled: str) -> str:
     raise CommandFailed(f"the workspace {workspace} has no session {spelled[:80]!r}. {there}", FAILED)
 
 
-def describe_candidates(spelled: str, ids: list[str]) -> str:
-    """The sessions that an id may mean."""
-    return f"{spelled[:80]!r} may be {', '.join(ids[:_MAX_SHOWN_IDS])}{' …' if len(ids) > _MAX_SHOWN_IDS else ''}"
-
-
 def match_sessions(spelled: str, workspace: str) -> list[str]:
-    """The ids of the sessions that somebody may mean, in a workspace by its real path: by what tells an id from others,
-    else by how it begins."""
+    """The ids of the sessions that a person may mean, in a workspace by its real path."""
     ids = sorted(os.path.basename(folder) for folder in open_state_folder().sessions(workspace))
     return list_matching_ids(spelled, ids) or [one for one in ids if spelled and one.startswith(spelled)]
 
 
-# § [cli.given] What a person gives a command to read: JSON as an argument or on stdin, and lines on stdin.
+def describe_candidates(spelled: str, ids: list[str]) -> str:
+    return f"{spelled[:80]!r} may be {', '.join(ids[:_MAX_SHOWN_IDS])}{' …' if len(ids) > _MAX_SHOWN_IDS else ''}"
 
-_MAX_LINE_BYTES = 64 * 1024 * 1024
+
+# Input
 
 
 def read_json_argument(text: str) -> Any:
-    """The arguments of a tool, as JSON; `-` reads it from stdin."""
-    data = _all_of_stdin() if text == "-" else os.fsencode(text)
+    """Decodes the arguments of a tool. `-` reads them from stdin."""
+    data = _read_stdin() if text == "-" else os.fsencode(text)
     if not data.strip():
         raise CommandFailed("the arguments are empty; without any, pass {}. Nothing was run.")
     try:
@@ -209,8 +191,8 @@ def read_json_argument(text: str) -> Any:
 
 
 def read_stdin_lines() -> Iterator[bytes | None]:
-    """Every line of stdin as soon as it is there, without its end; None for one that is too long to be held."""
-    stdin = _stdin("the lines", "waiting for one JSON object a line; end with Ctrl-D")
+    """The lines of stdin as they come. None stands for a line that is too long."""
+    stdin = _open_stdin("the lines", "waiting for one JSON object a line; end with Ctrl-D")
     while line := stdin.readline(_MAX_LINE_BYTES):
         if line.endswith(b"\n") or len(line) < _MAX_LINE_BYTES:
             yield line.removesuffix(b"\n")
@@ -220,16 +202,18 @@ def read_stdin_lines() -> Iterator[bytes | None]:
             yield None
 
 
-def _all_of_stdin() -> bytes:
-    data = _stdin("the arguments", "waiting for the arguments as JSON; end with Ctrl-D").read(_MAX_LINE_BYTES + 1)
+def _read_stdin() -> bytes:
+    stdin = _open_stdin("the arguments", "waiting for the arguments as JSON; end with Ctrl-D")
+    data = stdin.read(_MAX_LINE_BYTES + 1)
     if len(data) > _MAX_LINE_BYTES:
         raise CommandFailed("the arguments are larger than 64 MiB. Nothing was run.")
     return data
 
 
-def _stdin(what: str, waiting: str) -> BinaryIO:
+def _open_stdin(content: str, note: str) -> BinaryIO:
+    """`note`: what a person at a terminal reads meanwhile."""
     if sys.stdin is None:
-        raise CommandFailed(f"{what} cannot be read: stdin is closed. Nothing was run.")
+        raise CommandFailed(f"{content} cannot be read: stdin is closed. Nothing was run.")
     if sys.stdin.isatty():
-        print_note(waiting)
+        print_note(note)
     return sys.stdin.buffer

@@ -8,7 +8,6 @@ from typing import Any, cast
 from handrail.api import Handrail
 from handrail.cli.context import open_state_folder
 from handrail.cli.output import print_out, warn
-from handrail.policy.verdict import TABLE, Cell
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.decisions import MODES, OVERLAY_TIER, Mode
 from handrail.protocol.errors import ErrorInfo
@@ -177,10 +176,12 @@ def _find_looser_mode(rule: str, mode: Mode, *, undo: bool) -> Mode | None:
     """The next looser mode in which a built-in rule does not ask. `undo`: whether undo would cover the call."""
     if rule == "exec.no-sandbox":
         return None
+    from handrail.explanation import MODE_TABLE  # noqa: PLC0415  only a suggestion needs it
+
     allowing = {"allow", "undoable"} if undo else {"allow"}
-    rows: dict[str, dict[Mode, Cell]] = {f"fs.{subject}": row for subject, row in TABLE.items()}
+    rows = {f"fs.{kind}": row for kind, row in MODE_TABLE.items()}
     is_foreign = rule.startswith(("tool.", "process."))  # undo covers no tools and programs of others
-    row = rows.get(rule, TABLE["network" if is_foreign else "write"])
+    row = rows.get(rule, MODE_TABLE["network" if is_foreign else "write"])
     return next((one for one in MODES[MODES.index(mode) + 1 :] if row[one] in allowing), None)
 
 

@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import Any, NamedTuple, cast
 
 from handrail.cli.context import (
-    list_workspace_sessions,
     open_state_folder,
     resolve_session_folder,
     resolve_workspace,
@@ -101,7 +100,7 @@ def _print_event_notes(options: Namespace, found: list[AnyEvent | BrokenEvent], 
 
 
 def _print_sessions(options: Namespace) -> int:
-    found = list_workspace_sessions(options)
+    found = open_state_folder().list_sessions(os.path.realpath(resolve_workspace(options)))
     _warn_of_unreadable(found)
     if options.json:
         print_json(encode({"schema": _SCHEMA, "sessions": found}))
