@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from shlex import quote
 from typing import NamedTuple, TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
@@ -69,7 +70,7 @@ def read_input_file(path: str) -> bytes:
 
 
 class OutFile:
-    """The file of `-o`. Its folder is opened before the model runs, so that no link of the model redirects the answer."""
+    """The file of `-o`. Its folder is opened before the model runs, so that no link of the model redirects it."""
 
     def __init__(self, path: str, workspace: str) -> None:
         """CommandFailed if it cannot be written, or if a link leads it out of the workspace."""
@@ -102,9 +103,8 @@ class OutFile:
                 if os.path.islink(self._path):
                     raise _refused(self._path, "is a link; name the file itself")
                 return None
-            descriptor = os.open(
-                self._path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC
-            )  # does not wait for the reader of a pipe
+            # O_NONBLOCK: does not wait for the reader of a pipe.
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             os.set_blocking(descriptor, True)
         except FileNotFoundError:
             return None
@@ -219,7 +219,7 @@ def check_writable(found: HostFileState) -> None:
         raise CommandFailed(f"{found.shown} cannot be written: the folder {folder} is not yours to write. {_ASIDE}")
     if found.content is not None and not os.stat(found.path).st_mode & 0o222:
         raise CommandFailed(
-            f"{found.shown} is write-protected. {_ASIDE} To let it be written: chmod u+w {_quote(found.path)}"
+            f"{found.shown} is write-protected. {_ASIDE} To let it be written: chmod u+w {quote(found.path)}"
         )
     if found.content is not None and os.geteuid() not in {0, os.stat(found.path).st_uid}:
         raise CommandFailed(
@@ -276,9 +276,3 @@ def _write_like(found: HostFileState, temporary: str, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _quote(path: str) -> str:
-    from shlex import quote  # noqa: PLC0415  every command imports this module, few name a path
-
-    return quote(path)

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
-from handrail.cli.files import silence
 from handrail.protocol.text import escape_control, measure_width, pad, to_one_line, truncate
 
 _COLOURS = {"+": "32", "-": "31", "@": "36"}
@@ -118,15 +117,21 @@ def _write(stream: TextIO | None, text: str) -> None:
         _put(stream, lambda: stream.write(shown.encode(stream.encoding, "backslashreplace").decode(stream.encoding)))
 
 
+def _silence(stream: TextIO) -> None:
+    from handrail.cli.files import silence  # noqa: PLC0415  most output has a reader
+
+    silence(stream)
+
+
 def _put(stream: TextIO, write: Callable[[], object]) -> bool:
     try:
         write()
         stream.flush()
     except BrokenPipeError:
-        silence(stream)
+        _silence(stream)
         return False
     except OSError as error:
-        silence(stream)
+        _silence(stream)
         raise CommandFailed(f"the output cannot be written: {error.strerror}", INFRASTRUCTURE) from None
     return True
 
