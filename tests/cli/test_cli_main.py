@@ -1,7 +1,8 @@
-"""The process ends without being taken apart: nothing that Python does at its end may be missed."""
+"""The process of a command: little is imported at its start, nothing is missed at its end."""
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -62,3 +63,29 @@ def test_an_output_that_cannot_be_written_is_told_as_python_tells_it() -> None:
     full = "import os; os.dup2(os.open('/dev/full', os.O_WRONLY), 1); sys.stdout.write('x'); main()"
     done = ended(_VERSION + full)
     assert done.returncode != 0
+
+
+_CALL = """
+import sys
+from handrail.cli.main import run
+code = run(["call", "read", '{"path": "a.txt"}', "--workspace", sys.argv[1]])
+loaded = "typing_extensions" in sys.modules
+import typing_extensions, msgspec
+class Pair(typing_extensions.TypedDict):
+    one: int
+    two: typing_extensions.NotRequired[int]
+print(code, loaded, msgspec.convert({"one": 1}, Pair))
+"""
+
+
+def test_a_call_does_without_typing_extensions_and_leaves_it_to_who_asks(tmp_path: Path) -> None:
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace" / "a.txt").write_text("text\n")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", _CALL, str(tmp_path / "workspace")],
+        env={"HANDRAIL_STATE_DIR": str(tmp_path / "state"), "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "0 False {'one': 1}"
