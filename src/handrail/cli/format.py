@@ -3,9 +3,8 @@
 import os
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from handrail.api import Handrail
 from handrail.cli.output import can_show
 from handrail.protocol.events import (
     BrokenEvent,
@@ -24,6 +23,9 @@ from handrail.protocol.events import (
 )
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate
+
+if TYPE_CHECKING:
+    from handrail.api import Handrail
 
 _ICONS: dict[Level, str] = {"info": "ℹ", "success": "✓", "warning": "⚠", "error": "✗", "progress": "…"}
 _PLAIN_ICONS: dict[Level, str] = {
@@ -103,7 +105,7 @@ def render_undo_gaps(gaps: tuple[str, ...]) -> str:
     return f"not covered by undo: {'; '.join(map(to_one_line, gaps))}" if gaps else ""
 
 
-def list_change_gaps(rail: Handrail, numbers: Iterable[int]) -> list[str]:
+def list_change_gaps(rail: "Handrail", numbers: Iterable[int]) -> list[str]:
     """A line for each change set with effects that undo does not cover."""
     wanted = frozenset(numbers)
     latest = rail.changes(1)
