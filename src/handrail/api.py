@@ -1,7 +1,6 @@
 """The public API: `Handrail`."""
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, ParamSpec, Self, TypeVar
 from msgspec import to_builtins
 from msgspec.structs import replace
 
-from handrail.protocol.calls import Done, Parked, ToolCall, clean_call
+from handrail.protocol.calls import Done, Parked, ToolCall, check_call, check_call_id, clean_call
 from handrail.protocol.decisions import MODES, Mode
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import AnyEvent, BrokenEvent, Event, Notice
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
 CLOSED = "this Handrail is closed"
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
-_CALL_ID = re.compile(r"[!-.0-~]{1,128}")
 
 
 class Handrail(TypedTools):
@@ -167,7 +165,7 @@ class Handrail(TypedTools):
             type(tool_call_id) is str and self._session.cancel_tokens.is_reserved(tool_call_id)
         )
         if not fresh:
-            _refuse_bad_id(tool_call_id)
+            check_call_id(tool_call_id)
         call_id = tool_call_id or self._session.journal.new_call_id()
         call = ToolCall(
             tool_call_id=call_id,
@@ -184,9 +182,9 @@ class Handrail(TypedTools):
 
     def batch(self, calls: Iterable[ToolCall]) -> Done | Parked:
         """Runs the calls of one message: all of them, or none while a person has to answer."""
-        batch = tuple(clean_call(_check_call(call)) for call in calls)
+        batch = tuple(clean_call(check_call(call)) for call in calls)
         for call in batch:
-            _refuse_bad_id(call.tool_call_id)
+            check_call_id(call.tool_call_id)
             if not isinstance(call.timestamp, datetime) or call.timestamp.tzinfo is None:  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise UsageError(f"the timestamp of call {call.tool_call_id} is no date and time with an offset")
         if len({call.tool_call_id for call in batch}) != len(batch):
@@ -507,12 +505,21 @@ class Handrail(TypedTools):
         return Conversation(self._session, self._enter)
 
     @property
-    def left_calls(self) -> "DeferredCalls":
+    def deferred_calls(self) -> "DeferredCalls":
         """The calls of this session that wait, for clients that do not know handrail's ids."""
         from handrail.store.approvals import DeferredCalls  # noqa: PLC0415  only for such clients
 
         self._check_open()
         return DeferredCalls(self._session.journal, self._session.folder)
+
+    def notify_person(self, title: str, text: str) -> bool:
+        """Shows a notice on the person's desktop, at most one in ten seconds. False if none was tried.
+
+        The desktop may interpret markup in the text, so escape it."""
+        self._check_open()
+        from handrail.process.desktop import notify_person  # noqa: PLC0415  few sessions notify
+
+        return notify_person(title, text, os.environ)
 
     def todo(self) -> "tuple[TodoItem, ...]":
         """The last todo list of the model."""
@@ -650,8 +657,7 @@ class Handrail(TypedTools):
             return _load_approvals().CallbackApprover(self._on_permission)
         if self._unattended or self._on_permission == "park":
             return None
-        from handrail.terminal.approver import TerminalApprover  # noqa: PLC0415  few calls ask
-        from handrail.terminal.question import RequestHooks  # noqa: PLC0415
+        from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover  # noqa: PLC0415  few calls ask
 
         return TerminalApprover(RequestHooks(self.is_pending, self.outdated, self.retry))
 
@@ -694,16 +700,3 @@ def _refuse_unusable(mode: object, deny: Sequence[object], on_permission: object
 def _refuse_unknown(kind: str, name: object, known: Sequence[str]) -> None:
     if name not in known:
         raise UsageError(f"there is no {kind} {render_value(name)}; use {', '.join(known)}")
-
-
-def _check_call(call: object) -> ToolCall:
-    if not isinstance(call, ToolCall):
-        raise UsageError(f"a batch is made of ToolCall(tool_call_id=…, name=…, args=…, …), not of {render_value(call)}")
-    return call
-
-
-def _refuse_bad_id(call_id: object) -> None:
-    """The id becomes part of file names, rows and references."""
-    if not isinstance(call_id, str) or not _CALL_ID.fullmatch(call_id):
-        rule = "1 to 128 visible ASCII characters other than /"
-        raise UsageError(f"a tool_call_id is made of {rule}: {render_value(call_id)}")

@@ -18,7 +18,7 @@ from handrail.replay.player import make_start, play
 from handrail.replay.recording import read_recording
 from handrail.settings import LoadedSettings, Settings
 from handrail.store.state_dir import StateFolder
-from handrail.terminal.request import render_request, render_title
+from handrail.terminal.request_text import render_request, render_title
 
 NAME = "mcp__github__create_issue"
 Run = Callable[..., Any]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from handrail.edit.diff import build_unified_diff
 from handrail.protocol.text import measure_width
-from handrail.terminal.differences import parse_file_diffs, render_rows
+from handrail.terminal.diff_view import parse_file_diffs, render_rows
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "-- a/x", "++ b/x", "@@ -1 +1 @@", "\t", "wide 字"]), max_size=10)
 

@@ -10,10 +10,14 @@ from handrail.protocol.changes import Change
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.permissions import ONLY_LOOKS, Answer, PermissionRequest, Preview
 from handrail.protocol.results import Artifacts, Meta, ToolResult
-from handrail.terminal.changed import render_changes, summarize_changes
-from handrail.terminal.choices import PromptState, render_choices
-from handrail.terminal.request import render_request
-from handrail.terminal.told import render_answer_line, render_kept_line
+from handrail.terminal.changes_text import render_changes, summarize_changes
+from handrail.terminal.request_text import (
+    PromptState,
+    render_answer_line,
+    render_choices,
+    render_kept_line,
+    render_request,
+)
 from people import a_request
 
 TRIED = "Tried in a throw-away copy: exit 0 in 1.8 s. Your files are untouched."

@@ -7,8 +7,8 @@ import termios
 import pytest
 
 from handrail.protocol.permissions import Answer, Preview
-from handrail.terminal.keys import KeyTiming
-from handrail.terminal.question import RequestHooks
+from handrail.terminal.keyboard import KeyTiming
+from handrail.terminal.permission_prompt import RequestHooks
 from handrail.terminal.screen import Screen
 from people import QUICK, Ask, Terminal, a_request
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.protocol.permissions import Question, Reply
-from handrail.terminal.replying import ask_for_reply, interpret_reply, parse_reply, render_question, spell_out
+from handrail.terminal.keyboard import enter_raw_mode
+from handrail.terminal.question_prompt import ask_for_reply, interpret_reply, parse_reply, render_question, spell_out
 from handrail.terminal.screen import Screen
-from handrail.terminal.single_keys import enter_raw_mode
 from people import DEADLINE, Terminal
 
 

@@ -9,7 +9,7 @@ from previews import trial, tried_request
 from handrail.protocol.changes import Change
 from handrail.protocol.errors import ToolError
 from handrail.protocol.permissions import Answer, PermissionRequest, Preview
-from handrail.terminal.question import RequestHooks
+from handrail.terminal.permission_prompt import RequestHooks
 from people import QUICK, Ask, a_request
 
 PAGE, NO_PAGE = "\x1b[?1049h", "\x1b[?1049l"

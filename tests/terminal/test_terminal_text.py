@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from handrail.protocol.decisions import DecisionPart
 from handrail.protocol.permissions import Preview
-from handrail.terminal.request import describe_subject, render_reasons, render_request
+from handrail.terminal.request_text import describe_subject, render_reasons, render_request
 from people import a_request
 
 

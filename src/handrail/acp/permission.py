@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from handrail.acp.cards import format_title, get_tool_kind, to_absolute
 from handrail.acp.contents import DiffContent, build_text_content, build_verbatim_content
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
-from handrail.terminal.choices import KEYS, list_choices
-from handrail.terminal.request import describe_subject, render_request
+from handrail.terminal.request_text import KEYS, describe_subject, list_choices, render_request
 
 _KINDS: dict[AnswerKind, PermissionOptionKind] = {
     "once": "allow_once",

@@ -16,9 +16,8 @@ from handrail.protocol.records import shorten_ids
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import convert
-from handrail.terminal.approver import TerminalApprover, is_person_present
-from handrail.terminal.question import RequestHooks
-from handrail.terminal.request import render_request, render_title
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, is_person_present
+from handrail.terminal.request_text import render_request, render_title
 
 _SNAPSHOT_TIER = 2
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})

@@ -50,11 +50,10 @@ from handrail.protocol.records import shorten_ids
 from handrail.protocol.text import format_age, to_one_line, truncate
 from handrail.protocol.tool_spec import MCP_PREFIX, format_tool_label
 from handrail.protocol.wire import encode
-from handrail.terminal.approver import TerminalApprover
-from handrail.terminal.changed import summarize_changes
-from handrail.terminal.question import RequestHooks
-from handrail.terminal.replying import parse_reply
-from handrail.terminal.request import describe_subject
+from handrail.terminal.changes_text import summarize_changes
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
+from handrail.terminal.question_prompt import parse_reply
+from handrail.terminal.request_text import describe_subject
 
 _UNKNOWN = "?"
 _STATES = {"waiting": "waiting", "ready": "answered, not run"}

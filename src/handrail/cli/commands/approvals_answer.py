@@ -28,9 +28,9 @@ from handrail.protocol.results import ToolResult
 from handrail.protocol.text import quote_text, to_one_line, truncate
 from handrail.protocol.tool_spec import MCP_PREFIX
 from handrail.protocol.wire import encode
-from handrail.terminal.question import RequestHooks
-from handrail.terminal.request import describe_subject
-from handrail.terminal.tried import describe_outdated
+from handrail.terminal.changes_text import describe_outdated
+from handrail.terminal.permission_prompt import RequestHooks
+from handrail.terminal.request_text import describe_subject
 
 SCHEMA = "handrail.approvals/1"
 _KEEPING = frozenset({"once", "session", "workspace"})

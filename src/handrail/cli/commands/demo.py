@@ -32,11 +32,16 @@ from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
 from handrail.protocol.results import ToolResult
 from handrail.settings import LoadedSettings, load
-from handrail.terminal.approver import TerminalApprover
-from handrail.terminal.choices import PromptState, render_choices
-from handrail.terminal.request import render_request, render_title
+from handrail.terminal.permission_prompt import TerminalApprover
+from handrail.terminal.request_text import (
+    PromptState,
+    is_kept,
+    render_answer_line,
+    render_choices,
+    render_request,
+    render_title,
+)
 from handrail.terminal.screen import Screen
-from handrail.terminal.told import is_kept, render_answer_line
 
 _CART = '''"""The cart of a small shop. Prices are in cents."""
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from msgspec import Raw
 
     from handrail.api import Handrail
-    from handrail.mcp.caller import Caller
-    from handrail.mcp.http.address import Address
+    from handrail.mcp.http.guard import Address
+    from handrail.mcp.protocol import Caller
 
 _TOKEN = "HANDRAIL_TOKEN"  # noqa: S105  the name of the variable
 _MIN_TOKEN_CHARS = 16
@@ -103,7 +103,7 @@ def _take_streams() -> tuple[int, int]:
 
 def _list_default_tools(options: Namespace) -> "dict[str, Raw] | None":
     """The tools that the session will list, if that is known before it opens. Its opening reports errors."""
-    from handrail.mcp.ahead import find_default_tools  # noqa: PLC0415  as above
+    from handrail.mcp.sessions import find_default_tools  # noqa: PLC0415  as above
 
     workspace = find_project_folder(options)
     if workspace is None or not os.path.isdir(workspace):
@@ -119,15 +119,14 @@ def _list_default_tools(options: Namespace) -> "dict[str, Raw] | None":
 
 def _serve_http(options: Namespace) -> int:
     """Serves until a signal ends it. Clients of one name share a session, and all clients share a named one."""
-    from handrail.mcp.http.address import Address, parse_address  # noqa: PLC0415  few serve HTTP
-    from handrail.mcp.http.rails import SessionPool  # noqa: PLC0415
-    from handrail.mcp.sessions import build_session_name  # noqa: PLC0415
+    from handrail.mcp.http.guard import Address, parse_address  # noqa: PLC0415  few serve HTTP
+    from handrail.mcp.sessions import SessionPool, build_session_name  # noqa: PLC0415
 
     address = parse_address(options.http)
     has_token = bool(os.environ.get(_TOKEN))
     token = _take_token()
     try:
-        from handrail.mcp.http.serving import serve  # noqa: PLC0415  an optional dependency
+        from handrail.mcp.http.application import serve  # noqa: PLC0415  an optional dependency
     except ImportError as error:
         reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise CommandFailed(

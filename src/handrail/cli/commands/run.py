@@ -41,9 +41,8 @@ from handrail.protocol.messages import AssistantMessage, CallPart
 from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.terminal.approver import TerminalApprover
-from handrail.terminal.question import RequestHooks
-from handrail.terminal.replying import spell_out
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
+from handrail.terminal.question_prompt import spell_out
 
 _LEFT = b"handrail: interrupted. The session is saved. Next: handrail run -c\n"
 
