@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from handrail.protocol.errors import StoreError, UsageError
+from handrail.protocol.errors import HandrailError, StoreError, UsageError, list_frames
 from handrail.protocol.events import BrokenEvent, Event, Notice, ToolCallPermissionGranted, ToolCallStart, User
 from handrail.protocol.records import (
     AuditRecord,
@@ -24,6 +24,7 @@ from handrail.protocol.records import (
     SessionUsage,
     StoredConversation,
 )
+from handrail.settings import resolve_state_folder
 from handrail.store.audit import (
     AuditChain,
     FinishedCalls,
@@ -47,6 +48,7 @@ from handrail.store.state_dir import (
     read_workspace_path,
     remove_folder,
     save_workspace_path,
+    write_report,
 )
 from handrail.store.transcript import Messages, list_outputs
 
@@ -55,6 +57,16 @@ _YOUNG_SECONDS = 60
 """Seconds in which a stored output may belong to a call that is not stored yet."""
 _REMOVED = ".removed-"
 _MAX_NAMESAKES = 100
+
+
+def report_defect(error: BaseException) -> str:
+    """Writes a report to the user's state folder. Returns the kind and place of the defect, and the report's path."""
+    where = (list_frames(error) or ["an unknown place"])[-1]
+    try:
+        written = f"Report: {write_report(error, StateFolder(resolve_state_folder(os.environ)).crashes())}"
+    except (HandrailError, OSError) as reason:
+        written = f"No report could be written: {reason}"
+    return f"({type(error).__name__} at {where}). {written}"
 
 
 class Damage(msgspec.Struct, frozen=True):

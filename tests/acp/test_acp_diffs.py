@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.acp.cards import format_code, format_code_block, render_call_title
-from handrail.acp.diffs import parse_diff_files, parse_diff_hunks
+from handrail.acp.cards import format_code, format_code_block, parse_diff_files, parse_diff_hunks, render_call_title
 from handrail.edit.diff import build_unified_diff
 
 LINES = st.lists(st.sampled_from(["a", "b", "--- a/x", "+++ b/x", "@@ -1 +1 @@", "-c", "+d", "\\ e", ""]), max_size=30)
@@ -19,8 +18,8 @@ def test_the_hunks_put_in_their_places_make_the_new_text_of_the_old(old: str, ne
     hunks = list(parse_diff_hunks(build_unified_diff(old, new, "x.py").text))
     for hunk in reversed(hunks):
         assert hunk.path == "x.py"
-        assert "".join(after[max(0, hunk.begin - 1) :]).startswith(hunk.new)
-        assert hunk.begin <= hunk.line <= max(hunk.begin, len(after))
+        assert "".join(after[max(0, hunk.start - 1) :]).startswith(hunk.new)
+        assert hunk.start <= hunk.line <= max(hunk.start, len(after))
         at = before.rfind(hunk.old or "")
         assert at >= 0
         before = before[:at] + hunk.new + before[at + len(hunk.old or "") :]

@@ -13,7 +13,8 @@ from editor import handrail
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from handrail.acp.messages import InvalidMessage, parse_message
+from handrail.acp.transport import parse_fields
+from handrail.protocol.jsonrpc import MalformedMessage
 
 HELLO = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}}
 
@@ -205,30 +206,35 @@ _KEYS = st.sampled_from(["jsonrpc", "id", "method", "params", "result", "error",
 @example(line=b'{"params":[],"result":null}')
 @given(line=st.binary(max_size=40) | st.dictionaries(_KEYS, _JSON).map(lambda given: json.dumps(given).encode()))
 def test_whatever_a_line_is_it_is_a_message_that_can_be_taken_or_is_refused(line: bytes) -> None:
-    read = parse_message(bytearray(line))
-    if isinstance(read, dict):
-        hash(read.get("id"))
-        assert isinstance(read.get("method", ""), str | None)
-        assert read.get("method") is None or isinstance(read.get("params", {}), dict | None)
-        assert isinstance(read.get("error", {}), dict | None)
-        assert any(name in read for name in ("method", "result", "error"))
-    elif read is not None:
-        assert read.code in {-32700, -32600}
+    read: dict[str, Any] | None = None
+    code = None
+    try:
+        read = parse_fields(line)
+    except MalformedMessage as refused:
+        code = refused.code
+    if read is None:
+        assert code in {-32700, -32600}
+        return
+    hash(read.get("id"))
+    assert isinstance(read.get("method", ""), str | None)
+    assert read.get("method") is None or isinstance(read.get("params", {}), dict | None)
+    assert isinstance(read.get("error", {}), dict | None)
+    assert any(name in read for name in ("method", "result", "error"))
 
 
 @pytest.mark.parametrize(
     ("spelled", "read"),
     [
-        (rb"a \ud83d b", "a ? b"),
-        (rb"\ude00\ud83d", "??"),
+        (rb"a \ud83d b", "a \ufffd b"),
+        (rb"\ude00\ud83d", "\ufffd\ufffd"),
         (rb"\ud83d\ude00", "😀"),
         (rb"\\ud83d", r"\ud83d"),
-        ("ü \\ud83d 😀".encode(), "ü ? 😀"),
+        ("ü \\ud83d 😀".encode(), "ü \ufffd 😀"),
     ],
 )
 def test_half_a_character_which_editors_cut_text_into_is_no_reason_not_to_answer(spelled: bytes, read: str) -> None:
     line = b'{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"text":"%s"}}' % spelled
-    assert parse_message(bytearray(line)) == {
+    assert parse_fields(line) == {
         "jsonrpc": "2.0",
         "id": 7,
         "method": "session/prompt",
@@ -238,6 +244,6 @@ def test_half_a_character_which_editors_cut_text_into_is_no_reason_not_to_answer
 
 @pytest.mark.parametrize("line", [rb'{"a":NaN,"b":"\ud83d"}', rb'{"a":"\ud83d"', b'{"a":"\xff"}', b"[" * 100_000])
 def test_what_is_no_json_is_none_by_that_way_either(line: bytes) -> None:
-    read = parse_message(bytearray(line))
-    assert isinstance(read, InvalidMessage)
-    assert read.code == -32700
+    with pytest.raises(MalformedMessage) as refused:
+        parse_fields(line)
+    assert refused.value.code == -32700

@@ -13,7 +13,9 @@ from handrail.cli.preferences import load_settings
 from handrail.protocol.errors import UsageError, build_install_command
 
 if TYPE_CHECKING:
-    from handrail.acp.hosting import AgentHost
+    from handrail import ToolSource
+    from handrail.acp.host import EditorServer
+    from handrail.agent.turn import TurnLimits
     from handrail.models.model import Model
     from handrail.settings import LoadedSettings
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 def run(options: Namespace) -> int:
     """Serves until the editor goes."""
     try:
-        from handrail.acp.serving import serve  # noqa: PLC0415  heavy
+        from handrail.acp.agent import serve  # noqa: PLC0415  heavy
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in {"acp", "pydantic"}:
             raise
@@ -36,66 +38,66 @@ def run(options: Namespace) -> int:
     sink = os.dup(1)
     with suppress(OSError):
         os.dup2(2, 1)  # stdout carries the protocol: what a library prints must not end up in it
-    serve(build_host(options), 0, sink)
+    serve(CommandHost(options), 0, sink)
     return OK
 
 
-def build_host(options: Namespace) -> "AgentHost":
-    """What the words of the command decide for all sessions."""
-    from handrail.acp.hosting import AgentHost  # noqa: PLC0415  as above
-    from handrail.cli.acp_servers import build_editor_sources  # noqa: PLC0415
-    from handrail.cli.running.turn import build_turn_limits  # noqa: PLC0415
+class CommandHost:
+    """The host of `handrail acp`: the options of the command decide for all sessions."""
 
-    return AgentHost(
-        workspace=lambda cwd: _workspace(options, cwd),
-        only=os.path.abspath(options.workspace) if options.workspace else None,
-        settings=lambda workspace: _settings(options, workspace),
-        limits=build_turn_limits,
-        models=lambda loaded, before: _models(options, loaded, before),
-        model=_model,
-        sources=build_editor_sources,
-        serves_http=find_spec("mcp") is not None,
-    )
+    def __init__(self, options: Namespace) -> None:
+        self._options = options
+        self.only_workspace = os.path.abspath(options.workspace) if options.workspace else None
+        self.has_http_servers = find_spec("mcp") is not None
 
+    def resolve_workspace(self, cwd: str) -> str:
+        """The folder of the editor, unless the person named one. Only the person may name a whole home."""
+        if self.only_workspace is not None:
+            return self.only_workspace
+        if not os.path.isabs(cwd) or "\0" in cwd:
+            raise UsageError(f"cwd is an absolute path: {cwd[:200]!r} is none. Nothing was opened.")
+        real = os.path.realpath(cwd)
+        if not os.path.isdir(real):
+            raise UsageError(f"{cwd[:200]} is no folder. Nothing was opened.")
+        if real in {"/", os.path.realpath(os.path.expanduser("~"))}:
+            reason = f"{cwd} as a whole is no workspace unless you say so"
+            raise UsageError(f"{reason}: open a folder in the editor, or start handrail acp --workspace {cwd}")
+        return cwd
 
-def _workspace(options: Namespace, cwd: str) -> str:
-    """The folder that the editor names, unless the person named one; as elsewhere, only they may name a whole home."""
-    if options.workspace:
-        return os.path.abspath(options.workspace)
-    if not os.path.isabs(cwd) or "\0" in cwd:
-        raise UsageError(f"cwd is an absolute path: {cwd[:200]!r} is none. Nothing was opened.")
-    real = os.path.realpath(cwd)
-    if not os.path.isdir(real):
-        raise UsageError(f"{cwd[:200]} is no folder. Nothing was opened.")
-    if real in {"/", os.path.realpath(os.path.expanduser("~"))}:
-        told = f"{cwd} as a whole is no workspace unless you say so"
-        raise UsageError(f"{told}: open a folder in the editor, or start handrail acp --workspace {cwd}")
-    return cwd
+    def load_settings(self, workspace: str) -> "LoadedSettings":
+        from handrail.cli.running.companions import enable_companion_tools  # noqa: PLC0415  heavy
 
+        options = self._options
+        first = options.model[0] if options.model else None
+        loaded = load_settings(options, options.mode, workspace, flags={"model": first})
+        return enable_companion_tools(loaded, workspace)
 
-def _settings(options: Namespace, workspace: str) -> "LoadedSettings":
-    from handrail.cli.running.companions import enable_companion_tools  # noqa: PLC0415  as above
+    def get_limits(self, loaded: "LoadedSettings") -> "TurnLimits":
+        from handrail.cli.running.turn import build_turn_limits  # noqa: PLC0415  heavy
 
-    first = options.model[0] if options.model else None
-    return enable_companion_tools(load_settings(options, options.mode, workspace, flags={"model": first}), workspace)
+        return build_turn_limits(loaded)
 
+    def list_models(self, loaded: "LoadedSettings", last: str | None) -> tuple[str, ...]:
+        """The models of the command, else that of the settings, else the last one of the session."""
+        chosen = loaded.settings.model or last
+        named = tuple(dict.fromkeys(self._options.model or ([chosen] if chosen else [])))
+        return (last, *(name for name in named if name != last)) if last in named and last else named
 
-def _models(options: Namespace, loaded: "LoadedSettings", before: str | None) -> tuple[str, ...]:
-    """Those that were named, else the one of the settings, else whom the session talked to before. Where that one is
-    among several, it is the first."""
-    chosen = loaded.settings.model or before
-    named = tuple(dict.fromkeys(options.model or ([chosen] if chosen else [])))
-    return (before, *(name for name in named if name != before)) if before in named and before else named
+    def open_model(self, loaded: "LoadedSettings", name: str | None) -> "Model":
+        from handrail.cli.running.model import build_no_model_error, resolve_model, warm_up  # noqa: PLC0415  heavy
 
+        try:
+            if name is None:
+                raise build_no_model_error()
+            model = resolve_model(name, loaded.settings.agent.window)
+        except CommandFailed as stop:
+            raise UsageError(f"{stop}") from None
+        warm_up(name)
+        return model
 
-def _model(loaded: "LoadedSettings", name: str | None) -> "Model":
-    from handrail.cli.running.model import build_no_model_error, resolve_model, warm_up  # noqa: PLC0415  as above
+    def open_sources(
+        self, loaded: "LoadedSettings", workspace: str, servers: "tuple[EditorServer, ...]"
+    ) -> "tuple[ToolSource, ...]":
+        from handrail.cli.acp_servers import build_editor_sources  # noqa: PLC0415  heavy
 
-    try:
-        if name is None:
-            raise build_no_model_error()
-        model = resolve_model(name, loaded.settings.agent.window)
-    except CommandFailed as stop:
-        raise UsageError(f"{stop}") from None
-    warm_up(name)
-    return model
+        return build_editor_sources(loaded, workspace, servers)

@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from handrail.acp.hosting import EditorServer
+from handrail import ToolSource
+from handrail.acp.host import EditorServer
 from handrail.cli.output import warn
 from handrail.mcp.client.sources import find_sources
 from handrail.protocol.wire import convert
-from handrail.runtime.foreign.source import ToolSource
 from handrail.settings import LoadedSettings
 from handrail.settings.mcp_json import merge_server_tables
 from handrail.settings.mcp_servers import ServerTable, list_server_problems

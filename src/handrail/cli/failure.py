@@ -5,7 +5,7 @@ import traceback as tracebacks
 from handrail.cli.exits import INFRASTRUCTURE, USAGE
 from handrail.cli.output import warn
 from handrail.protocol.errors import HandrailError, StoreError
-from handrail.runtime.execute import list_frames, report_defect
+from handrail.state import report_defect
 
 
 def explain(error: BaseException, *, traceback: bool) -> int:
@@ -19,8 +19,5 @@ def explain(error: BaseException, *, traceback: bool) -> int:
     if traceback:
         # Without the error's own text, which may quote a file or an argument.
         warn("".join(tracebacks.format_tb(error.__traceback__)).rstrip())
-    warn(
-        f"handrail: a defect stopped the command ({type(error).__name__} at {list_frames(error)[-1]})."
-        f" {report_defect(error)}"
-    )
+    warn(f"handrail: a defect stopped the command {report_defect(error)}")
     return INFRASTRUCTURE

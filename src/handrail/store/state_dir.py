@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, suppress
 from typing import Self
 
-from handrail.protocol.errors import StoreError
+from handrail.protocol.errors import StoreError, list_frames
 from handrail.protocol.records import check_session_id
 
 GRANTED, OPENED = "granted", "opened"
@@ -329,3 +329,12 @@ class SpillFolder:
 def make_id(kind: str) -> str:
     """An id such as `ask_18…`."""
     return f"{kind}_{time.time_ns():016x}{os.urandom(8).hex()}"
+
+
+def write_report(error: BaseException, folder: str) -> str:
+    """Writes a report of a defect. Returns its path."""
+    report = os.path.join(folder, f"{make_id('crash')}.txt")
+    # Without the text of the exception: it may quote a file or an argument.
+    with open(report, "w", encoding="utf-8", opener=open_private) as out:
+        out.write("\n".join([type(error).__name__, *list_frames(error), ""]))
+    return report

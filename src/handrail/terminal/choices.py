@@ -22,6 +22,11 @@ class PromptChoice(NamedTuple):
 
     key: str
     words: str
+    takes_reason: bool = False
+
+    @property
+    def label(self) -> str:
+        return f"{self.words} and say why" if self.takes_reason else self.words
 
 
 class PromptState(NamedTuple):
@@ -42,7 +47,7 @@ def list_choices(request: PermissionRequest, possible: PromptState = _ONLY_ANSWE
     answers = {*request.answers, "deny"}
     late = _NOT_NOW if possible.outdated else ""
     found = [
-        PromptChoice(key, words[kind] + (late if key in KEEPING else ""))
+        PromptChoice(key, words[kind] + (late if key in KEEPING else ""), takes_reason=kind == "deny")
         for key, kind in KEYS.items()
         if kind in answers
     ]
@@ -55,7 +60,7 @@ def render_choices(
     """The keys that answer, and those that show more. In plain form one a line, numbered where there is a number."""
     found, others = list_choices(request, possible), _others(request, possible, plain=plain)
     if plain:
-        named = [f"{_numbered(one.key)}{one.words}" for one in found]
+        named = [f"{_numbered(one.key)}{one.label}" for one in found]
         return [row for line in (*named, *others) for row in wrap(line, width, "  ")]
     return [*_columns(found, width), *wrap(" · ".join(others), width, "  ")]
 
@@ -67,7 +72,7 @@ def _allowing(request: PermissionRequest) -> dict[AnswerKind, str]:
         "session": f"allow it, and {grant} in this session",
         "workspace": f"allow it, and {grant} in this workspace",
         "output": "drop its changes, show the model what it printed",
-        "deny": "deny it and say why",
+        "deny": "deny it",
     }
 
 
@@ -78,7 +83,7 @@ def _keeping(request: PermissionRequest) -> dict[AnswerKind, str]:
         "session": f"keep, and {grant} in this session",
         "workspace": f"keep, and {grant} in this workspace",
         "output": "drop changes, show model output",
-        "deny": "drop it and say why",
+        "deny": "drop it",
     }
 
 
@@ -112,7 +117,7 @@ def _numbered(key: str) -> str:
 
 
 def _columns(found: list[PromptChoice], width: int) -> list[str]:
-    lines = {one.key: f"{one.key} {one.words}" for one in found}
+    lines = {one.key: f"{one.key} {one.label}" for one in found}
     left = [lines[key] for key in "yno" if key in lines]
     right = [lines[key] for key in "swe" if key in lines]
     side = max(map(measure_width, left)) + 3

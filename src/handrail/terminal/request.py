@@ -47,8 +47,8 @@ def render_request(
     plain: bool = False,
 ) -> list[str]:
     """All that a person has to know, in rows of at most so many columns; None: as long as they are. Of a difference
-    at most `diff` lines, of a list of files at most `files` rows; None: all of it. `outdated`: what
-    changed since, and `again` how it is tried again."""
+    at most `diff` lines (0: it is shown elsewhere), of a list of files at most `files` rows; None: all of it.
+    `outdated`: what changed since, and `again` how it is tried again."""
     command = request.command is not None
     tried = (
         render_preview_run(request, width, outdated=outdated, again=again, plain=plain, most=files) if command else ()
@@ -169,8 +169,10 @@ def _preview_lines(request: PermissionRequest, width: int | None, most: int | No
     if request.fingerprint is not None:
         yield from wrap(f"! What {to_one_line(request.server_name)} says of this tool is not what was approved:", width)
     else:
-        told = "Your files are untouched. Yes makes this change, and undo takes it back:"
-        yield f"{describe_preview_age(request)} {told}".lstrip()
+        told = "Your files are untouched. Yes makes this change, and undo takes it back"
+        yield f"{describe_preview_age(request)} {told}{':' if most != 0 else ''}".lstrip()
+    if most == 0:
+        return
     lines = preview.text.rstrip("\n").split("\n")
     shown = lines if most is None else lines[:most]
     for line in shown:

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.mcp.client.pace import BYTE_RATE, RateLimiter
-from handrail.mcp.client.streams import AnswerStream, EventStream
+from handrail.mcp.client.transports import BYTE_RATE, AnswerStream, EventStream, RateLimiter
 
 LONG = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"text": "x" * 100_000}}).encode()
 SHORT = json.dumps({"jsonrpc": "2.0", "id": 1, "result": {}}).encode()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mcp_types import JSONRPCResponse
 
-from handrail.mcp.client.reading import parse_message
+from handrail.mcp.client.transports import parse_message
 
 HEAD, END = b'{"jsonrpc":"2.0","id":1,"result":{"text":"', b'"}}'
 

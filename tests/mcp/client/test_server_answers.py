@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from mcp_types import CallToolResult
 from serving import Place, hostile
 
-from handrail.mcp.client.answers import build_output
-from handrail.mcp.client.pace import RateLimiter
-from handrail.mcp.client.secrets import Secrets
+from handrail.mcp.client.redaction import Redactor
 from handrail.mcp.client.sources import find_sources
+from handrail.mcp.client.tools import build_output
+from handrail.mcp.client.transports import RateLimiter
 from handrail.settings.mcp_json import ConfiguredServer
 from handrail.settings.mcp_servers import ServerTable
 
-NO_SECRETS = Secrets(ConfiguredServer(name="a", table=ServerTable()))
+NO_SECRETS = Redactor(ConfiguredServer(name="a", table=ServerTable()))
 
 
 def test_what_is_no_text_is_attached_or_named(place: Place) -> None:
@@ -68,9 +68,9 @@ json_values = st.recursive(
 
 @given(json_values, st.text("abcdefgh123", min_size=6, max_size=20))
 def test_a_secret_is_in_no_value_wherever_it_stood(value: Any, secret: str) -> None:
-    secrets = Secrets(ConfiguredServer(name="a", table=ServerTable(), variables=(("API_KEY", secret),)))
+    secrets = Redactor(ConfiguredServer(name="a", table=ServerTable(), variables=(("API_KEY", secret),)))
     around = {secret: [value, f"it is {secret}!", {"deep": (f"{secret}{secret}")}]}
-    assert secret not in repr(secrets.redact_value(around)).replace("[API_KEY]", "")
+    assert secret not in repr(secrets.redact_json(around)).replace("[API_KEY]", "")
 
 
 @given(st.lists(st.floats(0, 2), max_size=200), st.integers(1, 50), st.floats(0.5, 100))

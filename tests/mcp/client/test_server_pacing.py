@@ -11,8 +11,8 @@ from mcp.client._transport import TransportStreams
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, JSONRPCRequest
 
-from handrail.mcp.client import pacing
-from handrail.mcp.client.ends import CloseReason
+from handrail.mcp.client import transports
+from handrail.mcp.client.transports import CloseReason
 
 
 @asynccontextmanager
@@ -28,7 +28,7 @@ async def _says(messages: list[Any]) -> AsyncIterator[TransportStreams]:
 
 
 async def _passed_on(messages: list[Any]) -> int:
-    async with pacing.limit_rate(_says(messages), CloseReason()) as (source, _):
+    async with transports.limit_rate(_says(messages), CloseReason()) as (source, _):
         return len([one async for one in source])
 
 
@@ -38,7 +38,7 @@ def test_what_a_server_says_too_fast_waits(monkeypatch: pytest.MonkeyPatch) -> N
     async def pause(seconds: float) -> None:
         pauses.append(seconds)
 
-    monkeypatch.setattr(pacing, "asyncio", _Clocked(pause))
+    monkeypatch.setattr(transports, "asyncio", _Clocked(pause))
     news = [JSONRPCNotification(jsonrpc="2.0", method="notifications/message", params={})] * 1_100
     assert asyncio.run(_passed_on(news)) == 1_100, "nothing of it is lost"
     assert len(pauses) == 100, "a thousand at once, and the others one by one"
@@ -46,13 +46,15 @@ def test_what_a_server_says_too_fast_waits(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_requests_of_a_server_that_asks_too_much_are_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pacing, "asyncio", _Clocked(asyncio.sleep))
+    monkeypatch.setattr(transports, "asyncio", _Clocked(asyncio.sleep))
     asks = [JSONRPCRequest(jsonrpc="2.0", id=number, method="ping") for number in range(200)]
     assert asyncio.run(_passed_on(asks)) == 64
 
 
 class _Clocked:
     """What is used of asyncio, with a clock that stands still."""
+
+    Event = asyncio.Event
 
     def __init__(self, sleep: Any) -> None:
         self.sleep = sleep

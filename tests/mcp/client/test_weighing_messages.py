@@ -9,10 +9,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
 from serving import Place, code_of, hostile
 
-from handrail.mcp.client.ends import CloseReason
-from handrail.mcp.client.secrets import Secrets
-from handrail.mcp.client.weighing import has_too_many_parts, limit_message_size
-from handrail.mcp.client.words import describe_close_reason
+from handrail.mcp.client.redaction import Redactor
+from handrail.mcp.client.supervisor import describe_close_reason
+from handrail.mcp.client.transports import CloseReason, has_too_many_parts, limit_message
 from handrail.settings.mcp_json import ConfiguredServer
 from handrail.settings.mcp_servers import ServerTable
 
@@ -20,7 +19,7 @@ MANY: list[Any] = [{"type": "nonsense"}] * 20_000
 
 
 def passed_on(message: Any) -> Any:
-    one = limit_message_size(SessionMessage(message))
+    one = limit_message(SessionMessage(message))
     return None if one is None else one.message
 
 
@@ -83,8 +82,8 @@ def test_a_server_that_answers_nonsense_by_the_hundred_thousand_holds_nobody_up(
 def test_why_it_was_ended_from_here_is_told_and_not_how_it_took_that(sure: bool, told: str) -> None:
     end = CloseReason()
     end.note("it sent too much", sure=sure)
-    secrets = Secrets(ConfiguredServer(name="a", table=ServerTable()))
-    assert describe_close_reason(end, _Ended(), secrets) == told  # pyright: ignore[reportArgumentType]
+    redactor = Redactor(ConfiguredServer(name="a", table=ServerTable()))
+    assert describe_close_reason(end, _Ended(), redactor) == told  # pyright: ignore[reportArgumentType]
 
 
 class _Ended:

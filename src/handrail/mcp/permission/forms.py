@@ -97,7 +97,7 @@ def _said_to_request(request: PermissionRequest, content: dict[str, Any]) -> For
 
 def _answers(request: PermissionRequest) -> dict[AnswerKind, str]:
     """What can be answered, each in words."""
-    return {KEYS[choice.key]: escape_control(choice.words) for choice in list_choices(request) if choice.key in KEYS}
+    return {KEYS[choice.key]: escape_control(choice.label) for choice in list_choices(request) if choice.key in KEYS}
 
 
 def _message(request: PermissionRequest) -> tuple[str, bool]:
