@@ -10,13 +10,13 @@ from handrail.cli.preferences import find_project_folder
 from handrail.cli.rows import Finding, replace_home
 
 if TYPE_CHECKING:
-    from handrail.mcp.hosts.host import HostFile, McpHost
+    from handrail.mcp.hosts.config_file import HostFile
+    from handrail.mcp.hosts.hosts import McpHost
 
 
 def check_clients() -> Iterator[Finding]:
     """Which clients are told of handrail here. Their files are only read."""
-    from handrail.mcp.hosts.command import find_launch_command  # noqa: PLC0415
-    from handrail.mcp.hosts.known import NAMES, list_hosts  # noqa: PLC0415
+    from handrail.mcp.hosts.hosts import NAMES, find_launch_command, list_hosts  # noqa: PLC0415
 
     folder = find_project_folder(Namespace(workspace=None))
     rows = (
@@ -33,21 +33,20 @@ def check_clients() -> Iterator[Finding]:
 
 def _row(host: "McpHost", workspace: str) -> Finding | None:
     """What there is to say of a client that has an entry for us, or whose file cannot be read; None of any other."""
-    from handrail.mcp.hosts.command import can_find_program  # noqa: PLC0415
-    from handrail.mcp.hosts.host import has_handrail_entry, has_other_settings, list_programs  # noqa: PLC0415
+    from handrail.mcp.hosts.hosts import can_find_program  # noqa: PLC0415
 
     fix = f"handrail mcp --config {host.name} --write"
     try:
         texts = [_text(file, workspace) for file in host.files]
-        if texts[0] is None or not has_handrail_entry(host.files[0], texts[0]):
+        if texts[0] is None or not host.files[0].has_handrail_entry(texts[0]):
             return None
         gone = [
             program
-            for program in list_programs(host.files[0], texts[0])
+            for program in host.files[0].list_programs(texts[0])
             if not can_find_program(program, workspace, os.environ)
         ]
         off = all(
-            text is not None and has_other_settings(file, text) for file, text in zip(host.files, texts, strict=True)
+            text is not None and file.has_other_settings(text) for file, text in zip(host.files, texts, strict=True)
         )
     except CommandFailed as error:
         text = replace_home(str(error)).replace(" Nothing was written.", "")
@@ -62,13 +61,12 @@ def _row(host: "McpHost", workspace: str) -> Finding | None:
 def _text(file: "HostFile", workspace: str) -> str | None:
     """What a file holds; Stop where it cannot be read."""
     from handrail.cli.host_files import find_file  # noqa: PLC0415
-    from handrail.mcp.hosts.editing.places import ConfigSyntaxError  # noqa: PLC0415
-    from handrail.mcp.hosts.host import check  # noqa: PLC0415
+    from handrail.mcp.hosts.merge import ConfigSyntaxError  # noqa: PLC0415
 
     found = find_file(file, workspace)
     try:
         if found.text is not None:
-            check(file, found.text)
+            file.check(found.text)
     except ConfigSyntaxError as error:
         raise CommandFailed(f"{found.shown} cannot be used: {error}; correct it") from None
     return found.text

@@ -8,7 +8,7 @@ from shlex import quote
 import msgspec
 
 from handrail.cli.exits import INFRASTRUCTURE, CommandFailed
-from handrail.mcp.hosts.host import HostFile
+from handrail.mcp.hosts.config_file import HostFile
 
 _MAX_FILE_BYTES = 4 * 1024 * 1024
 _ASIDE = "Nothing was written."

@@ -11,11 +11,9 @@ from handrail.cli.host_files import HostFileState, check_writable, find_file, wr
 from handrail.cli.output import print_diff, print_note, print_out, warn
 from handrail.cli.place import resolve_workspace
 from handrail.edit.diff import build_unified_diff
-from handrail.mcp.hosts.command import LaunchCommand, find_launch_command
-from handrail.mcp.hosts.editing.places import ConfigSyntaxError
-from handrail.mcp.hosts.editing.wanted import CannotMerge
-from handrail.mcp.hosts.host import HostFile, McpHost, merge_host_file, render_snippet
-from handrail.mcp.hosts.known import NAMES, find_host_name, list_hosts
+from handrail.mcp.hosts.config_file import HostFile
+from handrail.mcp.hosts.hosts import NAMES, LaunchCommand, McpHost, find_host_name, find_launch_command, list_hosts
+from handrail.mcp.hosts.merge import CannotMerge, ConfigSyntaxError
 from handrail.protocol.records import check_session_id
 from handrail.protocol.text import to_one_line
 
@@ -86,7 +84,7 @@ def _nearest(name: str) -> str:
 def _plan(file: HostFile, workspace: str) -> ConfigEdit:
     found = find_file(file, workspace)
     try:
-        return ConfigEdit(file, found, merge_host_file(file, found.text))
+        return ConfigEdit(file, found, file.merge(found.text))
     except ConfigSyntaxError as error:
         raise CommandFailed(
             f"{found.shown} cannot be used: {error}. Nothing was written. Correct it, then try again."
@@ -100,7 +98,7 @@ def _by_hand(options: Namespace, host: McpHost, plans: list[ConfigEdit]) -> int:
     for plan in plans:
         if plan.after is None:
             warn(f"{plan.found.shown} is left alone: {plan.why_not}. What {host.title} needs there:")
-            print_out(render_snippet(plan.file))
+            print_out(plan.file.render_snippet())
     warn(f"Nothing was written. Put it there by hand, then: {_again(options, host)}")
     return FAILED
 
