@@ -11,7 +11,7 @@ def test_the_root_exports_exactly_these_names() -> None:
         "Agent", "Answer", "AsyncHandrail", "Context", "Done", "ForeignTool", "Handrail", "HandrailError", "Output",
         "Parked", "PermissionRequest", "Question", "Reply", "ServerProgram", "ServerProgramSpec", "ServerPrograms",
         "SettingsError", "SourceContext", "StoreError", "Tool", "ToolCall", "ToolError", "ToolResult", "ToolSource",
-        "Turn", "TurnLimits", "UsageError", "__version__", "tool", "tool_from_definition",
+        "Turn", "TurnLimits", "UsageError", "__version__", "parse_diff", "tool", "tool_from_definition",
     ]  # fmt: skip
 
 

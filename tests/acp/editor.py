@@ -26,7 +26,7 @@ from acp.schema import (
 from handrail.acp.agent import serve_in_loop
 from handrail.cli.acp import CommandHost
 from handrail.cli.arguments import parse
-from handrail.models.model import Model
+from handrail.models.base import Model
 from handrail.settings import LoadedSettings, load
 
 PATIENCE = 60.0

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stdio_process import Server
 
-from handrail.mcp.stdio.inlet import LineReader
+from handrail.mcp.stdio.streams import LineReader
 from handrail.protocol.jsonrpc import OversizedLine
 
 

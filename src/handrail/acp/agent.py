@@ -38,7 +38,7 @@ from handrail.acp.host import AgentHost
 from handrail.acp.session import EditorSession
 from handrail.acp.sessions import EditorSessions, McpServer, SessionRequest, list_sessions
 from handrail.acp.transport import AcpTransport
-from handrail.models.model import ModelError
+from handrail.models.base import ModelError
 from handrail.protocol.errors import HandrailError, StoreError, ToolError
 from handrail.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 from handrail.protocol.version import VERSION

@@ -11,7 +11,7 @@ from acp.helpers import ToolCallContentVariant, image_block, text_block, tool_co
 from acp.schema import ToolCallLocation, ToolKind
 from msgspec.structs import replace
 
-from handrail.edit.diff import parse_diff
+from handrail import parse_diff
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import to_one_line, truncate, truncate_middle
 

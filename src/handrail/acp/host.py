@@ -6,7 +6,7 @@ import msgspec
 
 from handrail import ToolSource
 from handrail.agent.turn import TurnLimits
-from handrail.models.model import Model
+from handrail.models.base import Model
 from handrail.settings import LoadedSettings
 
 

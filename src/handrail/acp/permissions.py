@@ -37,8 +37,7 @@ from handrail.protocol.calls import Done, Parked
 from handrail.protocol.errors import UsageError
 from handrail.protocol.permissions import Answer, AnswerKind, ApproverReply, PermissionRequest, Question, Reply
 from handrail.protocol.text import to_one_line
-from handrail.terminal.choices import KEYS, list_choices
-from handrail.terminal.request import MAX_DIFF_LINES, describe_subject, render_request
+from handrail.terminal.request_text import MAX_DIFF_LINES, describe_answers, describe_subject, render_request
 
 _POLL_SECONDS = 0.5
 """Seconds between two checks whether another process answered: nothing notifies us."""
@@ -149,7 +148,7 @@ def build_card(request: PermissionRequest, workspace: str) -> ToolCallUpdate:
 
 def build_options(request: PermissionRequest) -> list[PermissionOption]:
     """The possible answers, in the words of the terminal. Buttons take no reason."""
-    words = {KEYS[choice.key]: choice.words for choice in list_choices(request)}
+    words = describe_answers(request, with_reason=False)
     return [
         PermissionOption(option_id=kind, name=words[kind][0].upper() + words[kind][1:], kind=_KINDS[kind])
         for kind in _KINDS

@@ -40,7 +40,7 @@ from handrail.agent.cancel import TurnCancelledError
 from handrail.agent.loop import Agent, Person
 from handrail.agent.turn import Turn
 from handrail.async_api import AsyncHandrail
-from handrail.models.model import Model, ModelError
+from handrail.models.base import Model, ModelError
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.decisions import Mode
 from handrail.protocol.errors import UsageError
@@ -48,7 +48,7 @@ from handrail.protocol.jsonrpc import INTERNAL_ERROR, INVALID_REQUEST
 from handrail.protocol.messages import AssistantMessage
 from handrail.settings import LoadedSettings
 from handrail.settings.rules import find_managed_mode, pick_stricter_mode
-from handrail.terminal.replying import spell_out
+from handrail.terminal.question_prompt import spell_out
 
 _MODES: dict[Mode, str] = {
     "plan": "Looks, and changes nothing",

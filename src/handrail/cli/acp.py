@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from handrail import ToolSource
     from handrail.acp.host import EditorServer
     from handrail.agent.turn import TurnLimits
-    from handrail.models.model import Model
+    from handrail.models.base import Model
     from handrail.settings import LoadedSettings
 
 

@@ -3,7 +3,6 @@
 MCP over stdio, ACP and the pipes of MCP servers share this framing. Reading and writing is up to them.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, NamedTuple, TypeGuard, cast
 
@@ -167,6 +166,8 @@ def repair_line(line: bytes) -> bytes:
 
     Peers that count in UTF-16 or in bytes may cut a text in the middle of a character. The rest is still readable.
     """
+    import json  # noqa: PLC0415  few lines need a repair, and every client waits for the start
+
     try:
         text = json.dumps(json.loads(line.decode("utf-8", "replace")), ensure_ascii=False)
     except (ValueError, RecursionError):

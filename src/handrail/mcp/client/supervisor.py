@@ -25,7 +25,7 @@ from handrail import ForeignTool, Output, ServerProgram, ServerPrograms, ServerP
 from handrail.mcp.client.redaction import Redactor
 from handrail.mcp.client.tools import ToolListing, build_output, convert_failure, list_tools
 from handrail.mcp.client.transports import CloseReason, limit_rate, open_http, open_pipes
-from handrail.mcp.versions import is_modern
+from handrail.mcp.protocol import is_modern
 from handrail.protocol.errors import ToolError
 from handrail.protocol.version import VERSION
 from handrail.settings.mcp_json import ConfiguredServer
