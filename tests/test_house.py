@@ -24,7 +24,7 @@ house = load_house()
 EXCEPTIONS = tomllib.loads((ROOT / "scripts" / "house.toml").read_text())
 # Lower these when exceptions are removed.
 MOST_EXCEPTIONS = {
-    "cycles": 2, "past_the_library": 69, "twin_modules": 3, "twin_classes": 0, "gerunds": 13, "long_files": 1,
+    "cycles": 2, "past_the_library": 69, "twin_modules": 1, "twin_classes": 0, "gerunds": 11, "long_files": 1,
 }  # fmt: skip
 
 

@@ -165,7 +165,7 @@ def _describe_bulk(
     """Why this is a bulk change, or "". Git's objects count as bytes only, a moved file only as a file."""
     files = [file for file in changes if file.kind != "folder" and file.path not in moved and maintenance.counts(file)]
     deleted = sum(map(is_deletion, files))
-    if rules.is_bulk(len(files), deleted):
+    if deleted > rules.bulk_deleted or len(files) > rules.bulk_changed:
         return describe_bulk(len(files), deleted)
     size = sum(change.size or 0 for change in changes if change.action in {"created", "modified"})
     if size <= rules.bulk_bytes:

@@ -92,9 +92,6 @@ class PolicyConfig(msgspec.Struct, frozen=True):
         is_write_in_plan = fact.access != "read" and self.mode == "plan"
         return self.outside != "deny" and fact.folder is not None and not is_write_in_plan
 
-    def is_bulk(self, changed: int, deleted: int) -> bool:
-        return deleted > self.bulk_deleted or changed > self.bulk_changed
-
 
 def describe_bulk(changed: int, deleted: int) -> str:
     return f"changes {changed} files at once, of which it deletes {deleted}"

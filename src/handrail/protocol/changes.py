@@ -88,14 +88,3 @@ class ChangeRecord(Wire, frozen=True, omit_defaults=False):
     changes: tuple[Change, ...]
     not_covered: tuple[str, ...] = ()
     """Effects of the call that undo does not cover, in words."""
-
-
-def classify_change(before: State | None, after: State | None) -> Action:
-    """The action that leads from one state to the other."""
-    if before is None:
-        return "created"
-    if after is None:
-        return "deleted"
-    if "link" in {before.kind, after.kind}:
-        return "link"
-    return "mode" if (before.kind, before.hash) == (after.kind, after.hash) else "modified"
