@@ -1865,7 +1865,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "cli/test_cli_mcp_config.py::test_what_was_shown_is_written_and_a_second_time_nothing_is",
             "mcp/test_stdio_end.py::test_a_person_who_starts_it_by_hand_is_told_what_it_is",
             "mcp/test_http_sessions.py::test_without_the_extra_it_is_said_what_to_install",
-            "acp/test_acp_wire.py::test_without_the_extra_it_says_what_to_install",
+            "acp/test_acp_transport.py::test_without_the_extra_it_says_what_to_install",
         ),
         clause("chat, serve, completion, audit receipt", *planned),
     ),
@@ -2156,9 +2156,9 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         clause(
             "tool-call cards with diffs and locations",
             "acp/test_acp_prompts.py::test_a_prompt_streams_words_and_thoughts_and_cards_and_changes_the_file",
-            "acp/test_acp_diffs.py::test_the_hunks_put_in_their_places_make_the_new_text_of_the_old",
-            "acp/test_acp_diffs.py::test_files_that_come_and_go_and_have_strange_names",
-            "acp/test_acp_diffs.py::test_titles_say_what_a_call_is_about",
+            "acp/test_acp_cards.py::test_the_hunks_put_in_their_places_make_the_new_text_of_the_old",
+            "acp/test_acp_cards.py::test_files_that_come_and_go_and_have_strange_names",
+            "acp/test_acp_cards.py::test_titles_say_what_a_call_is_about",
         ),
         clause(
             "permission requests, on the card of their call, with the answers that there are",
@@ -2182,7 +2182,7 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
             "an editor that goes leaves nothing running, and what waits goes on waiting",
             "acp/test_acp_stopping.py::test_an_editor_that_goes_leaves_nothing_running_and_the_session_can_be_loaded",
             "acp/test_acp_stopping.py::test_what_waits_for_a_yes_still_waits_when_the_editor_comes_back",
-            "acp/test_acp_wire.py::test_the_end_of_the_input_is_the_end_of_the_process",
+            "acp/test_acp_transport.py::test_the_end_of_the_input_is_the_end_of_the_process",
         ),
         clause(
             "load session: the editor is told all of it again, also after kill -9",
@@ -2196,8 +2196,8 @@ REQUIREMENTS: dict[str, tuple[Clause, ...]] = {
         ),
         clause(
             "what is broken is answered, and the talk goes on",
-            "acp/test_acp_wire.py::test_what_is_broken_is_answered_and_the_talk_goes_on",
-            "acp/test_acp_wire.py::test_whatever_a_line_is_it_is_a_message_that_can_be_taken_or_is_refused",
+            "acp/test_acp_transport.py::test_what_is_broken_is_answered_and_the_talk_goes_on",
+            "acp/test_acp_transport.py::test_whatever_a_line_is_it_is_a_message_that_can_be_taken_or_is_refused",
         ),
     ),
     "F-5": (clause("HTTP and WebSocket", *planned),),

@@ -24,12 +24,17 @@ if TYPE_CHECKING:
     from handrail.protocol.permissions import Question as Question
     from handrail.protocol.permissions import Reply as Reply
     from handrail.protocol.results import ToolResult as ToolResult
+    from handrail.runtime.foreign.server_process import ServerProgram as ServerProgram
+    from handrail.runtime.foreign.server_process import ServerPrograms as ServerPrograms
+    from handrail.runtime.foreign.server_process import ServerProgramSpec as ServerProgramSpec
+    from handrail.runtime.foreign.source import ForeignTool as ForeignTool
     from handrail.runtime.foreign.source import ToolSource as ToolSource
     from handrail.settings import SettingsError as SettingsError
     from handrail.tools.custom import tool as tool
     from handrail.tools.custom import tool_from_definition as tool_from_definition
     from handrail.tools.tool import Context as Context
     from handrail.tools.tool import Output as Output
+    from handrail.tools.tool import SourceContext as SourceContext
     from handrail.tools.tool import Tool as Tool
 
 __version__ = VERSION
@@ -40,6 +45,7 @@ _MODULES = {
     "AsyncHandrail": "async_api",
     "Context": "tools.tool",
     "Done": "protocol.calls",
+    "ForeignTool": "runtime.foreign.source",
     "Handrail": "api",
     "HandrailError": "protocol.errors",
     "Output": "tools.tool",
@@ -47,7 +53,11 @@ _MODULES = {
     "PermissionRequest": "protocol.permissions",
     "Question": "protocol.permissions",
     "Reply": "protocol.permissions",
+    "ServerProgram": "runtime.foreign.server_process",
+    "ServerProgramSpec": "runtime.foreign.server_process",
+    "ServerPrograms": "runtime.foreign.server_process",
     "SettingsError": "settings",
+    "SourceContext": "tools.tool",
     "StoreError": "protocol.errors",
     "Tool": "tools.tool",
     "ToolCall": "protocol.calls",

@@ -64,14 +64,14 @@ _REMOVED = ".removed-"
 _MAX_NAMESAKES = 100
 
 
-def describe_defect(error: BaseException) -> str:
-    """Writes a report of a defect to the state folder. Returns where the defect is, with the path of the report."""
+def report_defect(error: BaseException) -> str:
+    """Writes a report to the user's state folder. Returns the kind and place of the defect, and the report's path."""
     where = (list_frames(error) or ["an unknown place"])[-1]
     try:
-        report = f"Report: {write_report(error, StateFolder(resolve_state_folder(os.environ)).crashes())}"
+        written = f"Report: {write_report(error, StateFolder(resolve_state_folder(os.environ)).crashes())}"
     except (HandrailError, OSError) as reason:
-        report = f"No report could be written: {reason}"
-    return f"({type(error).__name__} at {where}). {report}"
+        written = f"No report could be written: {reason}"
+    return f"({type(error).__name__} at {where}). {written}"
 
 
 class Damage(msgspec.Struct, frozen=True):

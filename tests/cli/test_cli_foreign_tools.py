@@ -9,7 +9,7 @@ import pytest
 from tests.runtime.other_server import OtherServer, listed
 
 from handrail import Handrail
-from handrail.acp.permission import build_card
+from handrail.acp.permissions import build_card
 from handrail.cli.commands.run_view import build_glyphs, render_call_line, render_running_line
 from handrail.dialects.deepchat import DeepChatEvents
 from handrail.protocol.events import Event

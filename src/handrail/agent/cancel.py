@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
+class TurnCancelledError(Exception):
+    """A person who is asked for approval ends the turn instead."""
+
+
 class TurnCanceller:
     """Runs one turn at a time, which any thread can cancel."""
 
@@ -57,6 +61,9 @@ class TurnCanceller:
         refusing = self._rail.conversation.cancelled  # set by another caller, which has to reset it
         try:
             return await work
+        except TurnCancelledError:
+            self._settling = True
+            return await finish_despite_cancel(settle())
         except CancelledError:
             self._settling = True
             settled = await finish_despite_cancel(settle())

@@ -92,12 +92,12 @@ def _explain(error: BaseException, *, traceback: bool) -> int:
         return INFRASTRUCTURE
     import traceback as tracebacks  # noqa: PLC0415  only for a defect
 
-    from handrail.state import describe_defect  # noqa: PLC0415
+    from handrail.state import report_defect  # noqa: PLC0415
 
     if traceback:
         # Without the text of the error, which may quote a file or an argument.
         warn("".join(tracebacks.format_tb(error.__traceback__)).rstrip())
-    warn(f"handrail: a defect stopped the command {describe_defect(error)}")
+    warn(f"handrail: a defect stopped the command {report_defect(error)}")
     return INFRASTRUCTURE
 
 

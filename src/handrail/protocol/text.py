@@ -38,6 +38,16 @@ def clip_text(text: str, most: int) -> str:
     return clean if len(clean) <= most else f"{clean[: most - 3]}…"
 
 
+def truncate_middle(text: str, budget: int, note: str) -> str:
+    """A quarter of the budget is for the beginning, the rest for the end. `{}` in the note is what is left out."""
+    room = budget - len(note.format(len(text)))
+    head, tail = room // 4, len(text) - (room - room // 4)
+    # Cut at the end of a line if one is near.
+    head = text.rfind("\n", head // 2, head) + 1 or head
+    tail = text.find("\n", tail, tail + room // 4) + 1 or tail
+    return f"{text[:head]}{note.format(tail - head)}{text[tail:]}"
+
+
 def render_value(value: object) -> str:
     """A value for a message: short, printable, JSON-like."""
     return clip_text(_SHORT_REPR.repr(value), 80)

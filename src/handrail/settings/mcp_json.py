@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
+from handrail.policy.secrets import is_secret_name, is_secret_value
 from handrail.protocol.permissions import Permission
 from handrail.protocol.text import escape_unprintable
 from handrail.protocol.wire import convert
@@ -20,6 +21,7 @@ from handrail.settings.mcp_servers import (
     UnsetError,
     expand_variables,
     find_name_problem,
+    is_secret,
     list_table_problems,
 )
 from handrail.settings.merge import LoadedSettings
@@ -180,6 +182,25 @@ class ConfiguredServer(msgspec.Struct, frozen=True, kw_only=True):
             return ("net.connect",)
         changes: tuple[Permission, ...] = ("fs.write", "fs.delete", "git.write") if self.writable else ()
         return ("fs.read", *changes, *(("net.connect",) if self.network else ()))
+
+    def list_secrets(self) -> Iterator[tuple[str, str]]:
+        """The secrets that the server gets, each with the name by which it gets it."""
+        for name, value in (*self.variables, *self.headers):
+            if is_secret_name(name) or is_secret(value):
+                yield name, value
+        for option, word in pairwise(self.words):
+            name, sign, value = word.partition("=")
+            if sign and is_secret_name(name):
+                yield name.lstrip("-"), value
+            elif option.startswith("-") and "=" not in option and is_secret_name(option):
+                yield option.lstrip("-"), word
+            elif is_secret_value(word):  # a word that only looks random may be a folder, which many results name
+                yield "argument", word
+        parts = urlsplit(self.url)
+        yield from (("url", segment) for segment in parts.path.split("/") if is_secret(segment))
+        for name, value in parse_qsl(parts.query):
+            if is_secret_name(name) or is_secret(value):
+                yield name, value
 
 
 class ConfiguredServers(msgspec.Struct, frozen=True, kw_only=True):

@@ -235,14 +235,15 @@ def _render_words(words: tuple[str, ...]) -> Iterator[str]:
     for before, word in pairwise(words):
         option, sign, _ = word.partition("=")
         after = before.startswith("-") and "=" not in before and is_secret_name(before)
-        parts = _TOKEN.sub(lambda token: _HIDDEN if _is_secret(token[0]) else token[0], word)
+        parts = _TOKEN.sub(lambda token: _HIDDEN if is_secret(token[0]) else token[0], word)
         if _SHELL_SYNTAX.search(word) or (" " in word and parts not in {word, _HIDDEN}):
             yield shlex.quote(parts)  # more than a value: a program must not be hidden as a secret
         elif sign and is_secret_name(option):
             yield f"{option}={_HIDDEN}"
         else:
-            yield _HIDDEN if after or _is_secret(word) else shlex.quote(word)
+            yield _HIDDEN if after or is_secret(word) else shlex.quote(word)
 
 
-def _is_secret(word: str) -> bool:
+def is_secret(word: str) -> bool:
+    """Whether a value looks like a secret."""
     return is_secret_value(word) or is_random_value(word)

@@ -295,6 +295,11 @@ class SpillFolder:
 # Ids. They sort by the time they were made and cannot be guessed.
 
 
+def make_id(kind: str) -> str:
+    """An id such as `ask_18…`."""
+    return f"{kind}_{time.time_ns():016x}{os.urandom(8).hex()}"
+
+
 def write_report(error: BaseException, folder: str) -> str:
     """Writes a report of a defect. Returns its path."""
     report = os.path.join(folder, f"{make_id('crash')}.txt")
@@ -302,8 +307,3 @@ def write_report(error: BaseException, folder: str) -> str:
     with open(report, "w", encoding="utf-8", opener=open_private) as out:
         out.write("\n".join([type(error).__name__, *list_frames(error), ""]))
     return report
-
-
-def make_id(kind: str) -> str:
-    """An id such as `ask_18…`."""
-    return f"{kind}_{time.time_ns():016x}{os.urandom(8).hex()}"

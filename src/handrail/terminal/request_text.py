@@ -88,8 +88,8 @@ def render_request(
 ) -> list[str]:
     """The request in rows of at most `width` columns.
 
-    `diff` limits the lines of the diff, `files` the rows of the list of files. None means no limit. `outdated` are the
-    paths that changed since the preview. `again` says how to preview the command again.
+    `diff` limits the lines of the diff, `files` the rows of the list of files. None means no limit. 0 leaves the diff
+    out. `outdated` are the paths that changed since the preview. `again` says how to preview the command again.
     """
     run = (
         render_preview_run(request, width, outdated=outdated, again=again, plain=plain, most=files)
@@ -305,8 +305,10 @@ def _render_diff(request: PermissionRequest, width: int | None, most: int | None
     if request.fingerprint is not None:
         yield from wrap(f"! What {to_one_line(request.server_name)} says of this tool is not what was approved:", width)
     else:
-        effect = "Your files are untouched. Yes makes this change, and undo takes it back:"
-        yield f"{describe_preview_age(request)} {effect}".lstrip()
+        effect = "Your files are untouched. Yes makes this change, and undo takes it back"
+        yield f"{describe_preview_age(request)} {effect}{'' if most == 0 else ':'}".lstrip()
+    if most == 0:
+        return
     lines = preview.text.rstrip("\n").split("\n")
     shown = lines if most is None else lines[:most]
     for line in shown:

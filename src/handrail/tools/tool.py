@@ -67,15 +67,20 @@ class Context(msgspec.Struct, frozen=True, kw_only=True):
             raise ToolError("CANCELLED", "The call was cancelled.")
 
 
-class CommandContext(Context, frozen=True, kw_only=True):
+class SourceContext(Context, frozen=True, kw_only=True):
+    """The context of a call of a tool source."""
+
+    report_connection: Callable[[str, int, bool, str], None]
+    """Logs a connection: host, port, whether it was allowed, and why not."""
+
+
+class CommandContext(SourceContext, frozen=True, kw_only=True):
     """The context of exec, process and foreign tools: also the decision, the approval and how to judge changes."""
 
     facts: Facts
     """The facts of the decision."""
     answered: bool
     """Whether a person approved this call."""
-    report_connection: Callable[[str, int, bool, str], None]
-    """Logs a connection: host, port, whether it was allowed, and why not."""
     answer: AnswerKind | None
     """The answer to the permission request, if there was one."""
     preview_id: str | None

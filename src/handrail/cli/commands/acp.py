@@ -11,6 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from handrail.cli.commands.run_setup import (
+    build_no_model_error,
+    build_turn_limits,
+    enable_companion_tools,
+    resolve_model,
+    warm_up,
+)
 from handrail.cli.context import is_whole_home, load_settings
 from handrail.cli.exits import OK, CommandFailed
 from handrail.cli.output import print_note, warn
@@ -22,7 +29,9 @@ from handrail.settings.mcp_json import merge_server_tables
 from handrail.settings.mcp_servers import ServerTable, list_server_problems
 
 if TYPE_CHECKING:
-    from handrail.acp.hosting import AgentHost, EditorServer
+    from handrail import ToolSource
+    from handrail.acp.host import EditorServer
+    from handrail.agent.turn import TurnLimits
     from handrail.mcp.client.sources import ServerSources
     from handrail.models.base import Model
 
@@ -33,7 +42,7 @@ _MAX_NAME_CHARS = 48
 def run(options: Namespace) -> int:
     """Serves until the editor closes."""
     try:
-        from handrail.acp.serving import serve  # noqa: PLC0415  an optional dependency
+        from handrail.acp.agent import serve  # noqa: PLC0415  an optional dependency
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in {"acp", "pydantic"}:
             raise
@@ -48,70 +57,64 @@ def run(options: Namespace) -> int:
     sink = os.dup(1)
     with suppress(OSError):
         os.dup2(2, 1)  # stdout carries the protocol, so prints of a library go to stderr
-    serve(build_host(options), 0, sink)
+    serve(CommandHost(options), 0, sink)
     return OK
 
 
-def build_host(options: Namespace) -> "AgentHost":
-    """The choices of the command line for all sessions."""
-    from handrail.acp.hosting import AgentHost  # noqa: PLC0415  an optional dependency
-    from handrail.cli.commands.run_setup import build_turn_limits  # noqa: PLC0415  it loads the agent
+class CommandHost:
+    """The host of `handrail acp`: the options of the command decide for all sessions."""
 
-    return AgentHost(
-        workspace=lambda cwd: _resolve_workspace(options, cwd),
-        only=os.path.abspath(options.workspace) if options.workspace else None,
-        settings=lambda workspace: _load_settings(options, workspace),
-        limits=build_turn_limits,
-        models=lambda loaded, before: _list_models(options, loaded, before),
-        model=_open_model,
-        sources=lambda loaded, workspace, servers: find_editor_sources(loaded, workspace, servers).sources,
-        serves_http=find_spec("mcp") is not None,
-    )
+    def __init__(self, options: Namespace) -> None:
+        self._options = options
+        self.only_workspace = os.path.abspath(options.workspace) if options.workspace else None
+        self.has_http_servers = find_spec("mcp") is not None
 
+    def resolve_workspace(self, cwd: str) -> str:
+        """The folder of the option, else that of the editor. Only the option may name a whole home folder."""
+        if self.only_workspace is not None:
+            return self.only_workspace
+        if not os.path.isabs(cwd) or "\0" in cwd:
+            raise UsageError(f"cwd is an absolute path: {cwd[:200]!r} is none. Nothing was opened.")
+        real = os.path.realpath(cwd)
+        if not os.path.isdir(real):
+            raise UsageError(f"{cwd[:200]} is no folder. Nothing was opened.")
+        if is_whole_home(real):
+            problem = f"{cwd} as a whole is no workspace unless you say so"
+            raise UsageError(f"{problem}: open a folder in the editor, or start handrail acp --workspace {cwd}")
+        return cwd
 
-def _resolve_workspace(options: Namespace, cwd: str) -> str:
-    """The folder of the option, else that of the editor. Only the option may name a whole home folder."""
-    if options.workspace:
-        return os.path.abspath(options.workspace)
-    if not os.path.isabs(cwd) or "\0" in cwd:
-        raise UsageError(f"cwd is an absolute path: {cwd[:200]!r} is none. Nothing was opened.")
-    real = os.path.realpath(cwd)
-    if not os.path.isdir(real):
-        raise UsageError(f"{cwd[:200]} is no folder. Nothing was opened.")
-    if is_whole_home(real):
-        problem = f"{cwd} as a whole is no workspace unless you say so"
-        raise UsageError(f"{problem}: open a folder in the editor, or start handrail acp --workspace {cwd}")
-    return cwd
+    def load_settings(self, workspace: str) -> LoadedSettings:
+        options = self._options
+        first = options.model[0] if options.model else None
+        loaded = load_settings(options, options.mode, workspace, flags={"model": first})
+        return enable_companion_tools(loaded, workspace)
 
+    def get_limits(self, loaded: LoadedSettings) -> "TurnLimits":
+        return build_turn_limits(loaded)
 
-def _load_settings(options: Namespace, workspace: str) -> LoadedSettings:
-    from handrail.cli.commands.run_setup import enable_companion_tools  # noqa: PLC0415  it loads the agent
+    def list_models(self, loaded: LoadedSettings, last: str | None) -> tuple[str, ...]:
+        """The models of the options, else of the settings, else the last one of the session.
 
-    first = options.model[0] if options.model else None
-    return enable_companion_tools(load_settings(options, options.mode, workspace, flags={"model": first}), workspace)
+        If the last one is among several, it comes first.
+        """
+        chosen = loaded.settings.model or last
+        named = tuple(dict.fromkeys(self._options.model or ([chosen] if chosen else [])))
+        return (last, *(name for name in named if name != last)) if last in named and last else named
 
+    def open_model(self, loaded: LoadedSettings, name: str | None) -> "Model":
+        try:
+            if name is None:
+                raise build_no_model_error()
+            model = resolve_model(name, loaded.settings.agent.window)
+        except CommandFailed as stop:
+            raise UsageError(f"{stop}") from None
+        warm_up(name)
+        return model
 
-def _list_models(options: Namespace, loaded: LoadedSettings, before: str | None) -> tuple[str, ...]:
-    """The models of the options, else of the settings, else the last one of the session.
-
-    If the last one is among several, it comes first.
-    """
-    chosen = loaded.settings.model or before
-    named = tuple(dict.fromkeys(options.model or ([chosen] if chosen else [])))
-    return (before, *(name for name in named if name != before)) if before in named and before else named
-
-
-def _open_model(loaded: LoadedSettings, name: str | None) -> "Model":
-    from handrail.cli.commands.run_setup import build_no_model_error, resolve_model, warm_up  # noqa: PLC0415  as above
-
-    try:
-        if name is None:
-            raise build_no_model_error()
-        model = resolve_model(name, loaded.settings.agent.window)
-    except CommandFailed as stop:
-        raise UsageError(f"{stop}") from None
-    warm_up(name)
-    return model
+    def open_sources(
+        self, loaded: LoadedSettings, workspace: str, servers: "tuple[EditorServer, ...]"
+    ) -> "tuple[ToolSource, ...]":
+        return find_editor_sources(loaded, workspace, servers).sources
 
 
 # MCP servers of the editor

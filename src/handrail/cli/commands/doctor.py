@@ -25,17 +25,9 @@ from handrail.diagnosis import (
     has_openat2,
 )
 from handrail.inspection import ServerStatus, check_servers, list_tool_specs
-from handrail.mcp.hosts.command import can_find_program, find_launch_command
-from handrail.mcp.hosts.editing.places import ConfigSyntaxError
-from handrail.mcp.hosts.host import (
-    HostFile,
-    McpHost,
-    check,
-    has_handrail_entry,
-    has_other_settings,
-    list_programs,
-)
-from handrail.mcp.hosts.known import NAMES, list_hosts
+from handrail.mcp.hosts.config_file import HostFile
+from handrail.mcp.hosts.hosts import NAMES, McpHost, can_find_program, find_launch_command, list_hosts
+from handrail.mcp.hosts.merge import ConfigSyntaxError
 from handrail.models.providers import PROVIDERS, is_installed
 from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.errors import StoreError, UsageError, build_install_command
@@ -348,16 +340,16 @@ def _check_client(host: McpHost, workspace: str) -> Finding | None:
         texts = [_read_host_file(file, workspace) for file in host.files]
     except HostFileError as error:
         return Finding("clients", "warning", f"{host.title}: {replace_home(error.problem)}", show)
-    if texts[0] is None or not has_handrail_entry(host.files[0], texts[0]):
+    if texts[0] is None or not host.files[0].has_handrail_entry(texts[0]):
         return None
-    for program in list_programs(host.files[0], texts[0]):
+    for program in host.files[0].list_programs(texts[0]):
         if not can_find_program(program, workspace, os.environ):
             # The client may have another PATH, but an absolute path is the same for all.
             is_path = os.path.isabs(program)
             where = "is not there:" if is_path else "is on no PATH here; if on none of the client's,"
             text = f"{host.title} is to start {replace_home(program)}, which {where} it has none of handrail's tools"
             return Finding("clients", "error" if is_path else "warning", f"{text}. {host.off}", fix)
-    if any(text is None or not has_other_settings(file, text) for file, text in zip(host.files, texts, strict=True)):
+    if any(text is None or not file.has_other_settings(text) for file, text in zip(host.files, texts, strict=True)):
         return Finding("clients", "warning", f"{host.title} has handrail's tools, and its own go round them", fix)
     return Finding("clients", "ok", f"{host.title} has handrail's tools. {host.off}")
 
@@ -366,7 +358,7 @@ def _read_host_file(file: HostFile, workspace: str) -> str | None:
     found = find_file(file.paths, workspace, is_user_file=file.is_user_file)
     try:
         if found.text is not None:
-            check(file, found.text)
+            file.check(found.text)
     except ConfigSyntaxError as error:
         raise HostFileError(f"{found.shown} cannot be used: {error}; correct it") from None
     return found.text

@@ -12,11 +12,9 @@ from handrail.cli.exits import FAILED, OK, CommandFailed
 from handrail.cli.files import HostFileState, check_writable, find_file, write_file
 from handrail.cli.output import print_diff, print_note, print_out, warn
 from handrail.edit.diff import build_unified_diff
-from handrail.mcp.hosts.command import find_launch_command
-from handrail.mcp.hosts.editing.places import ConfigSyntaxError
-from handrail.mcp.hosts.editing.wanted import CannotMerge
-from handrail.mcp.hosts.host import HostFile, McpHost, merge_host_file, render_snippet
-from handrail.mcp.hosts.known import NAMES, find_host_name, list_hosts
+from handrail.mcp.hosts.config_file import HostFile
+from handrail.mcp.hosts.hosts import NAMES, McpHost, find_host_name, find_launch_command, list_hosts
+from handrail.mcp.hosts.merge import CannotMerge, ConfigSyntaxError
 from handrail.protocol.records import check_session_id
 from handrail.protocol.text import to_one_line
 
@@ -78,7 +76,7 @@ def _resolve_host_name(spelled: str) -> str:
 def _plan_edit(file: HostFile, workspace: str) -> ConfigEdit:
     found = find_file(file.paths, workspace, is_user_file=file.is_user_file)
     try:
-        return ConfigEdit(file, found, merge_host_file(file, found.text))
+        return ConfigEdit(file, found, file.merge(found.text))
     except ConfigSyntaxError as error:
         raise CommandFailed(
             f"{found.shown} cannot be used: {error}. Nothing was written. Correct it, then try again."
@@ -92,7 +90,7 @@ def _print_snippets(host: McpHost, edits: list[ConfigEdit], write: str) -> int:
     for edit in edits:
         if edit.after is None:
             warn(f"{edit.found.shown} is left alone: {edit.why_not}. What {host.title} needs there:")
-            print_out(render_snippet(edit.file))
+            print_out(edit.file.render_snippet())
     warn(f"Nothing was written. Put it there by hand, then: {write}")
     return FAILED
 
