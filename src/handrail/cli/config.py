@@ -16,7 +16,6 @@ from handrail.settings import (
     REFERENCE,
     LoadedSettings,
     Settings,
-    flatten_settings,
     load,
     resolve_state_folder,
     resolve_user_file,
@@ -44,7 +43,7 @@ def run(options: Namespace) -> int:
 
 def render_config(loaded: LoadedSettings, servers: dict[str, str]) -> str:
     """The settings as a table, and servers and rules as others where there are any."""
-    rows = [(key, _shown(value), loaded.sources[key]) for key, value in flatten_settings(loaded.settings).items()]
+    rows = [(key, _shown(value), loaded.sources[key]) for key, value in loaded.settings.flatten().items()]
     text = render_table([("setting", "value", "source"), *rows])
     if servers:
         text += f"\n{render_table([('server', 'what it is'), *servers.items()])}"
@@ -57,7 +56,7 @@ def render_config(loaded: LoadedSettings, servers: dict[str, str]) -> str:
 
 def build_config_data(loaded: LoadedSettings, servers: dict[str, str]) -> dict[str, Any]:
     """The same and more, for programs."""
-    values = flatten_settings(loaded.settings)
+    values = loaded.settings.flatten()
     return {
         "settings": {key: {"value": value, "source": loaded.sources[key]} for key, value in values.items()},
         "rules": loaded.rules,
