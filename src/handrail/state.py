@@ -22,7 +22,6 @@ from handrail.protocol.records import (
     SessionInfo,
     SessionState,
     SessionUsage,
-    StoredConversation,
 )
 from handrail.store.audit import (
     AuditChain,
@@ -55,6 +54,15 @@ _YOUNG_SECONDS = 60
 """Seconds in which a stored output may belong to a call that is not stored yet."""
 _REMOVED = ".removed-"
 _MAX_NAMESAKES = 100
+
+
+class StoredConversation(msgspec.Struct, frozen=True):
+    """A session that has messages."""
+
+    id: str
+    prompt: str
+    """The first message of the user."""
+    last: datetime | None
 
 
 class Damage(msgspec.Struct, frozen=True):

@@ -6,14 +6,15 @@ import pytest
 from msgspec.structs import replace
 from previews import CHANGED, CREATED, FOUR, trial, tried_request
 
-from handrail.protocol.changes import Change
+from handrail.protocol.changes import ONLY_LOOKS, Change, Preview
 from handrail.protocol.errors import ErrorInfo
-from handrail.protocol.permissions import ONLY_LOOKS, Answer, PermissionRequest, Preview
+from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.protocol.results import Artifacts, Meta, ToolResult
 from handrail.terminal.changed import render_changes, summarize_changes
 from handrail.terminal.choices import PromptState, render_choices
 from handrail.terminal.request import render_request
 from handrail.terminal.told import render_answer_line, render_kept_line
+from handrail.terminal.tried import format_duration
 from people import a_request
 
 TRIED = "Tried in a throw-away copy: exit 0 in 1.8 s. Your files are untouched."
@@ -251,3 +252,11 @@ def test_files_are_told_in_the_order_of_the_trial_but_layout_last() -> None:
         "old_types.py", "_generated.py", "types.py", "client.py",
     ]  # fmt: skip
     assert len(FOUR) == 4
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "expected"),
+    [(0, "0.00 s"), (49, "0.05 s"), (100, "0.1 s"), (1_234, "1.2 s"), (59_900, "59.9 s"), (123_456, "2 min 3 s")],
+)
+def test_a_duration_is_written_in_seconds_and_minutes(milliseconds: float, expected: str) -> None:
+    assert format_duration(milliseconds) == expected

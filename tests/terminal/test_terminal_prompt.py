@@ -6,7 +6,8 @@ import termios
 
 import pytest
 
-from handrail.protocol.permissions import Answer, Preview
+from handrail.protocol.changes import Preview
+from handrail.protocol.permissions import Answer
 from handrail.terminal.keys import KeyTiming
 from handrail.terminal.question import RequestHooks
 from handrail.terminal.screen import Screen

@@ -8,7 +8,8 @@ from handrail.cli.exits import OK
 from handrail.cli.inbox import build_grant_id, build_short_ids, describe_grant, open_inbox
 from handrail.cli.output import print_json, print_note, print_out, render_table, warn
 from handrail.policy.config import MCP_PREFIX
-from handrail.protocol.permissions import InboxQuestion, InboxRequest, OpenedFolder, PermissionRequest, StoredGrant
+from handrail.protocol.permissions import InboxQuestion, InboxRequest, OpenedFolder, PermissionRequest
+from handrail.protocol.records import StoredGrant
 from handrail.protocol.text import format_age, truncate
 from handrail.protocol.wire import encode
 from handrail.terminal.changed import summarize_changes

@@ -9,7 +9,7 @@ from handrail.cli.inbox import resolve_request, shorten_request_id
 from handrail.cli.next_step import describe_answer_commands
 from handrail.cli.output import print_json, print_note, print_out
 from handrail.cli.request import render_request_text
-from handrail.protocol.permissions import Preview
+from handrail.protocol.changes import Preview
 from handrail.protocol.wire import encode
 
 

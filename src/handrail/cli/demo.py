@@ -24,7 +24,7 @@ from handrail.cli.running.ending import render_ending
 from handrail.cli.running.form import build_glyphs
 from handrail.cli.running.tally import Tally
 from handrail.cli.running.view import RunView
-from handrail.protocol.decisions import OVERLAY_TIER
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.settings import LoadedSettings, load
 
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from handrail.cli.exits import FAILED, CommandFailed
 from handrail.cli.place import resolve_workspace
 from handrail.cli.sessions import open_state_folder
-from handrail.protocol.permissions import InboxQuestion, InboxRequest, OpenedFolder, StoredGrant
-from handrail.protocol.records import list_matching_ids, shorten_ids
+from handrail.protocol.permissions import InboxQuestion, InboxRequest, OpenedFolder
+from handrail.protocol.records import StoredGrant, list_matching_ids, shorten_ids
 from handrail.protocol.text import quote_text, truncate
 from handrail.store.inbox import Inbox
 from handrail.terminal.request import describe_subject

@@ -4,9 +4,10 @@ import os
 from typing import Any, cast
 
 from handrail.policy.verdict import TABLE, Cell
-from handrail.protocol.decisions import MODES, OVERLAY_TIER, Mode
+from handrail.protocol.decisions import MODES, Mode
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.results import OVERLAY_TIER
 
 _KEPT = 2
 _NEVER = frozenset({"fs.secret", "fs.outside", "fs.read-only", "exec.limit"})

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from handrail.cli.preferences import find_project_folder
 from handrail.cli.rows import Finding, replace_home
-from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.errors import ToolError
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.sandbox.diagnosis import Failure, Report
 from handrail.settings import Settings, SettingsError, load, resolve_state_folder
 from handrail.settings.model import Sandbox as Wanted

@@ -5,19 +5,17 @@ from typing import Literal
 
 import msgspec
 
-from handrail.protocol.changes import Change
+from handrail.protocol.changes import Preview
 from handrail.protocol.decisions import DecisionPart, Mode
 from handrail.protocol.wire import Time, Wire
 
 Permission = Literal["fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write"]
 PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write")
-PermissionType = Literal["read", "write", "command", "all"]
+_PermissionType = Literal["read", "write", "command", "all"]
 AnswerKind = Literal["once", "session", "workspace", "output", "deny"]
-RequestKind = Literal["external_directory"]
 Scope = Literal["session", "workspace"]
-ANSWERS: tuple[AnswerKind, ...] = ("once", "session", "workspace", "output", "deny")
 
-_COARSE: dict[Permission, PermissionType] = {
+_COARSE: dict[Permission, _PermissionType] = {
     "proc.exec": "command",
     "fs.write": "write",
     "fs.delete": "write",
@@ -27,77 +25,12 @@ _COARSE: dict[Permission, PermissionType] = {
 }
 
 
-def classify_permissions(permissions: Iterable[Permission]) -> PermissionType:
+def classify_permissions(permissions: Iterable[Permission]) -> _PermissionType:
     """The coarse kind for events. Several kinds, or none, are `all`. Reading and writing is writing."""
-    kinds: set[PermissionType] = {_COARSE[permission] for permission in permissions}
+    kinds: set[_PermissionType] = {_COARSE[permission] for permission in permissions}
     if "write" in kinds:
         kinds.discard("read")
     return kinds.pop() if len(kinds) == 1 else "all"
-
-
-def get_s4_kind(request: "PermissionRequest") -> str:
-    """The kind in the vocabulary of other systems: `external_directory`, `bash`, `edit`, `read`, or the tool's name."""
-    if request.kind is not None:
-        return request.kind
-    if "proc.exec" in request.permissions:
-        return "bash"
-    kind = classify_permissions(request.permissions)
-    return {"write": "edit", "read": "read"}.get(kind, request.called)
-
-
-class PreviewRun(Wire, frozen=True):
-    """The run of a command in an overlay before its approval. Nothing of it is committed yet."""
-
-    sealed: str
-    """The id of the stored preview: its output and the new content of every file."""
-    exit_code: int | None
-    """As a shell reports it. Null: the command was stopped."""
-    duration_ms: float
-    ending: str = "exit"
-    """`exit`, or why it was stopped: `timeout`, `memory`, `processes`, `cancelled`."""
-    changes: tuple[Change, ...] = ()
-    """The changes, the most harmful first. Of very many, the first ones."""
-    files: int = 0
-    deleted: int = 0
-    added: int = 0
-    """Lines."""
-    removed: int = 0
-    """Lines."""
-    lines: int = 0
-    """Lines of its output."""
-    last_line: str = ""
-    blocked: tuple[str, ...] = ()
-    """Connections that it tried, in words. A preview has no network."""
-    unkept: tuple[str, ...] = ()
-    """What cannot be committed, in words: a socket, a pipe."""
-    on: tuple[str, ...] = ()
-    """Earlier previews and calls of its batch that it builds on. It is committed only if all of them are."""
-
-
-ONLY_LOOKS = "it only looks, so that a yes changes nothing"
-"""Why a read-only command has no preview, if a rule asks about it."""
-
-
-class Preview(Wire, frozen=True):
-    """The effect of a call, shown before the answer."""
-
-    kind: Literal["diff", "run", "input", "none"]
-    """`diff`: changes of a file. `run`: the command ran in an overlay. `input`: input for a program. `none`: no
-    preview, and `text` says why."""
-    text: str
-    """The diff, for `diff` and `run`."""
-    truncated: bool = False
-    """Whether `text` is cut."""
-    output: str = ""
-    """The output of the preview, shortened."""
-    tried: PreviewRun | None = None
-    time: Time | None = None
-    """When it was made. Files may have changed since."""
-
-    @property
-    def id(self) -> str | None:
-        """The stored preview of a command. None: the command did not run."""
-        return self.tried.sealed if self.tried is not None else None
 
 
 class FileBinding(Wire, frozen=True, omit_defaults=False):
@@ -121,7 +54,7 @@ class PermissionRequest(Wire, frozen=True):
     """The name of the tool on its server."""
     server_name: str
     """The server of the tool: `handrail`, or the name of another server."""
-    permission_type: PermissionType
+    permission_type: _PermissionType
     description: str
     """The call in a few words."""
     rule: str
@@ -160,7 +93,7 @@ class PermissionRequest(Wire, frozen=True):
     """How often it was retried or edited. An approval counts for one revision only."""
     bound_files: tuple[FileBinding, ...] = msgspec.field(default=(), name="basedOn")
     """The versions of files that the preview saw. The approval counts for no others."""
-    kind: RequestKind | None = None
+    kind: Literal["external_directory"] | None = None
     """`external_directory`: an approval opens a folder outside the workspace."""
     pattern: tuple[str, ...] = ()
     """The folder that an approval opens, and its content: `/data`, `/data/*`."""
@@ -174,6 +107,15 @@ class PermissionRequest(Wire, frozen=True):
     def called(self) -> str:
         """The name of the tool in calls."""
         return self.tool_call_name or self.tool_name
+
+    @property
+    def s4_kind(self) -> str:
+        """The kind in the words of other systems: `external_directory`, `bash`, `edit`, `read`, or the tool's name."""
+        if self.kind is not None:
+            return self.kind
+        if "proc.exec" in self.permissions:
+            return "bash"
+        return {"write": "edit", "read": "read"}.get(classify_permissions(self.permissions), self.called)
 
     @property
     def preview_id(self) -> str | None:
@@ -251,9 +193,6 @@ class ApproverReply(msgspec.Struct, frozen=True):
     """None: left for later, or answered elsewhere. A question that gets the answer `deny` is put aside."""
 
 
-# Stored requests, questions and grants, as people list them
-
-
 class InboxRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request without an answer, or one whose call was not run after the answer."""
 
@@ -291,12 +230,3 @@ class InboxQuestion(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def session_id(self) -> str:
         return self.folder.rpartition("/")[2]
-
-
-class StoredGrant(msgspec.Struct, frozen=True):
-    """A grant or an opened folder, with the part of the state folder it is in."""
-
-    granted: StandingGrant | OpenedFolder
-    home: str
-    workspace: str | None
-    """The workspace it counts in, if it is known."""

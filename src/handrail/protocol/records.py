@@ -10,7 +10,7 @@ import msgspec
 from handrail.protocol.decisions import Decision, Mode
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import ToolCallStart, User
-from handrail.protocol.permissions import Answer, PermissionRequest
+from handrail.protocol.permissions import Answer, OpenedFolder, PermissionRequest, StandingGrant
 from handrail.protocol.wire import Envelope, Json, Time, Wire
 
 SessionState = Literal["running", "background", "waiting", "unreadable", "idle"]
@@ -147,13 +147,13 @@ class SessionUsage(msgspec.Struct, frozen=True):
         return self.folder.rpartition("/")[2]
 
 
-class StoredConversation(msgspec.Struct, frozen=True):
-    """A session that has messages."""
+class StoredGrant(msgspec.Struct, frozen=True):
+    """A grant or an opened folder, with the part of the state folder it is in."""
 
-    id: str
-    prompt: str
-    """The first message of the user."""
-    last: datetime | None
+    granted: StandingGrant | OpenedFolder
+    home: str
+    workspace: str | None
+    """The workspace it counts in, if it is known."""
 
 
 class CallStory(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,8 @@ from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.wire import Envelope, Wire
 
 Data = TypeVar("Data")
+OVERLAY_TIER = 3
+"""The tier of a sandbox in which the changes of a command go into an overlay."""
 
 
 class Artifacts(Envelope, frozen=True):

@@ -1,4 +1,4 @@
-"""Formats text for people and models."""
+"""Text for display: escaped, truncated, measured."""
 
 import re
 import reprlib
@@ -62,16 +62,15 @@ def list_escaped_chars(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(shown for char, piece in pieces if (shown := escape_control(piece)) != char))
 
 
-def escape_exact(line: str) -> str:
-    """One line in which every character counts: also escapes tabs, unusual spaces and spaces at the end."""
+def escape_exact_line(text: str) -> str:
+    """The text on one line, in which every character counts: also escapes tabs, unusual spaces, spaces at line ends."""
+    return "\\n".join(map(_escape_exact, text.split("\n")))
+
+
+def _escape_exact(line: str) -> str:
     end = line.rstrip(" ")
     shown = "".join(escape_char(char) if char == "\t" or char in _ODD_SPACES else char for char in _escape_piece(end))
     return shown + escape_char(" ") * (len(line) - len(end))
-
-
-def escape_exact_line(text: str) -> str:
-    """Several lines as one, each escaped by `escape_exact`."""
-    return "\\n".join(map(escape_exact, text.split("\n")))
 
 
 def to_one_line(text: str) -> str:
@@ -114,14 +113,6 @@ def truncate_to_width(text: str, width: int, end: str = "…") -> str:
 def pad(text: str, width: int) -> str:
     """The text with spaces up to a width in columns."""
     return text + " " * max(0, width - measure_width(text))
-
-
-def format_duration(milliseconds: float) -> str:
-    """A duration: `0.05 s`, `1.2 s`, `2 min 3 s`."""
-    seconds = milliseconds / 1000
-    if seconds < 0.1:
-        return f"{seconds:.2f} s"
-    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
 
 
 def format_age(age: "timedelta") -> str:

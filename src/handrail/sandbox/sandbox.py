@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable
 from threading import Lock
 from typing import Literal, NamedTuple
 
-from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.errors import ToolError
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.sandbox.bubblewrap import Bubblewrap, BubblewrapBackend, find_bubblewrap, inspect_bubblewrap
 from handrail.sandbox.diagnosis import (
     Diagnosis,

@@ -11,7 +11,8 @@ from typing import NamedTuple, Self, TypeVar
 
 from handrail.protocol.errors import StoreError
 from handrail.protocol.events import KIND_NAMES, BrokenEvent, ToolCallQuestionRequired, ToolCallStart
-from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, PermissionRequest, Question, StoredGrant
+from handrail.protocol.permissions import Answer, InboxQuestion, InboxRequest, PermissionRequest, Question
+from handrail.protocol.records import StoredGrant
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.database import Database, ReadOnlyDatabase, Row, Stamp, read_stamp
 from handrail.store.grants import GrantedFolders, GrantFiles

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from handrail.protocol.permissions import Preview
+from handrail.protocol.changes import Preview
 from handrail.protocol.text import escape_control, wrap
 from handrail.terminal.changed import render_changes
 from handrail.terminal.differences import parse_file_diffs, render_rows

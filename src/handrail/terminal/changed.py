@@ -4,8 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from handrail.policy.changeset import find_repository
-from handrail.protocol.changes import Action, Change
-from handrail.protocol.permissions import PreviewRun
+from handrail.protocol.changes import Action, Change, PreviewRun
 from handrail.protocol.text import escape_exact_line, measure_width, pad, wrap
 from handrail.tools.exec.result import describe_git_files
 

@@ -7,7 +7,6 @@ from handrail.protocol.decisions import DecisionPart
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.text import (
     escape_control,
-    escape_exact,
     escape_exact_line,
     list_escaped_chars,
     measure_width,
@@ -103,7 +102,7 @@ def _what(request: PermissionRequest, width: int | None) -> Iterator[str]:
 def _marked(text: str, mark: str, width: int | None) -> Iterator[str]:
     """Every line of a text behind a mark, all of its characters seen; the lines after the first have another mark."""
     for line in text.split("\n"):
-        yield from wrap(f"{mark}{escape_exact(line)}", width, "    ") if line else [mark]
+        yield from wrap(f"{mark}{escape_exact_line(line)}", width, "    ") if line else [mark]
         mark = "> "
 
 

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from handrail.protocol.decisions import OVERLAY_TIER
-from handrail.protocol.permissions import ONLY_LOOKS, PermissionRequest, Preview, PreviewRun
-from handrail.protocol.text import escape_exact_line, format_age, format_duration, to_one_line, truncate
+from handrail.protocol.changes import ONLY_LOOKS, Preview, PreviewRun
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.results import OVERLAY_TIER
+from handrail.protocol.text import escape_exact_line, format_age, to_one_line, truncate
 from handrail.terminal.changed import MAX_FILE_ROWS, render_changes
 
 _UNTOUCHED = "Your files are untouched."
@@ -111,3 +112,11 @@ def _undone(request: PermissionRequest, why: str) -> str:
     if request.tier == OVERLAY_TIER:
         return "; undo takes back what it changes"
     return "; its result says what undo covers"
+
+
+def format_duration(milliseconds: float) -> str:
+    """A duration: `0.05 s`, `1.2 s`, `2 min 3 s`."""
+    seconds = milliseconds / 1000
+    if seconds < 0.1:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"

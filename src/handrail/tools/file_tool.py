@@ -8,7 +8,7 @@ sessions do not need. So the modules of these tools import them in the functions
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from handrail.protocol.permissions import Preview
+from handrail.protocol.changes import Preview
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.tools.file_state import FileView, SimulatedFiles, SimulatedView
 from handrail.tools.tool import Context, Output, ReadMarks, Tool, Touches

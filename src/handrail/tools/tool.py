@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from handrail.protocol.changes import Change, ChangeSet
+from handrail.protocol.changes import Change, ChangeSet, Preview
 from handrail.protocol.decisions import Decision, Facts, ForeignFact
 from handrail.protocol.errors import ToolError
 from handrail.protocol.events import Event
-from handrail.protocol.permissions import AnswerKind, Preview, Question
+from handrail.protocol.permissions import AnswerKind, Question
 from handrail.protocol.results import Attachment
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.workspace.workspace import Workspace

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
+from handrail.protocol.changes import Preview
 from handrail.protocol.errors import ToolError
-from handrail.protocol.permissions import Preview
 from handrail.protocol.records import Memory
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire

@@ -21,10 +21,9 @@ from handrail.changes.snapshot.scan import OTHER, REPOSITORY
 from handrail.changes.snapshot.snapshot import UncoveredPath
 from handrail.changes.snapshot.watch import CommandWatch, CommandWatchResult, finish_command, finish_without_undo
 from handrail.policy.verdict import build_change_refusal
-from handrail.protocol.changes import Change
+from handrail.protocol.changes import Change, Preview
 from handrail.protocol.decisions import Decision
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.protocol.permissions import Preview
 from handrail.protocol.results import SandboxUsed
 from handrail.tools.exec.overlay import to_permission_preview
 from handrail.tools.exec.result import (
