@@ -106,7 +106,7 @@ def open_journal(folder: str, durability: Durability | None = None) -> Generator
 def list_past_calls(folder: str, since: datetime | None = None) -> Iterator[PastCall | BrokenEvent]:
     """The calls of a session, oldest first. A broken one has no time and is always listed."""
     with open_journal(folder) as journal:
-        for call in journal.past_calls():
+        for call in journal.list_past_calls():
             if isinstance(call, BrokenEvent) or since is None or call.start.time >= since:
                 yield call
 
@@ -142,7 +142,7 @@ class StoredState(StateFolder):
         for info in self.list_sessions(workspace):
             with suppress(StoreError), open_journal(os.path.join(self.home(workspace), info.id)) as journal:
                 messages = Messages(journal)
-                if messages.any():
+                if messages.has_any():
                     yield StoredConversation(info.id, messages.first_prompt() or "", info.last)
 
     def find_session(self, workspace: str, session_id: str) -> str | None:
@@ -357,11 +357,11 @@ def _read_info(folder: str) -> SessionInfo:
 
 
 def _read_story(journal: SessionJournal, call_id: str) -> CallStory | None:
-    events = journal.events_of(call_id, "tool_call.start", "tool_call.permission-granted")
+    events = journal.list_events_of(call_id, "tool_call.start", "tool_call.permission-granted")
     start = next((event for event in events if isinstance(event, ToolCallStart)), None)
     if start is None:
         return None
-    prompt = journal.last_of("user", before=events[0].seq)
+    prompt = journal.find_last("user", before=events[0].seq)
     decided = journal.context(events[0].seq)
     granted = next((event for event in events if isinstance(event, ToolCallPermissionGranted)), None)
     return CallStory(

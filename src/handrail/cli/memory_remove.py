@@ -15,7 +15,7 @@ def run(options: Namespace) -> int:
     memories = open_memories(options)
     found = resolve_note(options, memories)
     try:
-        with memories.alone():
+        with memories.lock():
             memories.remove(found.id)
     except ToolError as error:
         raise CommandFailed(f"{error.message} Nothing was removed.", FAILED) from None

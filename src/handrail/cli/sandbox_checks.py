@@ -63,7 +63,7 @@ def _of_others(roots: tuple[str, ...]) -> Failure | None:
 
     found = None
     with suppress(ToolError, OSError):  # what cannot be looked through is told when a command is to run
-        found = SensitivePaths().foreign([Root(path) for path in roots])
+        found = SensitivePaths().find_foreign([Root(path) for path in roots])
     if found is None:
         return None
     fix = f"sudo chown -R {os.geteuid()}:{os.getegid()} {shlex.quote(found)}"

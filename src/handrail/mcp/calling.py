@@ -179,7 +179,7 @@ class ClientCalls:
             interim = build_running_result(call_id, name, spec.version if spec is not None else "")
             found = self.poll(UnansweredCall(call_id=call_id, interim=interim, digest=digest))
             if self._counts(found):
-                ran = self._left.ran_at(call_id) if not isinstance(found, UnansweredCall) and found.ok else None
+                ran = self._left.find_run_time(call_id) if not isinstance(found, UnansweredCall) and found.ok else None
                 return found if isinstance(found, UnansweredCall) or ran is None else add_age(found, ran)
             self.mark_delivered(call_id)
         except BaseException:
@@ -192,7 +192,7 @@ class ClientCalls:
         where it was asked about is asked about anew."""
         if isinstance(found, UnansweredCall):
             return not any(self.rail.would_differ(one.environment) for one in found.requests)
-        ended = self._left.ended_at(found.tool_call_id)
+        ended = self._left.find_end_time(found.tool_call_id)
         return ended is not None and datetime.now(UTC) - ended < KEPT_FOR
 
     def _waits(self, result: ToolResult[Any], digest: str) -> UnansweredCall | None:

@@ -86,7 +86,7 @@ def _apply_rules(changes: tuple[Change, ...], rules: PolicyConfig, tool: str) ->
     book = build_rulebook(rules.rules)
     paths_by_rule: dict[Rule, list[str]] = {}
     for change in changes:
-        rule = book.path(tool, _list_names(change))
+        rule = book.find_path_rule(tool, _list_names(change))
         if rule is not None and rule.verdict != "allow":
             paths_by_rule.setdefault(rule, []).append(change.path)
     return [judge_by_rule(_join_paths(paths), rule) for rule, paths in paths_by_rule.items()]

@@ -113,7 +113,7 @@ def _judge_tool_path(spec: ToolSpec, fact: PathFact, rules: PolicyConfig) -> Par
 def _apply_path_rule(tool: str, subject: str, paths: tuple[str, ...], rules: PolicyConfig) -> PartVerdict | None:
     from handrail.policy.rules.rulebook import build_rulebook  # noqa: PLC0415  few people write rules
 
-    rule = build_rulebook(rules.rules).path(tool, paths)
+    rule = build_rulebook(rules.rules).find_path_rule(tool, paths)
     return None if rule is None else judge_by_rule(subject, rule)
 
 

@@ -1,4 +1,4 @@
-"""Records that people and models list: processes, notes, skills, todo items, sessions, audit records."""
+"""Records for lists: processes, notes, skills, todo items, sessions, grants, audit records."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Reads a settings file: its values, rules and servers, and their lines."""
+"""A settings file in TOML: its values, rules, servers, line numbers."""
 
 import os
 import re

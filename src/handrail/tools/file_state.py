@@ -128,7 +128,7 @@ class FileView:
         """The same for a file that exists and can be held in memory, with its bytes. `advice` ends NOT_FOUND."""
         target = self.open_target(path, -1)
         if target.snapshot is None:
-            missing = self.context.workspace.not_found(path, "file")
+            missing = self.context.workspace.build_not_found_error(path, "file")
             raise ToolError(missing.code, f"{missing.message}{advice}", details=missing.details)
         if target.snapshot.data is None:
             raise build_too_large_error(path)
@@ -186,7 +186,7 @@ class FileView:
         _refuse_special(parent)
         found = read_state(parent, MAX_TEXT_BYTES)
         if found.state is None:
-            raise self.context.workspace.not_found(path, "file")
+            raise self.context.workspace.build_not_found_error(path, "file")
         if found.state.kind == "folder":
             message = f"{clip_path(path)} is a directory, and those are not deleted. Delete its files one by one."
             raise ToolError("NOT_A_FILE", message)
@@ -313,7 +313,7 @@ class SimulatedView(FileView):
         if target is None:
             return super().look_to_remove(path)
         if not target.exists:
-            raise self.context.workspace.not_found(path, "file")
+            raise self.context.workspace.build_not_found_error(path, "file")
         return target
 
     def _simulate(self, path: str) -> FileTarget | None:

@@ -1,4 +1,4 @@
-"""The encoding and line endings of text files, which keep untouched bytes as they are."""
+"""Text files: their encoding, their line endings, replacements that leave other bytes alone."""
 
 import codecs
 import re

@@ -92,7 +92,7 @@ def _declare_touches(arguments: MemoryArguments) -> Touches:
 def _run(memories: Memories, context: Context, arguments: MemoryArguments) -> Output:
     if arguments.action == "list":
         return _list_notes(memories.list_notes())
-    with memories.alone():
+    with memories.lock():
         before, after = _plan(memories, context.session_id, arguments)
         if after is not None:
             memories.keep(after)
