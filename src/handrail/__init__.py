@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from handrail.agent.turn import TurnLimits as TurnLimits
     from handrail.api import Handrail as Handrail
     from handrail.async_api import AsyncHandrail as AsyncHandrail
+    from handrail.edit.diff import parse_diff as parse_diff
     from handrail.protocol.calls import Done as Done
     from handrail.protocol.calls import Parked as Parked
     from handrail.protocol.calls import ToolCall as ToolCall
@@ -54,6 +55,7 @@ _MODULES = {
     "Turn": "agent.turn",
     "TurnLimits": "agent.turn",
     "UsageError": "protocol.errors",
+    "parse_diff": "edit.diff",
     "tool": "tools.custom",
     "tool_from_definition": "tools.custom",
 }

@@ -523,10 +523,19 @@ class Handrail(TypedTools):
         return Conversation(self._session, self._enter)
 
     @property
-    def left_calls(self) -> DeferredCalls:
+    def deferred_calls(self) -> DeferredCalls:
         """The calls of this session that wait, for clients that do not know handrail's ids."""
         self._check_open()
         return DeferredCalls(self._session.journal, self._session.folder)
+
+    def notify_person(self, title: str, text: str) -> bool:
+        """Shows a notice on the person's desktop, at most one in ten seconds. False if none was tried.
+
+        The desktop may interpret markup in the text, so escape it."""
+        self._check_open()
+        from handrail.process.desktop import notify_person  # noqa: PLC0415  few sessions notify
+
+        return notify_person(title, text, os.environ)
 
     def todo(self) -> "tuple[TodoItem, ...]":
         """The last todo list of the model."""
@@ -654,8 +663,7 @@ class Handrail(TypedTools):
             return CallbackApprover(self._on_permission)
         if self._unattended:
             return None
-        from handrail.terminal.approver import TerminalApprover  # noqa: PLC0415  few calls ask
-        from handrail.terminal.question import RequestHooks  # noqa: PLC0415
+        from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover  # noqa: PLC0415  few calls ask
 
         return TerminalApprover(RequestHooks(self.is_pending, self.outdated, self.retry))
 

@@ -155,9 +155,9 @@ class AsyncHandrail:
         return self.rail.conversation
 
     @property
-    def left_calls(self) -> "DeferredCalls":
+    def deferred_calls(self) -> "DeferredCalls":
         """The calls of this session that wait, for clients that do not know handrail's ids."""
-        return self.rail.left_calls
+        return self.rail.deferred_calls
 
     read = _make_async(Handrail.read)
     write = _make_async(Handrail.write)

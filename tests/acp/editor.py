@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from handrail.acp.serving import serve_in_loop
 from handrail.cli.acp import build_host
 from handrail.cli.arguments import parse
-from handrail.models.model import Model
+from handrail.models.base import Model
 from handrail.settings import load
 
 PATIENCE = 60.0

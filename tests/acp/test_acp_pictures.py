@@ -10,7 +10,7 @@ from editor import played
 
 from handrail.acp import prompts
 from handrail.acp.prompts import parse_prompt
-from handrail.models.model import ModelRequest
+from handrail.models.base import ModelRequest
 from handrail.models.scripted import ScriptedModel, ScriptedReply
 from handrail.protocol.messages import UserMessage
 

@@ -12,13 +12,13 @@ from handrail import Handrail
 from handrail.acp.permission import build_card
 from handrail.cli.running.form import build_glyphs
 from handrail.cli.running.lines import render_call_line, render_running_line
-from handrail.dialects.events.deepchat import DeepChatEvents
+from handrail.dialects.deepchat import DeepChatEvents
 from handrail.protocol.events import Event
 from handrail.replay.player import make_start, play
 from handrail.replay.recording import read_recording
 from handrail.settings import LoadedSettings, Settings
 from handrail.store.state_dir import StateFolder
-from handrail.terminal.request import render_request, render_title
+from handrail.terminal.request_text import render_request, render_title
 
 NAME = "mcp__github__create_issue"
 Run = Callable[..., Any]

@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 from mcp_types.methods import validate_server_result
 
 from handrail import AsyncHandrail, Handrail, ToolResult, tool
+from handrail.mcp.protocol import SUPPORTED
 from handrail.mcp.results import build_call_result
-from handrail.mcp.versions import SUPPORTED
 from handrail.protocol.wire import encode
 from handrail.settings import Settings
 from handrail.settings.model import Tools

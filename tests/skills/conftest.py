@@ -10,7 +10,7 @@ import pytest
 from handrail import Handrail
 from handrail.settings import Settings
 from handrail.settings.model import Tools
-from handrail.skills.finding import SkillCatalog, add_files, find_skills, list_skill_folders
+from handrail.skills.discovery import SkillCatalog, add_files, find_skills, list_skill_folders
 from handrail.workspace.workspace import Workspace
 
 SAMPLES = Path(__file__).parent / "samples"

@@ -6,7 +6,7 @@ from itertools import groupby, pairwise
 import msgspec
 from msgspec.structs import replace
 
-from handrail.edit.diff import parse_diff
+from handrail import parse_diff
 
 _LEFT_OUT = "⋯ {} lines ⋯\n"
 

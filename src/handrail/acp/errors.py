@@ -6,7 +6,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from acp import RequestError
 
-from handrail.models.model import ModelError
+from handrail.models.base import ModelError
 from handrail.protocol.errors import HandrailError, StoreError, ToolError
 from handrail.runtime.execute import list_frames, report_defect
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import msgspec
 
 from handrail.agent.turn import TurnLimits
-from handrail.models.model import Model
+from handrail.models.base import Model
 from handrail.runtime.foreign.source import ToolSource
 from handrail.settings import LoadedSettings
 

@@ -14,8 +14,7 @@ from msgspec.structs import replace
 from handrail.acp.cards import format_title, get_tool_kind, to_absolute
 from handrail.acp.contents import DiffContent, build_text_content, build_verbatim_content
 from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
-from handrail.terminal.choices import KEYS, list_choices
-from handrail.terminal.request import describe_subject, render_request
+from handrail.terminal.request_text import describe_answers, describe_subject, render_request
 
 _KINDS: dict[AnswerKind, PermissionOptionKind] = {
     "once": "allow_once",
@@ -27,8 +26,6 @@ _KINDS: dict[AnswerKind, PermissionOptionKind] = {
 """In the order of the buttons. Some clients show one button for each kind, by a name of their own, and take the last
 option of it: theirs is the narrower yes. A plain no must never show the model what a refused command printed, so that
 answer has a kind of its own, which no client takes for a plain no; nor for a yes, since it keeps nothing."""
-_NO_REASON = " and say why"
-"""Buttons take no words."""
 
 
 def build_card(request: PermissionRequest, workspace: str) -> ToolCallUpdate:
@@ -49,7 +46,7 @@ def build_card(request: PermissionRequest, workspace: str) -> ToolCallUpdate:
 
 def build_options(request: PermissionRequest) -> list[PermissionOption]:
     """The answers that are possible, in the words of the terminal."""
-    words = {KEYS[one.key]: one.words.removesuffix(_NO_REASON) for one in list_choices(request)}
+    words = describe_answers(request, with_reason=False)
     return [
         PermissionOption(option_id=kind, name=words[kind][0].upper() + words[kind][1:], kind=_KINDS[kind])
         for kind in _KINDS

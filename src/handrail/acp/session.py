@@ -24,7 +24,7 @@ from handrail.agent.turn import Turn
 from handrail.async_api import AsyncHandrail
 from handrail.protocol.errors import UsageError
 from handrail.settings import LoadedSettings
-from handrail.terminal.replying import spell_out
+from handrail.terminal.question_prompt import spell_out
 
 
 class EditorSession:

@@ -6,7 +6,7 @@ from handrail.acp.hosting import AgentHost
 from handrail.agent.loop import Agent, Person
 from handrail.agent.turn import Turn
 from handrail.async_api import AsyncHandrail
-from handrail.models.model import Model, ModelError
+from handrail.models.base import Model, ModelError
 from handrail.protocol.messages import AssistantMessage
 from handrail.settings import LoadedSettings
 

@@ -22,7 +22,7 @@ from handrail.agent.transcript import (
 )
 from handrail.agent.turn import TurnLimits
 from handrail.async_api import AsyncHandrail
-from handrail.models.model import Model, ModelError, TokenUsage
+from handrail.models.base import Model, ModelError, TokenUsage
 from handrail.protocol.events import Notice, Usage
 from handrail.protocol.messages import ResultsMessage, SummaryMessage, SystemMessage
 from handrail.store.journal import PendingEvent

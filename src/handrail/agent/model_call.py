@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from handrail.agent.transcript import Transcript, build_note
 from handrail.agent.turn import CUT_OFF, TurnLimits
 from handrail.async_api import AsyncHandrail
-from handrail.models.listening import open_stream
-from handrail.models.model import (
+from handrail.models.base import (
     CallPiece,
     Completion,
     Model,
@@ -21,6 +20,7 @@ from handrail.models.model import (
     StreamPiece,
     TextPiece,
     ToolOffer,
+    open_stream,
 )
 from handrail.protocol.events import Event, Notice, Reasoning, Text, Usage
 from handrail.protocol.events import Warning as WarningEvent

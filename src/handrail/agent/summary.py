@@ -7,8 +7,7 @@ from typing import Any, cast
 import msgspec
 
 from handrail.agent.prompt import fence_text
-from handrail.models.listening import open_stream
-from handrail.models.model import Completion, Model, ModelError, ModelRequest, TokenUsage
+from handrail.models.base import Completion, Model, ModelError, ModelRequest, TokenUsage, open_stream
 from handrail.protocol.changes import ChangeRecord
 from handrail.protocol.messages import (
     AssistantMessage,

@@ -14,7 +14,7 @@ from handrail.protocol.errors import UsageError, build_install_command
 
 if TYPE_CHECKING:
     from handrail.acp.hosting import AgentHost
-    from handrail.models.model import Model
+    from handrail.models.base import Model
     from handrail.settings import LoadedSettings
 
 

@@ -24,8 +24,8 @@ from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.wire import encode
 from handrail.settings import LoadedSettings
 from handrail.store.grants import load_variables
-from handrail.terminal.question import RequestHooks
-from handrail.terminal.tried import describe_outdated
+from handrail.terminal.changes_text import describe_outdated
+from handrail.terminal.permission_prompt import RequestHooks
 
 if TYPE_CHECKING:
     from handrail.runtime.foreign.source import ToolSource

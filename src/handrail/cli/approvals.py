@@ -12,8 +12,8 @@ from handrail.protocol.permissions import InboxQuestion, InboxRequest, OpenedFol
 from handrail.protocol.records import StoredGrant
 from handrail.protocol.text import format_age, truncate
 from handrail.protocol.wire import encode
-from handrail.terminal.changed import summarize_changes
-from handrail.terminal.request import describe_subject
+from handrail.terminal.changes_text import summarize_changes
+from handrail.terminal.request_text import describe_subject
 
 SCHEMA = "handrail.approvals/1"
 _UNKNOWN = "?"

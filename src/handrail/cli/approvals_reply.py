@@ -12,7 +12,7 @@ from handrail.cli.questions import render_question, resolve_question
 from handrail.protocol.errors import UsageError
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.terminal.replying import parse_reply
+from handrail.terminal.question_prompt import parse_reply
 
 
 def run(options: Namespace) -> int:

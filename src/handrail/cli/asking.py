@@ -10,8 +10,7 @@ from handrail.protocol.calls import Done, Parked
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.protocol.wire import convert
-from handrail.terminal.approver import TerminalApprover, is_person_present
-from handrail.terminal.question import RequestHooks
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, is_person_present
 
 
 def can_ask(options: Namespace) -> bool:

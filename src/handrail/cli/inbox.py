@@ -11,7 +11,7 @@ from handrail.protocol.permissions import InboxQuestion, InboxRequest, OpenedFol
 from handrail.protocol.records import StoredGrant, list_matching_ids, shorten_ids
 from handrail.protocol.text import quote_text, truncate
 from handrail.store.inbox import Inbox
-from handrail.terminal.request import describe_subject
+from handrail.terminal.request_text import describe_subject
 
 _NEXT = "handrail approvals lists what does."
 

@@ -19,7 +19,7 @@ def _spelling(dialect: str | None) -> Callable[[Event], Iterator[bytes]]:
     """How an event is written: as one line of ours, or as what another system would be told of it."""
     if dialect is None:
         return lambda event: iter((encode(event) + b"\n",))
-    from handrail.dialects.events import ADAPTERS  # noqa: PLC0415  few speak to other systems
+    from handrail.dialects import ADAPTERS  # noqa: PLC0415  few speak to other systems
 
     if dialect not in ADAPTERS:
         raise CommandFailed(f"there is no dialect {render_value(dialect)} for events; there are {', '.join(ADAPTERS)}")

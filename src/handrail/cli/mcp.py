@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from msgspec import Raw
 
     from handrail.api import Handrail
-    from handrail.mcp.caller import Caller
+    from handrail.mcp.protocol import Caller
 
 
 def run(options: Namespace) -> int:
@@ -72,7 +72,7 @@ def _streams() -> tuple[int, int]:
 
 def _ahead(options: Namespace) -> "dict[str, Raw] | None":
     """What the session will list, as far as that is known. What is wrong is told when it is opened."""
-    from handrail.mcp.ahead import find_default_tools  # noqa: PLC0415  as above
+    from handrail.mcp.sessions import find_default_tools  # noqa: PLC0415  as above
 
     workspace = find_project_folder(options)
     if workspace is None or not os.path.isdir(workspace):

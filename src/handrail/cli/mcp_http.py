@@ -13,11 +13,9 @@ from handrail.cli.mcp import open_client_session
 from handrail.cli.output import warn
 from handrail.cli.place import resolve_workspace
 from handrail.cli.preferences import load_settings
-from handrail.mcp.caller import Caller
-from handrail.mcp.http.address import Address, parse_address
-from handrail.mcp.http.guard import PATH
-from handrail.mcp.http.rails import SessionPool
-from handrail.mcp.sessions import build_session_name
+from handrail.mcp.http.guard import PATH, Address, parse_address
+from handrail.mcp.protocol import Caller
+from handrail.mcp.sessions import SessionPool, build_session_name
 from handrail.protocol.errors import build_install_command
 
 _TOKEN = "HANDRAIL_TOKEN"  # noqa: S105  its name
@@ -48,7 +46,7 @@ def run(options: Namespace) -> int:
 def _loaded() -> Callable[[socket, str, SessionPool, Callable[[str], None], int], None]:
     """What serves. It is heavy, and not everybody has it."""
     try:
-        from handrail.mcp.http.serving import serve  # noqa: PLC0415
+        from handrail.mcp.http.application import serve  # noqa: PLC0415
     except ImportError as error:
         said = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
         raise CommandFailed(

@@ -9,8 +9,7 @@ from handrail.protocol.errors import build_install_command
 
 def check_models() -> Iterator[Finding]:
     """Whose models can be asked."""
-    from handrail.models.loading import is_installed  # noqa: PLC0415
-    from handrail.models.providers import PROVIDERS  # noqa: PLC0415
+    from handrail.models.providers import PROVIDERS, is_installed  # noqa: PLC0415
 
     there = {provider.name for provider in PROVIDERS.values() if is_installed(provider)}
     if not there:

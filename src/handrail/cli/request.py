@@ -2,7 +2,7 @@
 
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.wire import Json, convert
-from handrail.terminal.request import render_request, render_title
+from handrail.terminal.request_text import render_request, render_title
 
 
 def parse_request(details: Json) -> PermissionRequest:

@@ -21,7 +21,7 @@ from handrail.cli.running.model import build_no_model_error, resolve_model, warm
 from handrail.cli.running.prompt import read_prompt
 from handrail.cli.running.turn import RunConfig, RunOutcome, run_turn
 from handrail.cli.running.view import RunView
-from handrail.models.model import Model
+from handrail.models.base import Model
 from handrail.protocol.events import End, Error, Event
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode

@@ -11,8 +11,7 @@ from handrail.cli.skills import SCHEMA, build_skill_row
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
 from handrail.runtime.skills import build_skill_entry, find_skill, load_skills
-from handrail.skills.allowed import format_allowed_tools
-from handrail.skills.narrowing import ALWAYS
+from handrail.skills.allowed_tools import ALWAYS, format_allowed_tools
 from handrail.skills.skill import Skill
 
 

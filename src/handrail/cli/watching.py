@@ -17,9 +17,8 @@ from handrail.protocol.errors import HandrailError
 from handrail.protocol.permissions import Answer, InboxRequest, PermissionRequest
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import encode
-from handrail.terminal.approver import TerminalApprover
-from handrail.terminal.question import RequestHooks
-from handrail.terminal.request import describe_subject
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
+from handrail.terminal.request_text import describe_subject
 
 _POLL_SECONDS = 0.5
 """Between two looks."""

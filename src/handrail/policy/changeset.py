@@ -60,8 +60,9 @@ def judge_changes(
     verdicts = [*_deny_credentials(changes), *_apply_rules(changes, rules, tool)]
     for kind, rule, does, paths in _list_harms(changes, maintenance, rules, steering):
         if paths:
-            why = does if kind == "bulk" else f"{does} {_join_paths(paths)}"
-            verdicts.append(judge_by_mode(_join_paths(paths), rule, kind, rules.mode, undo=undo, why=why))
+            subject = _join_paths(paths)
+            why, effect = (does, "") if kind == "bulk" else (f"{does} {subject}", does.rstrip(":"))
+            verdicts.append(judge_by_mode(subject, rule, kind, rules.mode, undo=undo, why=why, effect=effect))
     if spoken_for and rules.mode != "plan":
         verdicts = [_allow_as_called(verdict) for verdict in verdicts]
     return combine(verdicts or [allow("files", "fs.unchanged", "nothing changes")], rules)

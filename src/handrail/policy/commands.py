@@ -135,7 +135,7 @@ def _ask_without_sandbox(verdict: PartVerdict) -> PartVerdict:
         return verdict
     if verdict.part.decision == "confirm":
         reason = f"{verdict.part.reason}; and there is no sandbox here"
-        return replace(verdict, part=replace(verdict.part, reason=reason, grant=""))
+        return replace(verdict, part=replace(verdict.part, reason=reason, effect="", grant=""))
     reason = "there is no sandbox here, so every command asks"
     return PartVerdict(
         DecisionPart(subject=verdict.part.subject, decision="confirm", rule="exec.no-sandbox", reason=reason)

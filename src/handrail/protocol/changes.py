@@ -119,8 +119,8 @@ class PreviewRun(Wire, frozen=True):
     """Earlier previews and calls of its batch that it builds on. It is committed only if all of them are."""
 
 
-ONLY_LOOKS = "it only looks, so that a yes changes nothing"
-"""Why a read-only command has no preview, if a rule asks about it."""
+PREVIEW_GONE = ""
+"""Stands among outdated paths if the stored preview itself is gone."""
 
 
 class Preview(Wire, frozen=True):
@@ -138,6 +138,8 @@ class Preview(Wire, frozen=True):
     tried: PreviewRun | None = None
     time: Time | None = None
     """When it was made. Files may have changed since."""
+    read_only: bool = False
+    """Whether there is no preview because the command only reads."""
 
     @property
     def id(self) -> str | None:

@@ -7,13 +7,16 @@ import msgspec
 
 from handrail.protocol.changes import Preview
 from handrail.protocol.decisions import DecisionPart, Mode
-from handrail.protocol.wire import Time, Wire
+from handrail.protocol.errors import UsageError
+from handrail.protocol.text import render_value
+from handrail.protocol.wire import Time, Wire, escape_surrogates
 
 Permission = Literal["fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write"]
 PERMISSIONS: tuple[Permission, ...] = ("fs.read", "fs.write", "fs.delete", "proc.exec", "net.connect", "git.write")
 _PermissionType = Literal["read", "write", "command", "all"]
 AnswerKind = Literal["once", "session", "workspace", "output", "deny"]
 Scope = Literal["session", "workspace"]
+_MAX_REPLY_CHARS = 20_000
 
 _COARSE: dict[Permission, _PermissionType] = {
     "proc.exec": "command",
@@ -164,6 +167,11 @@ class Answer(Wire, frozen=True):
     revision: int | None = None
     """The revision of the request. Absent: the first one. A denial counts for all revisions."""
 
+    @property
+    def approves(self) -> bool:
+        """Whether it runs the call, or commits its preview."""
+        return self.kind in {"once", "session", "workspace"}
+
 
 class Question(Wire, frozen=True):
     """A question of the model to the user. Its call has no result until the reply."""
@@ -175,6 +183,28 @@ class Question(Wire, frozen=True):
     multiple: bool = False
     custom: bool = False
     """The user may reply in their own words."""
+
+    def normalize_reply(self, said: "Reply | str") -> "Reply":
+        """The reply with its options in order and its text stripped. UsageError says which replies are possible."""
+        given = said if isinstance(said, Reply) else _parse_reply(self, said)
+        text = escape_surrogates(given.text).strip() if given.text else ""
+        unknown = [one for one in given.chosen if one not in self.options]
+        if unknown:
+            raise UsageError(
+                f"{render_value(unknown[0])} is no option of the question. {_describe_possible_replies(self)}"
+            )
+        if text and not self.custom:
+            raise UsageError(
+                f"the question takes no reply in other words: {render_value(text)}. {_describe_possible_replies(self)}"
+            )
+        chosen = tuple(option for option in self.options if option in given.chosen)
+        if len(chosen) > 1 and not self.multiple:
+            raise UsageError(f"only one option may be chosen, not {len(chosen)}. {_describe_possible_replies(self)}")
+        if not chosen and not text:
+            raise UsageError(f"the reply says nothing. {_describe_possible_replies(self)}")
+        if len(text) > _MAX_REPLY_CHARS:
+            raise UsageError(f"a reply has at most {_MAX_REPLY_CHARS:,} characters; this one has {len(text):,}")
+        return Reply(chosen=chosen, text=text or None)
 
 
 class Reply(Wire, frozen=True):
@@ -230,3 +260,33 @@ class InboxQuestion(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def session_id(self) -> str:
         return self.folder.rpartition("/")[2]
+
+
+def _describe_possible_replies(question: Question) -> str:
+    options = ", ".join(render_value(option) for option in question.options)
+    many = "one or more of" if question.multiple else "one of"
+    own = "your own words" if question.custom else ""
+    return f"Reply with {' or '.join(filter(None, (f'{many} {options}' if options else '', own)))}."
+
+
+def _parse_reply(question: Question, said: str) -> Reply:
+    """The option that a text spells, in any case if that is unambiguous. Otherwise it is a reply in own words."""
+    spelled = said.strip()
+    alike = [one for one in question.options if one.strip().casefold() == spelled.casefold()]
+    exact = [one for one in alike if one.strip() == spelled]
+    found = exact or (alike if len(alike) == 1 else [])
+    if found:
+        return Reply(chosen=tuple(found))
+    if question.multiple and (several := _parse_several(question, spelled)):
+        return Reply(chosen=several)
+    return Reply(text=said)
+
+
+def _parse_several(question: Question, spelled: str) -> tuple[str, ...]:
+    """Options separated by commas or newlines. Empty if a part is not an option."""
+    names = {option.strip().casefold(): option for option in question.options}
+    for mark in ("\n", ","):
+        parts = [part.strip().casefold() for part in spelled.split(mark) if part.strip()]
+        if parts and all(part in names for part in parts):
+            return tuple(names[part] for part in parts)
+    return ()

@@ -14,7 +14,14 @@ from handrail.protocol.events import (
     ToolCallPermissionGranted,
     ToolCallQuestionRequired,
 )
-from handrail.protocol.permissions import Answer, AnswerKind, ApproverReply, PermissionRequest, Question, Reply
+from handrail.protocol.permissions import (
+    Answer,
+    AnswerKind,
+    ApproverReply,
+    PermissionRequest,
+    Question,
+    Reply,
+)
 from handrail.protocol.text import render_value
 from handrail.runtime.batch import run_batch, run_claimed
 from handrail.runtime.execute import close_call, take_steps
@@ -222,7 +229,7 @@ def answer_question(session: Session, call_id: str, reply: Reply | str | None) -
     if reply is None:
         pending.fail(tool.build_no_reply_error())
     else:
-        pending.output = tool.build_reply_output(question, tool.normalize_reply(question, reply))
+        pending.output = tool.build_reply_output(question, question.normalize_reply(reply))
         take_steps(session, pending, (build_result,))
     return _finish(session, pending)
 

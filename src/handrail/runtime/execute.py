@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from handrail.policy.decide import is_network_closed
 from handrail.protocol import events
-from handrail.protocol.errors import EXHAUSTED, HandrailError, StoreError, ToolError
+from handrail.protocol.errors import EXHAUSTED, HandrailError, StoreError, ToolError, list_frames
 from handrail.protocol.events import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.tool_spec import SideEffect
@@ -422,14 +422,6 @@ def report_defect(error: BaseException) -> str:
         return f"Report: {write_report(error, StateFolder(resolve_state_folder(os.environ)).crashes())}"
     except (HandrailError, OSError) as reason:
         return f"No report could be written: {reason}"
-
-
-def list_frames(error: BaseException) -> list[str]:
-    """The stack of an error, the innermost frame last."""
-    import traceback  # noqa: PLC0415  costs start-up time, and defects are rare
-
-    frames = traceback.extract_tb(error.__traceback__)
-    return [f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames]
 
 
 def _describe_progress(session: Session, pending: PendingCall) -> str:

@@ -17,7 +17,7 @@ from handrail.policy.decide import decide
 from handrail.policy.programs.registry import build_registry, find_example_refusal
 from handrail.policy.rules.lint import list_failing_examples
 from handrail.protocol.arguments import build_argument_error, validate
-from handrail.protocol.decisions import Decision, DecisionPart, Facts, ForeignFact, Mode, Verdict
+from handrail.protocol.decisions import Decision, Facts, ForeignFact, Mode, Verdict
 from handrail.protocol.errors import Problem, StoreError, ToolError
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import Wire, escape_surrogates, sanitize_json
@@ -127,12 +127,7 @@ class Explainer:
 
 def fill_parts(decision: Decision) -> Decision:
     """The decision with at least one part: itself."""
-    if decision.parts:
-        return decision
-    part = DecisionPart(
-        subject=decision.subject, decision=decision.decision, rule=decision.rule, reason=decision.reason
-    )
-    return msgspec.structs.replace(decision, parts=(part,))
+    return decision if decision.parts else msgspec.structs.replace(decision, parts=(decision.to_part(),))
 
 
 def _check_arguments(spec: ToolSpec, arguments: object) -> Any:

@@ -145,7 +145,7 @@ def _check_cwd(workspace: Workspace, cwd: str) -> None:
 
 
 def _find_displayed(text: str) -> tuple[DisplayedCommand, ...] | None:
-    from handrail.code.shell_commands import find_shell_commands  # noqa: PLC0415  most commands are proven without it
+    from handrail.code.shell import find_shell_commands  # noqa: PLC0415  most commands are proven without it
 
     return find_shell_commands(text)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from handrail.policy.decide import list_permissions
-from handrail.protocol.changes import Preview
+from handrail.protocol.changes import PREVIEW_GONE, Preview
 from handrail.protocol.decisions import CommandFact, DecisionPart, ForeignFact
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallStart
@@ -30,7 +30,6 @@ from handrail.workspace.facts import build_command_fact
 if TYPE_CHECKING:
     from handrail.changes.model import OverlayChanges
 
-GONE = "what was tried is not kept any more"
 FRESH_FOR = timedelta(minutes=5)
 """An older preview is not fresh: a command also reads files outside the workspace, which nothing watches."""
 
@@ -207,7 +206,7 @@ def list_outdated_files(session: Session, request: PermissionRequest) -> tuple[s
             return (_BASE_CHANGED,)
         return _list_stale_paths(session, request, request.preview_id)
     except ToolError:
-        return (GONE,)
+        return (PREVIEW_GONE,)
     finally:
         session.workspace.drop_cached()
 

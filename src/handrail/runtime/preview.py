@@ -131,8 +131,7 @@ def judge_preview(session: Session, pending: PendingCall, preview: Preview | Non
     if decision.decision == "deny":
         raise build_change_refusal(decision, "It was dropped.", "what it would change")
     pending.outcome_decision = None  # the request is about the command, and shows these parts beside it
-    own = DecisionPart(subject=decision.subject, decision="confirm", rule=decision.rule, reason=decision.reason)
-    return tuple(part for part in decision.parts or (own,) if part.decision == "confirm")
+    return tuple(part for part in decision.parts or (decision.to_part(),) if part.decision == "confirm")
 
 
 # Earlier calls of the batch: the preview of a command builds on their changes. A command has left them in its own

@@ -368,7 +368,7 @@ def _build_recorder(options: SessionOptions, resources: SessionResources) -> Rec
 
 def _build_skills(options: SessionOptions, workspace: Workspace, journal: SessionJournal) -> SessionSkills:
     def list_folders() -> "tuple[SkillFolder, ...]":
-        from handrail.skills.finding import list_skill_folders  # noqa: PLC0415  only for sessions that use skills
+        from handrail.skills.discovery import list_skill_folders  # noqa: PLC0415  only for sessions that use skills
 
         return list_skill_folders(options.settings, os.environ)
 

@@ -4,6 +4,7 @@ A batch is parked as a whole. With its last answer a runner claims it. Claims of
 runner can claim the batch.
 """
 
+import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import datetime
@@ -12,8 +13,10 @@ import msgspec
 
 from handrail.protocol.events import BrokenEvent
 from handrail.protocol.permissions import Answer, PermissionRequest, Question
+from handrail.protocol.records import shorten_id
 from handrail.store.database import Database, Row
 from handrail.store.inbox import (
+    Inbox,
     StoredRequest,
     answer_request,
     find_last_request,
@@ -26,6 +29,7 @@ from handrail.store.inbox import (
 from handrail.store.journal import CallContext, DuplicateCallError, PendingEvent, SessionJournal
 from handrail.store.open_calls import claim_calls, find_call, list_calls, park_started_call
 from handrail.store.runner import is_dead
+from handrail.store.state_dir import StateFolder
 
 _INSERT_BATCH = "INSERT INTO batch VALUES (?, 'parked', ?) ON CONFLICT (id) DO UPDATE SET state = 'parked'"
 _TAKE_BATCH = "UPDATE batch SET state = 'taken' WHERE id = ? AND state = 'parked'"
@@ -190,6 +194,15 @@ class DeferredCalls:
             yield
         finally:
             del self._journal.digests[call_id]
+
+    def shorten_id(self, subject_id: str) -> str:
+        """The id of a request or question, as short as is unambiguous among all that wait."""
+        return shorten_id(subject_id, Inbox.find(self.folder).list_pending_ids())
+
+    def load_key(self, name: str) -> tuple[bytes, str]:
+        """A key of the state folder for signatures, and the path of the session in that folder."""
+        state = StateFolder.find(self.folder)
+        return state.load_key(name), os.path.relpath(self.folder, state.path)
 
     def claim(self, digest: str) -> str | None:
         """Claims an unclaimed call of this digest, finished calls first."""

@@ -10,9 +10,14 @@ import msgspec
 from handrail.changes.apply import MAX_IN_MEMORY_BYTES
 from handrail.changes.model import PLAIN_OVERLAY_PLACEMENT, OverlayChanges, build_change
 from handrail.changes.recorder import Recorder
-from handrail.code.data_syntax import find_front_matter_problem, find_json_problem, find_toml_problem, find_yaml_problem
-from handrail.code.python_syntax import find_python_problem
-from handrail.code.script_syntax import find_javascript_problem, find_tsx_problem, find_typescript_problem
+from handrail.code.javascript import find_javascript_problem, find_tsx_problem, find_typescript_problem
+from handrail.code.syntax import (
+    find_front_matter_problem,
+    find_json_problem,
+    find_python_problem,
+    find_toml_problem,
+    find_yaml_problem,
+)
 from handrail.edit.diff import NO_DIFF, Diff, build_unified_diff
 from handrail.protocol.changes import Change, ChangeSet, State
 from handrail.protocol.errors import ToolError

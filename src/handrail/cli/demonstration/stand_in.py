@@ -5,11 +5,16 @@ import sys
 
 from handrail.cli.running.view import RunView
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
-from handrail.terminal.approver import TerminalApprover
-from handrail.terminal.choices import PromptState, render_choices
-from handrail.terminal.request import render_request, render_title
+from handrail.terminal.permission_prompt import TerminalApprover
+from handrail.terminal.request_text import (
+    PromptState,
+    is_kept,
+    render_answer_line,
+    render_choices,
+    render_request,
+    render_title,
+)
 from handrail.terminal.screen import Screen
-from handrail.terminal.told import is_kept, render_answer_line
 
 
 class AutoApprover:

@@ -4,8 +4,7 @@ import os
 from collections.abc import AsyncIterator
 
 from handrail.cli.exits import CommandFailed
-from handrail.models.listening import open_stream
-from handrail.models.model import Model, ModelError, ModelRequest, StreamPiece
+from handrail.models.base import Model, ModelError, ModelRequest, StreamPiece, open_stream
 from handrail.settings import resolve_user_file
 
 SCRIPTED = "scripted:"
@@ -17,7 +16,7 @@ def resolve_model(name: str, window: int | None = None) -> Model:
     by then there is a session that keeps the prompt. `window`: how many tokens it takes, where a person said so."""
     if name.startswith(SCRIPTED):
         return _scripted(name.removeprefix(SCRIPTED))
-    from handrail.models.finding import split_name  # noqa: PLC0415  help needs no provider
+    from handrail.models.registry import split_name  # noqa: PLC0415  help needs no provider
 
     try:
         split_name(name)
@@ -29,7 +28,7 @@ def resolve_model(name: str, window: int | None = None) -> Model:
 def warm_up(name: str) -> None:
     """Begins to import what the model takes, while the session is opened."""
     if not name.startswith(SCRIPTED):
-        from handrail.models.loading import warm_up as begin  # noqa: PLC0415  a script takes nothing
+        from handrail.models.registry import warm_up as begin  # noqa: PLC0415  a script takes nothing
 
         begin(name)
 
@@ -73,7 +72,7 @@ class _Later:
 
     def _find(self) -> Model:
         if self._found is None:
-            from handrail.models.finding import find_model  # noqa: PLC0415  as above
+            from handrail.models.registry import find_model  # noqa: PLC0415  as above
 
             self._found = find_model(self.name, window=self._window)
             self.name = self._found.name
@@ -84,8 +83,7 @@ def _scripted(path: str) -> Model:
     import msgspec  # noqa: PLC0415  only for a script
 
     from handrail.cli.files import read_input_file  # noqa: PLC0415
-    from handrail.models.scripted import ScriptedModel  # noqa: PLC0415
-    from handrail.models.scripts import parse_script  # noqa: PLC0415
+    from handrail.models.scripted import ScriptedModel, parse_script  # noqa: PLC0415
 
     try:
         return ScriptedModel(parse_script(read_input_file(path)), name=os.path.abspath(path))

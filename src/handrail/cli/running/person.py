@@ -9,8 +9,7 @@ from handrail.async_api import AsyncHandrail
 from handrail.cli.running.view import RunView
 from handrail.protocol.calls import Done, Parked
 from handrail.protocol.permissions import ApproverReply, PermissionRequest, Question
-from handrail.terminal.approver import TerminalApprover
-from handrail.terminal.question import RequestHooks
+from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover
 
 
 class RunApprover:

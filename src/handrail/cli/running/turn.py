@@ -20,7 +20,7 @@ from handrail.cli.preferences import find_server_sources
 from handrail.cli.running.person import RunApprover
 from handrail.cli.running.tally import Tally
 from handrail.cli.running.view import RunView
-from handrail.models.model import Model
+from handrail.models.base import Model
 from handrail.protocol.events import Event
 from handrail.protocol.messages import AssistantMessage, CallPart
 from handrail.protocol.records import ProcessRecord
@@ -127,7 +127,7 @@ async def _meant(rail: AsyncHandrail, prompt: str) -> str:
     asked = await rail.waiting_questions()
     if not asked:
         return prompt
-    from handrail.terminal.replying import spell_out  # noqa: PLC0415  mostly nothing is asked
+    from handrail.terminal.question_prompt import spell_out  # noqa: PLC0415  mostly nothing is asked
 
     return spell_out(asked[0], prompt)
 

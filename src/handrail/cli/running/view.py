@@ -10,7 +10,7 @@ from handrail.cli.exits import CommandFailed
 from handrail.cli.output import warn, write_out
 from handrail.cli.running.form import Glyphs, SpoofGuard
 from handrail.cli.running.lines import render_call_line, render_display, render_running_line
-from handrail.models.model import CallPiece, StreamPiece
+from handrail.models.base import CallPiece, StreamPiece
 from handrail.protocol.events import (
     Display,
     Event,

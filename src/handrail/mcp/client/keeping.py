@@ -27,7 +27,7 @@ from handrail.mcp.client.secrets import Secrets
 from handrail.mcp.client.standing import ServerState
 from handrail.mcp.client.starting import ProgramStart
 from handrail.mcp.client.words import describe_close_reason, describe_failure, is_closed, render_progress_text
-from handrail.mcp.versions import is_modern
+from handrail.mcp.protocol import is_modern
 from handrail.protocol.errors import ToolError
 from handrail.protocol.version import VERSION
 from handrail.runtime.foreign.server_process import ServerProgram, ServerPrograms, ServerProgramSpec

@@ -10,12 +10,12 @@ from handrail.protocol.records import SkillEntry
 from handrail.protocol.text import render_value
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.skills.allowed import format_allowed_tools
+from handrail.skills.allowed_tools import format_allowed_tools
 from handrail.skills.skill import Skill
 from handrail.tools.tool import Context, Output, Tool, Touches
 
 if TYPE_CHECKING:
-    from handrail.skills.finding import SkillCatalog
+    from handrail.skills.discovery import SkillCatalog
 
 
 _SOURCES = {"settings": "the person's settings", "user": "the person", "project": "this project", "gone": "gone"}
