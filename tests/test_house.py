@@ -24,7 +24,7 @@ house = load_house()
 EXCEPTIONS = tomllib.loads((ROOT / "scripts" / "house.toml").read_text())
 # Lower these when exceptions are removed.
 MOST_EXCEPTIONS = {
-    "cycles": 2, "past_the_library": 94, "twin_modules": 4, "twin_classes": 0, "gerunds": 32, "long_files": 1,
+    "cycles": 2, "past_the_library": 94, "twin_modules": 2, "twin_classes": 0, "gerunds": 30, "long_files": 1,
 }  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""handrail: tools for coding agents that you can watch, check and take back."""
+"""handrail: tools for coding agents that you can watch, check, take back."""
 
 from handrail.protocol.version import VERSION
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from handrail.agent.turn import TurnLimits as TurnLimits
     from handrail.api import Handrail as Handrail
     from handrail.async_api import AsyncHandrail as AsyncHandrail
-    from handrail.edit.diff import parse_diff as parse_diff
+    from handrail.edit.diff_parser import parse_diff as parse_diff
     from handrail.protocol.calls import Done as Done
     from handrail.protocol.calls import Parked as Parked
     from handrail.protocol.calls import ToolCall as ToolCall
@@ -55,7 +55,7 @@ _MODULES = {
     "Turn": "agent.turn",
     "TurnLimits": "agent.turn",
     "UsageError": "protocol.errors",
-    "parse_diff": "edit.diff",
+    "parse_diff": "edit.diff_parser",
     "tool": "tools.custom",
     "tool_from_definition": "tools.custom",
 }

@@ -37,12 +37,12 @@ from handrail.runtime.approvals import (
     OnPermission,
     answer_question,
     answer_request,
+    ask_for_batch,
     ask_in_turn,
     bind_answer,
-    run_with_approver,
     try_answer,
 )
-from handrail.runtime.batch import resume_batches
+from handrail.runtime.batch import resume_batches, run_batch
 from handrail.runtime.execute import digest_environment
 from handrail.runtime.grants import set_client_roots
 from handrail.runtime.park import is_pending, load_parked
@@ -56,7 +56,7 @@ from handrail.store.approvals import DeferredCalls
 from handrail.store.state_dir import StateFolder, make_id
 from handrail.store.transcript import read_last_todo
 from handrail.tools.tool import Tool
-from handrail.typed_tools import TypedTools
+from handrail.tools.typed_tools import TypedTools
 
 if TYPE_CHECKING:
     from handrail.changes.blame import LineOrigin
@@ -135,6 +135,7 @@ class Handrail(TypedTools):
                 resolver=resolver,
                 variables=variables,
                 sources=owned_sources,
+                ends_background=not session,  # a session without a name cannot be opened again
             )
             self._session = open_session(options)
         except BaseException:
@@ -143,12 +144,9 @@ class Handrail(TypedTools):
 
                 close_sources(owned_sources)
             raise
-        # A session without a name cannot be opened again.
-        self._session.ends_background = not session
         self._loosest_mode: Mode = find_managed_mode(loaded)
         self._paths = loaded.settings.paths
-        self._on_permission = on_permission
-        self._unattended = unattended
+        self._on_permission, self._unattended = on_permission, unattended
         try:
             self._settle(loaded)
         except BaseException:
@@ -204,7 +202,7 @@ class Handrail(TypedTools):
                 raise UsageError(f"the timestamp of call {call.tool_call_id} is no date and time with an offset")
         if len({call.tool_call_id for call in batch}) != len(batch):
             raise UsageError("two calls of one batch have the same tool_call_id")
-        return self._enter(run_with_approver, self._session, batch, False, self._find_approver)
+        return self._enter(self._run_batch, batch, fresh=False)
 
     def new_call_id(self) -> str:
         """Makes an id for a future call: `call(…, tool_call_id=…)`. The call can be cancelled from now on.
@@ -589,11 +587,18 @@ class Handrail(TypedTools):
         return self._run_single(call, fresh=True)
 
     def _run_single(self, call: ToolCall, fresh: bool) -> ToolResult[Any]:
-        outcome = self._enter(run_with_approver, self._session, (call,), fresh, self._find_approver)
+        outcome = self._enter(self._run_batch, (call,), fresh)
         if isinstance(outcome, Done):
             return outcome.results[0]
         own = [request for request in outcome.requests if request.tool_call_id == call.tool_call_id]
         return build_pending_result(self._session, call, (*own, *outcome.requests, *outcome.questions)[0])
+
+    def _run_batch(self, calls: tuple[ToolCall, ...], fresh: bool) -> Done | Parked:
+        """`fresh`: the journal knows no id of the batch."""
+        outcome = run_batch(self._session, calls, fresh)
+        if isinstance(outcome, Done):
+            return outcome
+        return ask_for_batch(self._session, calls, outcome, self._find_approver)
 
     # Calls inside, for which `close` waits
 

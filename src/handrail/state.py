@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from handrail.kernel.files import is_locked
 from handrail.protocol.errors import StoreError, UsageError
 from handrail.protocol.events import BrokenEvent, Event, Notice, ToolCallPermissionGranted, ToolCallStart, User
 from handrail.protocol.records import (
@@ -36,17 +37,9 @@ from handrail.store.blobs import Blobs
 from handrail.store.change_log import ChangeLog
 from handrail.store.database import CHANGES, Database, Durability, ReadOnlyDatabase, read_stamp
 from handrail.store.inbox import Inbox, check_requests
-from handrail.store.journal import PastCall, SessionJournal
-from handrail.store.open_calls import list_calls
+from handrail.store.journal import PastCall, SessionJournal, list_calls
 from handrail.store.runner import Lease, is_in_use
-from handrail.store.state_dir import (
-    StateFolder,
-    is_locked,
-    open_private,
-    read_workspace_path,
-    remove_folder,
-    save_workspace_path,
-)
+from handrail.store.state_dir import StateFolder, open_private, read_workspace_path, remove_folder, save_workspace_path
 from handrail.store.transcript import Messages, list_outputs
 
 _DAY = 86_400

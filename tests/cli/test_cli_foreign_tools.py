@@ -15,7 +15,7 @@ from handrail.cli.running.lines import render_call_line, render_running_line
 from handrail.dialects.deepchat import DeepChatEvents
 from handrail.protocol.events import Event
 from handrail.replay.player import make_start, play
-from handrail.replay.recording import read_recording
+from handrail.replay.session_record import read_recording
 from handrail.settings import LoadedSettings, Settings
 from handrail.store.state_dir import StateFolder
 from handrail.terminal.request_text import render_request, render_title

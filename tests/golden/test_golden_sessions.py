@@ -23,7 +23,7 @@ from handrail.protocol.messages import AssistantMessage, Message, ResultsMessage
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode
 from handrail.replay.player import SessionReplay, make_start, play
-from handrail.replay.recording import read_recording
+from handrail.replay.session_record import read_recording
 from handrail.sandbox.bubblewrap import find_bubblewrap
 from handrail.settings import LoadedSettings
 from handrail.state import StoredState, open_journal

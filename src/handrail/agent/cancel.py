@@ -1,4 +1,4 @@
-"""Cancels a turn, and closes the calls that it leaves open."""
+"""Cancels a turn, closing the calls that it leaves open."""
 
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress

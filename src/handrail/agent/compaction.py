@@ -141,11 +141,7 @@ def _build_events(
     if failed is not None:
         text += f" The model wrote no notes on them: {failed.message}"
     notice: dict[str, Any] = {"text": text}
-    return (*(((Usage, _build_usage(model, spent)),) if spent else ()), (Notice, notice))
-
-
-def _build_usage(model: Model, spent: TokenUsage) -> dict[str, Any]:
-    return {"model": model.name, **msgspec.structs.asdict(spent)}
+    return (*(((Usage, {"model": model.name, **msgspec.structs.asdict(spent)}),) if spent else ()), (Notice, notice))
 
 
 def _build_too_long_error(model: Model, fixed: int) -> ModelError:

@@ -11,8 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from handrail.edit.diff import parse_diff
-from handrail.edit.sequences import diff_lines
+from handrail.edit.diff import diff_lines
+from handrail.edit.diff_parser import parse_diff
 from handrail.protocol.wire import escape_surrogates
 from handrail.store.change_log import ChangeLog, LoggedChangeSet, Step
 from handrail.workspace.text import decode_text

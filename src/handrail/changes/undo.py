@@ -22,14 +22,15 @@ from handrail.changes.model import (
     strip_data,
 )
 from handrail.changes.recorder import MAX_PACKED_BYTES, RecordedChangeSet, Recorder
-from handrail.changes.staging import PathProbe, capture_extras, list_locked_dirs, probe_path
-from handrail.edit.diff import Diff, build_unified_diff, reverse_hunks
+from handrail.changes.tree_state import PathProbe, capture_extras, list_locked_dirs, probe_path
+from handrail.edit.diff import Diff, build_unified_diff
+from handrail.edit.diff_parser import reverse_hunks
 from handrail.protocol.changes import Change, State
 from handrail.protocol.errors import StoreError, ToolError
 from handrail.store.change_log import ChangeSetRecord, FileExtras, LoggedChangeSet, Step
 from handrail.workspace.atomic import build_temporary_name
-from handrail.workspace.errors import clip_path
 from handrail.workspace.file_state import Content, PathState
+from handrail.workspace.roots import clip_path
 from handrail.workspace.text import decode_text, encode_text
 from handrail.workspace.workspace import Workspace
 

@@ -11,7 +11,7 @@ from handrail.cli.sessions import open_state_folder, resolve_workspace_session
 from handrail.protocol.errors import ToolError
 from handrail.protocol.wire import encode
 from handrail.replay.player import SessionReplay, make_start, play
-from handrail.replay.recording import CallComparison, read_recording
+from handrail.replay.session_record import CallComparison, read_recording
 from handrail.workspace.tree_copy import make_copy_folder
 
 _WORDS = {

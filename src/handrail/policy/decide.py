@@ -129,6 +129,8 @@ def _can_decide(by_rule: PartVerdict, fact: PathFact) -> bool:
 
 
 def _judge_bulk(paths: tuple[PathFact, ...], rules: PolicyConfig) -> list[PartVerdict]:
+    if len(paths) <= min(rules.bulk_deleted, rules.bulk_changed):
+        return []
     deleted = sum(fact.access == "delete" for fact in paths)
     changed = sum(fact.access != "read" for fact in paths)
     bulk = rules.describe_bulk(changed, deleted)

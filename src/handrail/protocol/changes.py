@@ -145,14 +145,3 @@ class Preview(Wire, frozen=True):
     def id(self) -> str | None:
         """The stored preview of a command. None: the command did not run."""
         return self.tried.sealed if self.tried is not None else None
-
-
-def classify_change(before: State | None, after: State | None) -> Action:
-    """The action that leads from one state to the other."""
-    if before is None:
-        return "created"
-    if after is None:
-        return "deleted"
-    if "link" in {before.kind, after.kind}:
-        return "link"
-    return "mode" if (before.kind, before.hash) == (after.kind, after.hash) else "modified"

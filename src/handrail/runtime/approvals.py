@@ -69,11 +69,11 @@ class CallbackApprover:
 # The loop
 
 
-def run_with_approver(
-    session: Session, calls: tuple[ToolCall, ...], fresh: bool, find_approver: Callable[[], Approver | None]
+def ask_for_batch(
+    session: Session, calls: tuple[ToolCall, ...], parked: Parked, find_approver: Callable[[], Approver | None]
 ) -> Done | Parked:
-    """Runs a batch, asking until it is done or a request is left for later. `fresh`: the journal knows no id of it."""
-    outcome = run_batch(session, calls, fresh)
+    """Asks about a parked batch until it is done or a request is left for later."""
+    outcome: Done | Parked = parked
     while isinstance(outcome, Parked) and outcome.requests and (approver := find_approver()) is not None:
         answered = ask_in_turn(session, outcome, approver)
         if isinstance(answered, Parked):

@@ -37,7 +37,6 @@ from handrail.runtime.recovery import recover
 from handrail.runtime.results import build_error_result, require_result
 from handrail.runtime.session import Session
 from handrail.store.journal import DuplicateCallError
-from handrail.store.open_calls import list_ready_batches
 from handrail.tools.tool import ApprovalNeededError
 
 MAX_PARALLEL_CALLS = 8
@@ -92,7 +91,7 @@ def resume_batches(session: Session) -> Done | None:
     """
     recover(session)
     results: list[ToolResult[Any]] = []
-    for batch_id in list_ready_batches(session.journal.database):
+    for batch_id in session.journal.list_ready_batches():
         outcome = run_claimed(session, claim_batch(session, batch_id))
         if isinstance(outcome, Done):
             results += outcome.results

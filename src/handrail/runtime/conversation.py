@@ -1,4 +1,4 @@
-"""The conversation of a session, as the agent loop writes and reads it."""
+"""The conversation of a session, as the agent loop uses it."""
 
 import os
 import re

@@ -27,8 +27,8 @@ from handrail.store.grants import hash_variables
 from handrail.store.journal import DuplicateCallError
 from handrail.store.state_dir import StateFolder, make_id, open_private
 from handrail.tools.tool import ApprovalNeededError, CallLimits, CommandContext, Context
-from handrail.workspace.errors import clip_path
 from handrail.workspace.facts import build_command_fact
+from handrail.workspace.roots import clip_path
 
 _MAX_LOCKED_FILES = 100
 """Above this, the roots of the files are locked instead: a process has only so many descriptors."""
@@ -57,7 +57,7 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
     if pending.error is not None:
         return
     try:
-        with session.workspace.root_sets.lend(pending.roots):
+        with session.workspace.root_sets.lend(pending.roots) if pending.roots else contextlib.nullcontext():
             for step in steps:
                 step(session, pending)
     except ToolError as error:

@@ -25,10 +25,9 @@ from handrail.sandbox.mounts import Mount, is_shown
 from handrail.sandbox.profile import HostLookup, SandboxHost, SandboxProfile
 from handrail.sandbox.view import build_base_view, build_view
 from handrail.tools.tool import ProcessUse
-from handrail.workspace.errors import clip_path
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.resolve import READ_FILE
-from handrail.workspace.roots import find_descriptor_path
+from handrail.workspace.roots import clip_path, find_descriptor_path
 from handrail.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The skills of a session: those that exist, and those that are active."""
+"""The skills that exist for a session, with the active ones."""
 
 import threading
 from collections.abc import Callable, Mapping

@@ -33,34 +33,34 @@ Within = Callable[[LoggedChangeSet], bool]
 _NO_CHANGES = "Session {} has changed nothing that is in effect. `handrail log --changes` says which sessions have."
 
 
-def select_last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
+def _select_last_change(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """The last change of the workspace that is in effect, of any session."""
     return (_find_last_change(log, within).number,)
 
 
-def load_change_set(log: ChangeLog, number: int) -> LoggedChangeSet:
+def _load_change_set(log: ChangeLog, number: int) -> LoggedChangeSet:
     entry = log.entry(number)
     if entry is None or entry.state != "done":
         raise ToolError("NOT_FOUND", f"There is no change {number}. `handrail log --changes` lists them.")
     return entry
 
 
-def select_changes(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
+def _select_changes(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ...]:
     """Change sets that are not undone yet."""
-    for entry in (load_change_set(log, number) for number in numbers):
+    for entry in (_load_change_set(log, number) for number in numbers):
         if entry.undone_by is not None:
             raise ToolError("NO_CHANGE", f"Change {entry.number} is undone already, by {entry.undone_by}.")
     return numbers
 
 
-def select_last_turn(log: ChangeLog, within: Within) -> tuple[int, ...]:
+def _select_last_turn(log: ChangeLog, within: Within) -> tuple[int, ...]:
     """Every change of the last turn that is in effect, the latest first."""
     last = _find_last_change(log, within)
     changes = _list_changes(log, within)
     return tuple(one.number for one in changes if (one.session, one.turn) == (last.session, last.turn))
 
 
-def select_session(log: ChangeLog, session: str, within: Within) -> tuple[int, ...]:
+def _select_session(log: ChangeLog, session: str, within: Within) -> tuple[int, ...]:
     """Every change of a session that is in effect, the latest first."""
     found = tuple(entry.number for entry in _list_changes(log, within) if entry.session == session)
     if not found:
@@ -131,10 +131,10 @@ def select_change_sets(number: int | tuple[int, ...] | None, turn: bool, session
         raise UsageError("undo takes a number, turn=True or a session: one of them")
     if number is not None:
         numbers = (number,) if isinstance(number, int) else number
-        return lambda log, _: select_changes(log, numbers)
+        return lambda log, _: _select_changes(log, numbers)
     if session is not None:
-        return lambda log, within: select_session(log, session, within)
-    return select_last_turn if turn else select_last_change
+        return lambda log, within: _select_session(log, session, within)
+    return _select_last_turn if turn else _select_last_change
 
 
 def undo(session: Session, choose: Choose, resolve: Resolve | None) -> ToolResult[UndoData]:
@@ -181,7 +181,7 @@ def read_diff(session: Session, number: int | None) -> tuple[int, str]:
     """The number and the diff of a change set. None stands for the last one in effect."""
     settle_dead_changes(session)
     log = session.recorder.history.log
-    selected = _find_last_in_effect(session) if number is None else load_change_set(log, number).number
+    selected = _find_last_in_effect(session) if number is None else _load_change_set(log, number).number
     diffs = log.diffs(selected)
     if diffs is None:
         raise ToolError("NOT_FOUND", f"Change {selected} is older than changes are kept for.")
@@ -192,7 +192,7 @@ def read_turn_diff(session: Session) -> tuple[tuple[int, ...], str]:
     """The numbers of the last turn's change sets that are in effect, and their diffs."""
     settle_dead_changes(session)
     _find_last_in_effect(session)
-    numbers = select_last_turn(session.recorder.history.log, _build_filter(session))[::-1]
+    numbers = _select_last_turn(session.recorder.history.log, _build_filter(session))[::-1]
     return numbers, "".join(read_diff(session, number)[1] for number in numbers)
 
 
@@ -239,7 +239,7 @@ def _select_numbers(session: Session, choose: Choose, resolve: Resolve | None) -
 
 def _find_last_in_effect(session: Session) -> int:
     try:
-        return select_last_change(session.recorder.history.log, _build_filter(session))[0]
+        return _select_last_change(session.recorder.history.log, _build_filter(session))[0]
     except ToolError:
         raise ToolError("NO_CHANGE", "No change is in effect in this workspace.") from None
 

@@ -26,8 +26,7 @@ from handrail.store.inbox import (
     list_pending_requests,
     swap_request,
 )
-from handrail.store.journal import CallContext, DuplicateCallError, PendingEvent, SessionJournal
-from handrail.store.open_calls import claim_calls, find_call, list_calls, park_started_call
+from handrail.store.journal import CallContext, DuplicateCallError, PendingEvent, SessionJournal, find_call, list_calls
 from handrail.store.runner import is_dead
 from handrail.store.state_dir import StateFolder
 
@@ -67,7 +66,7 @@ def save_parked(
         for call in calls:
             if not call.started:
                 journal.insert_call(call.id, batch_id, "parked", first, given=True)
-            elif not park_started_call(journal.database, call.id, batch_id, journal.runner):
+            elif not journal.park_started_call(call.id, batch_id):
                 raise DuplicateCallError
             journal.set_context(call.id, call.decided)
             first += len(call.pending_events)
@@ -136,7 +135,7 @@ def _claim_answered(journal: SessionJournal, batch_id: str) -> list[str]:
     database = journal.database
     if has_pending_requests(database, batch_id) or database.execute(_TAKE_BATCH, (batch_id,)).rowcount != 1:
         return []
-    claim_calls(database, batch_id, "parked", journal.runner)
+    journal.claim_calls(batch_id, "parked")
     return list_batch_calls(database, batch_id)
 
 
@@ -150,10 +149,10 @@ def list_batch_calls(database: Database, batch_id: str) -> list[str]:
     return calls.split()
 
 
-def claim_ready(database: Database, runner: str, batch_id: str) -> list[str]:
+def claim_ready(journal: SessionJournal, batch_id: str) -> list[str]:
     """Claims the ready calls of a batch. Returns all calls of the batch, or none if no call was ready."""
-    with database.lock, database.transaction:
-        return list_batch_calls(database, batch_id) if claim_calls(database, batch_id, "ready", runner) else []
+    with journal.database.lock, journal.database.transaction:
+        return list_batch_calls(journal.database, batch_id) if journal.claim_calls(batch_id, "ready") else []
 
 
 # Calls that a client finds again

@@ -16,8 +16,7 @@ from handrail.protocol.records import StoredGrant
 from handrail.protocol.wire import UNREADABLE, decode_json, encode
 from handrail.store.database import Database, ReadOnlyDatabase, Row, Stamp, read_stamp
 from handrail.store.grants import GrantedFolders, GrantFiles
-from handrail.store.journal import SessionJournal
-from handrail.store.open_calls import OpenCall, list_calls
+from handrail.store.journal import OpenCall, SessionJournal, list_calls
 from handrail.store.runner import is_dead
 from handrail.store.state_dir import GRANTED, OPENED, StateFolder, read_workspace_path
 

@@ -1,7 +1,6 @@
 """The layout of the state folder, which holds everything that handrail remembers."""
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import time
@@ -9,6 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, suppress
 from typing import Self
 
+from handrail.kernel.files import lock_folder
 from handrail.protocol.errors import StoreError
 from handrail.protocol.records import check_session_id
 
@@ -215,37 +215,6 @@ def _make_key(path: str) -> None:
             os.link(temporary, path)
     finally:
         os.unlink(temporary)
-
-
-# Locks of folders. The kernel releases them when the process ends.
-
-
-def lock_folder(folder: str) -> int:
-    """A descriptor that holds the folder's lock. -1 if another process holds it, or the folder is gone."""
-    descriptor = -1
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.path.samestat(os.stat(folder), os.fstat(descriptor)):
-            return descriptor
-    if descriptor >= 0:
-        os.close(descriptor)
-    return -1
-
-
-def is_locked(path: str) -> bool:
-    """Whether a live process holds the lock of a file or folder. Several processes may ask at once."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
 
 
 @contextlib.contextmanager

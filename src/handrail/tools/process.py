@@ -98,7 +98,6 @@ PROCESS = ToolSpec(
 
 
 def build_process_tool(background: Background) -> Tool:
-    """The tool process for one session."""
     return Tool(PROCESS, partial(_run, background), _declare_touches, _preview, context=CommandContext)
 
 

@@ -15,10 +15,10 @@ from handrail.protocol.errors import ToolError
 from handrail.protocol.results import Attachment
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
-from handrail.tools.file_state import PageMark, WholeFileMark, encode_mark
+from handrail.tools.file_tool import PageMark, WholeFileMark, encode_mark
 from handrail.tools.text import OUTPUT
 from handrail.tools.tool import Context, Output, Outputs, ReadMarks, Tool, Touches
-from handrail.workspace.errors import clip_path, to_tool_error
+from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import hash_range, read_contents
 from handrail.workspace.pages import (
     LineIndexes,
@@ -28,6 +28,7 @@ from handrail.workspace.pages import (
     read_large_page,
     read_row_page,
 )
+from handrail.workspace.roots import clip_path
 from handrail.workspace.text import SAMPLE_BYTES, Encoding, decode_text, detect_start_encoding
 from handrail.workspace.workspace import OpenPath
 
@@ -86,7 +87,6 @@ READ = ToolSpec(
 
 
 def build_read_tool(seen: ReadMarks, outputs: Outputs, *, images: bool = True) -> Tool:
-    """The tool read for one session."""
     indexes = LineIndexes()
 
     def run(context: Context, arguments: ReadArguments) -> Output:

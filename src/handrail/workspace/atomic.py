@@ -11,13 +11,14 @@ import os
 import stat
 from collections.abc import Callable, Iterable
 
-from handrail.kernel.files import exchange, rename_new
+from handrail.kernel.files import exchange, rename_new, write_all
 from handrail.protocol.errors import ToolError
-from handrail.workspace.errors import build_conflict_error, clip_path
+from handrail.workspace.errors import build_conflict_error
 from handrail.workspace.file_state import Content, FileSnapshot, hash_link, read_file_snapshot
 from handrail.workspace.ignore import TEMPORARY_PREFIX
-from handrail.workspace.in_place import UNSUPPORTED, WriteResult, write_all, write_through
+from handrail.workspace.in_place import UNSUPPORTED, WriteResult, write_through
 from handrail.workspace.resolve import LIST_FOLDER, NEW_FILE, READ_FILE, closing_descriptor
+from handrail.workspace.roots import clip_path
 
 Away = Callable[[int, str], None]
 """Disposes of a file that was taken out, given its folder and name. The default is to unlink it."""

@@ -14,8 +14,8 @@ import msgspec
 from handrail.protocol.changes import State
 from handrail.protocol.decisions import FileKind
 from handrail.protocol.errors import ToolError
-from handrail.workspace.errors import clip_path
 from handrail.workspace.resolve import READ_FILE, ResolvedParent, closing_descriptor
+from handrail.workspace.roots import clip_path
 from handrail.workspace.text import SAMPLE_BYTES
 
 FileId = tuple[int, int]

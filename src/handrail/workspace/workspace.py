@@ -14,7 +14,7 @@ import msgspec
 from handrail.kernel.files import RESOLVE_NO_SYMLINKS, has_openat2, openat2
 from handrail.policy.names import find_protection
 from handrail.protocol.errors import REFUSAL_ADVICE, ToolError
-from handrail.workspace.errors import build_outside_error, clip_path, list_similar_names, to_tool_error
+from handrail.workspace.errors import list_similar_names, to_tool_error
 from handrail.workspace.file_state import FileId, read_contents, read_start
 from handrail.workspace.resolve import (
     ENTER_FOLDER,
@@ -32,6 +32,8 @@ from handrail.workspace.roots import (
     Root,
     SessionRoots,
     SpelledPath,
+    build_outside_error,
+    clip_path,
     find_descriptor_path,
     find_innermost_root,
     split_parts,

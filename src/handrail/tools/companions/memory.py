@@ -81,7 +81,6 @@ MEMORY = ToolSpec(
 
 
 def build_memory_tool(memories: Memories) -> Tool:
-    """The tool memory for one workspace."""
     return Tool(MEMORY, partial(_run, memories), _declare_touches, partial(_preview, memories))
 
 

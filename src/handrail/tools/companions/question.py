@@ -1,4 +1,4 @@
-"""The tool question: the model asks the person, and the reply becomes the result of the call."""
+"""The tool question: the model asks the person, whose reply becomes the result of the call."""
 
 from typing import Annotated
 

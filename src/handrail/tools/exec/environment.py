@@ -1,4 +1,4 @@
-"""The sandbox and the limits of a session's commands.
+"""The sandbox of a session's commands, with their limits.
 
 Every session has a `CommandEnvironment`, also one that never runs a command. So this module imports sandboxes late.
 """

@@ -1,4 +1,4 @@
-"""Runs a command in an overlay: its changes are examined and judged before they are committed."""
+"""Runs a command in an overlay: policy judges its changes before they are committed."""
 
 import os
 import re

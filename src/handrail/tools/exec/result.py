@@ -25,7 +25,7 @@ from handrail.tools.exec.run import CommandRun, FinishedRun, discard_output_on_e
 from handrail.tools.exec.spec import MAX_TIMEOUT_MS, ExecData
 from handrail.tools.text import build_output_reference, format_count, truncate_middle, truncate_with_reference
 from handrail.tools.tool import Context, OffloadedText, Output
-from handrail.workspace.errors import clip_path
+from handrail.workspace.roots import clip_path
 
 _NO_NETWORK = re.compile(
     "EAI_AGAIN|ENETUNREACH|emporary failure in name resolution|ould not resolve|etwork is unreachable|getaddrinfo"

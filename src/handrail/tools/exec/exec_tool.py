@@ -1,4 +1,4 @@
-"""The tool exec: the way of a command.
+"""The tool exec, which picks the way of a command.
 
 A command that policy has proven to only read runs on the real tree. Any other command runs in an overlay, and its
 changes are committed when policy or a person allows them. Without overlays it runs on the real tree with a snapshot. A
@@ -10,11 +10,15 @@ from collections.abc import Callable
 
 from handrail.changes.recorder import Recorder
 from handrail.protocol.changes import Preview
+from handrail.protocol.errors import ToolError
 from handrail.tools.exec.environment import CommandEnvironment
 from handrail.tools.exec.result import build_real_tree_output
 from handrail.tools.exec.run import CommandRun, run_command
-from handrail.tools.exec.spec import EXEC, ExecArguments, find_exec_touches
-from handrail.tools.tool import Background, CommandContext, Output, Tool
+from handrail.tools.exec.spec import EXEC, ExecArguments
+from handrail.tools.tool import Background, CommandContext, CommandUse, Output, Tool, Touches
+
+_MAX_COMMAND_BYTES = 100_000
+"""Of a command: the system takes little more in one piece."""
 
 
 def build_exec_tool(environment: CommandEnvironment, background: Background, recorder: Callable[[], Recorder]) -> Tool:
@@ -35,7 +39,19 @@ def build_exec_tool(environment: CommandEnvironment, background: Background, rec
 
         return preview_command(build_run(context, arguments))
 
-    return Tool(EXEC, run, find_exec_touches, preview, context=CommandContext)
+    return Tool(EXEC, run, _declare_touches, preview, context=CommandContext)
+
+
+def _declare_touches(arguments: ExecArguments) -> Touches:
+    command = arguments.command
+    if not command.strip():
+        raise ToolError("INVALID_ARGUMENT", "exec: command has nothing in it but blanks. Nothing was run.")
+    if "\0" in command:
+        raise ToolError("INVALID_ARGUMENT", "exec: command holds a NUL, which no command can. Nothing was run.")
+    if (size := len(command.encode("utf-8", "surrogatepass"))) > _MAX_COMMAND_BYTES:
+        message = f"exec: the command is {size:,} bytes long, and {_MAX_COMMAND_BYTES:,} is the most that can be run."
+        raise ToolError("LIMIT_EXCEEDED", f"{message} Write it to a file, and run that. Nothing was run.")
+    return Touches(command=CommandUse(command, arguments.cwd, arguments.background, arguments.yield_ms is not None))
 
 
 def execute(run: CommandRun) -> Output:

@@ -1,4 +1,4 @@
-"""The workspace around the steps of a change set: states before, files set aside, modes, attributes, hard links."""
+"""The state of the tree around the steps of a change set."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""The built-in tools as methods with typed parameters."""
+"""The methods of Handrail that call the built-in tools with typed arguments."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""The differences between an overlay and the folders below it."""
+"""Compares an overlay with the folders below it."""
 
 import contextlib
 import hashlib

@@ -1,4 +1,4 @@
-"""A recorded session: its calls, the files that it saw, and how a result is compared with the recorded one."""
+"""A recorded session, to compare a new run with."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +10,6 @@ from typing import Any, Literal, cast
 import msgspec
 
 from handrail.protocol.calls import ToolCall
-from handrail.protocol.changes import Change as Changed
 from handrail.protocol.decisions import Facts, Mode
 from handrail.protocol.events import (
     BrokenEvent,
@@ -60,16 +59,16 @@ def _iterate_observations(
 ) -> Iterable[tuple[datetime, str, str | None, str | None]]:
     for event in events:
         if isinstance(event, ChangeEvent):
-            changes = (one for one in event.change.changes if _is_file(one))
+            changes = (
+                one
+                for one in event.change.changes
+                if one.kind == "file" and one.replaces is None and _is_inside(one.path)
+            )
             yield from ((event.time, one.path, one.before, one.after) for one in changes)
         elif isinstance(event, ToolCallEnd) and event.tool_call_name == "read":
             data: dict[str, Any] = event.result.data or {}
             if _is_inside(path := str(data.get("path", "/"))) and isinstance(found := data.get("hash"), str):
                 yield event.time, path, found, found
-
-
-def _is_file(one: Changed) -> bool:
-    return one.kind == "file" and one.replaces is None and _is_inside(one.path)
 
 
 def _is_inside(path: str) -> bool:
