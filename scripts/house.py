@@ -34,9 +34,8 @@ HANDS = re.compile(
 )
 # Modules of those rooms that may nevertheless, each with the reason: "cli/schema.py": "writes `schema --out DIR`".
 HANDS_ALLOWED: Mapping[str, str] = {
-    "cli/files.py": "reads and writes what options name, and opens /dev/null when nobody reads the output",
-    "cli/host_files.py": "reads and writes the settings of the client that `mcp --config` names",
-    "cli/demonstration/folder.py": "makes the temporary sample of the demo, and removes it",
+    "cli/files.py": "reads and writes what options name and client settings, and opens /dev/null",
+    "cli/commands/demo.py": "makes the temporary sample of the demo, and removes it",
 }
 
 # These compute and nothing else: no I/O, no clock, no chance, no environment.

@@ -10,7 +10,7 @@ def test_the_root_exports_exactly_these_names() -> None:
     assert sorted(handrail.__all__) == [
         "Agent", "Answer", "AsyncHandrail", "Context", "Done", "Handrail", "HandrailError", "Output", "Parked",
         "PermissionRequest", "Question", "Reply", "SettingsError", "StoreError", "Tool", "ToolCall", "ToolError",
-        "ToolResult", "Turn", "TurnLimits", "UsageError", "__version__", "parse_diff",
+        "ToolResult", "ToolSource", "Turn", "TurnLimits", "UsageError", "__version__", "parse_diff",
         "tool", "tool_from_definition",
     ]  # fmt: skip
 

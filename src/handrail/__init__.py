@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from handrail.protocol.permissions import Question as Question
     from handrail.protocol.permissions import Reply as Reply
     from handrail.protocol.results import ToolResult as ToolResult
+    from handrail.runtime.foreign.source import ToolSource as ToolSource
     from handrail.settings import SettingsError as SettingsError
     from handrail.tools.custom import tool as tool
     from handrail.tools.custom import tool_from_definition as tool_from_definition
@@ -52,6 +53,7 @@ _MODULES = {
     "ToolCall": "protocol.calls",
     "ToolError": "protocol.errors",
     "ToolResult": "protocol.results",
+    "ToolSource": "runtime.foreign.source",
     "Turn": "agent.turn",
     "TurnLimits": "agent.turn",
     "UsageError": "protocol.errors",

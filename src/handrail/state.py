@@ -15,15 +15,19 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from handrail.kernel.files import is_locked
-from handrail.protocol.errors import StoreError, UsageError
+from handrail.protocol.errors import HandrailError, StoreError, UsageError, list_frames
 from handrail.protocol.events import BrokenEvent, Event, Notice, ToolCallPermissionGranted, ToolCallStart, User
+from handrail.protocol.permissions import InboxRequest
 from handrail.protocol.records import (
     AuditRecord,
     CallStory,
+    Memory,
     SessionInfo,
     SessionState,
     SessionUsage,
 )
+from handrail.settings import resolve_state_folder
+from handrail.settings.trust import Trust
 from handrail.store.audit import (
     AuditChain,
     FinishedCalls,
@@ -36,10 +40,20 @@ from handrail.store.audit import (
 from handrail.store.blobs import Blobs
 from handrail.store.change_log import ChangeLog
 from handrail.store.database import CHANGES, Database, Durability, ReadOnlyDatabase, read_stamp
+from handrail.store.grants import give_trust, list_trusted_projects, load_variables, revoke_trust
 from handrail.store.inbox import Inbox, check_requests
 from handrail.store.journal import PastCall, SessionJournal, list_calls
+from handrail.store.memories import Memories
 from handrail.store.runner import Lease, is_in_use
-from handrail.store.state_dir import StateFolder, open_private, read_workspace_path, remove_folder, save_workspace_path
+from handrail.store.state_dir import (
+    StateFolder,
+    make_id,
+    open_private,
+    read_workspace_path,
+    remove_folder,
+    save_workspace_path,
+    write_report,
+)
 from handrail.store.transcript import Messages, list_outputs
 
 _DAY = 86_400
@@ -56,6 +70,16 @@ class StoredConversation(msgspec.Struct, frozen=True):
     prompt: str
     """The first message of the user."""
     last: datetime | None
+
+
+def describe_defect(error: BaseException) -> str:
+    """Writes a report of a defect to the state folder. Returns where the defect is, with the path of the report."""
+    where = (list_frames(error) or ["an unknown place"])[-1]
+    try:
+        report = f"Report: {write_report(error, StateFolder(resolve_state_folder(os.environ)).crashes())}"
+    except (HandrailError, OSError) as reason:
+        report = f"No report could be written: {reason}"
+    return f"({type(error).__name__} at {where}). {report}"
 
 
 class Damage(msgspec.Struct, frozen=True):
@@ -118,6 +142,10 @@ def add_notice(folder: str, text: str) -> None:
 def build_export_path(session_id: str, event: Event, kind: str = "events") -> str:
     """The file that an event is exported to: one per session and day."""
     return f"{session_id}/{kind}-{event.time:%Y%m%d}.jsonl"
+
+
+def make_session_id() -> str:
+    return make_id("s")
 
 
 class StoredState(StateFolder):
@@ -195,6 +223,10 @@ class StoredState(StateFolder):
         """The requests and questions of a workspace, or of all."""
         return Inbox(self, workspace)
 
+    def load_variables(self, waiting: InboxRequest) -> dict[str, str] | None:
+        """The environment variables of the commands of a request, if they were saved and not changed."""
+        return None if waiting.environment is None else load_variables(waiting.folder, waiting.environment)
+
     # Audit
 
     def list_audit_records(self, limit: int) -> list[AuditRecord | None]:
@@ -244,6 +276,29 @@ class StoredState(StateFolder):
                     log.check()
             except StoreError as error:
                 yield Damage("change log", path, error.problem)
+
+    # Notes of models, and trust in projects
+
+    def list_memories(self, workspace: str) -> tuple[Memory, ...]:
+        """The notes about a workspace, the last changed at the end."""
+        return Memories(self.memories(workspace)).list_notes()
+
+    def remove_memory(self, workspace: str, note_id: str) -> None:
+        memories = Memories(self.memories(workspace))
+        with memories.lock():
+            memories.remove(note_id)
+
+    def list_trusted_projects(self) -> dict[str, Trust]:
+        """The trusted projects by the path of their workspace."""
+        return list_trusted_projects(self)
+
+    def give_trust(self, workspace: str, digest: str, servers: str) -> None:
+        """Trusts a project: its settings file and its `.mcp.json` with these hashes."""
+        give_trust(self, workspace, digest, servers)
+
+    def revoke_trust(self, workspace: str) -> bool:
+        """Ends the trust in a project. Returns whether it was trusted."""
+        return revoke_trust(self, workspace)
 
     # Size and retention
 

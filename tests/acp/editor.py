@@ -24,8 +24,8 @@ from acp.schema import (
 from msgspec.structs import replace
 
 from handrail.acp.serving import serve_in_loop
-from handrail.cli.acp import build_host
-from handrail.cli.arguments import parse
+from handrail.cli.commands.acp import build_host
+from handrail.cli.parser import parse_arguments
 from handrail.models.base import Model
 from handrail.settings import load
 
@@ -145,7 +145,7 @@ async def opened_here(
 ) -> AsyncIterator[Opened]:
     """The same with the agent in this process and its real wire between: an interpreter takes most of a test's time.
     `managed`: the file of whoever manages the machine, in the place of the one in /etc."""
-    options = parse("acp", list(words))
+    options = parse_arguments("acp", list(words))
     assert options is not None
     editor, loop = Editor(), asyncio.get_running_loop()
     (to_agent, from_editor), (to_editor, from_agent) = os.pipe(), os.pipe()

@@ -10,8 +10,7 @@ from tests.runtime.other_server import OtherServer, listed
 
 from handrail import Handrail
 from handrail.acp.permission import build_card
-from handrail.cli.running.form import build_glyphs
-from handrail.cli.running.lines import render_call_line, render_running_line
+from handrail.cli.commands.run_view import build_glyphs, render_call_line, render_running_line
 from handrail.dialects.deepchat import DeepChatEvents
 from handrail.protocol.events import Event
 from handrail.replay.player import make_start, play

@@ -44,8 +44,8 @@ async def run_command(rail: AsyncHandrail, name: str, argument: str) -> str:
     try:
         number = _number(argument)
         if name == "diff":
-            chosen, diff = await rail.numbered_diff(number)
-            return f"Change {chosen}:\n\n{format_code_block(bound_text(diff))}\n"
+            diff = await rail.stored_diff(number)
+            return f"Change {diff.numbers[0]}:\n\n{format_code_block(bound_text(diff.text))}\n"
         result = await (rail.undo(number) if name == "undo" else rail.redo())
     except (ToolError, UsageError) as error:
         return f"{error}\n"

@@ -8,7 +8,7 @@ from acp import RequestError
 
 from handrail.models.base import ModelError
 from handrail.protocol.errors import HandrailError, StoreError, ToolError
-from handrail.runtime.execute import list_frames, report_defect
+from handrail.state import describe_defect
 
 INVALID_REQUEST, INVALID_PARAMS, INTERNAL, NOT_FOUND = -32600, -32602, -32603, -32002
 Parameters = ParamSpec("Parameters")
@@ -48,7 +48,4 @@ def _told(error: Exception) -> RequestError:
         return build_failure("STORE", str(error))
     if isinstance(error, HandrailError):
         return build_refusal(str(error))
-    where = (list_frames(error) or ["an unknown place"])[-1]
-    return build_failure(
-        "INTERNAL", f"A defect stopped this ({type(error).__name__} at {where}). {report_defect(error)}"
-    )
+    return build_failure("INTERNAL", f"A defect stopped this {describe_defect(error)}")

@@ -23,7 +23,7 @@ from handrail.changes.model import (
 )
 from handrail.changes.recorder import MAX_PACKED_BYTES, RecordedChangeSet, Recorder
 from handrail.changes.tree_state import PathProbe, capture_extras, list_locked_dirs, probe_path
-from handrail.edit.diff import Diff, build_unified_diff
+from handrail.edit.diff import NO_DIFF, Diff, build_unified_diff
 from handrail.edit.diff_parser import reverse_hunks
 from handrail.protocol.changes import Change, State
 from handrail.protocol.errors import StoreError, ToolError
@@ -40,7 +40,6 @@ _MAX_COMPARED_FILES = 50
 """Number of conflicts up to which undoing single lines is tried, to offer it."""
 _MAX_NAMED_CONFLICTS = 5
 _MAX_DIFFED_FILES, _MAX_DIFFED_BYTES = 200, 4 * 1024 * 1024
-_NO_DIFF = Diff("", 0, 0)
 
 
 class UndoStep(msgspec.Struct, frozen=True):
@@ -135,12 +134,12 @@ def describe_undo(
     changes: list[Change] = []
     diffs: list[str] = []
     for undo in plan.steps:
-        shown, diff = workspace.render_path(undo.step.path), _NO_DIFF
+        shown, diff = workspace.render_path(undo.step.path), NO_DIFF
         if undo.step.kind != "folder" and files > 0 and size > 0:
             files -= 1
             size -= sum(state.size for state in (undo.step.before, undo.step.after) if state is not None)
             diff = _build_diff(workspace, recorder, undo, shown)
-        is_binary = undo.now.current is not None and diff is _NO_DIFF
+        is_binary = undo.now.current is not None and diff is NO_DIFF
         changes.append(build_change(undo.step, shown, diff, binary=is_binary))
         diffs.append(diff.text)
     return tuple(changes), tuple(diffs)
@@ -303,10 +302,10 @@ def _build_diff(workspace: Workspace, recorder: Recorder, undo: UndoStep, shown:
     if now is not None and now.data is None:
         now = probe_path(workspace, undo.step.path, keep=MAX_IN_MEMORY_BYTES).current
     if max(undo.step.before.size if undo.step.before else 0, after.size if after else 0) > MAX_IN_MEMORY_BYTES:
-        return _NO_DIFF
+        return NO_DIFF
     old = decode_text(now.data) if now is not None and now.data is not None else None
     if (now is not None and old is None) or (after is not None and after.kind != "file"):
-        return _NO_DIFF
+        return NO_DIFF
     content = undo.data
     if content is None and after is not None:
         try:
@@ -316,7 +315,7 @@ def _build_diff(workspace: Workspace, recorder: Recorder, undo: UndoStep, shown:
             raise ToolError("IO_ERROR", message) from None
     new = decode_text(content) if content is not None else None
     if after is not None and new is None:
-        return _NO_DIFF
+        return NO_DIFF
     return build_unified_diff(old.text if old else None, new.text if new else None, shown)
 
 

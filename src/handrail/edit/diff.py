@@ -42,6 +42,11 @@ class LineChange(NamedTuple):
     d: int
 
 
+def is_truncated_diff(text: str) -> bool:
+    """Whether a diff of ours was too long to be kept whole."""
+    return any(line.startswith(TRUNCATION_MARK) for line in text.splitlines())
+
+
 def build_unified_diff(old: str | None, new: str | None, path: str) -> Diff:
     """Compare two texts as `git diff` does. None means that there is no file."""
     before, after = old or "", new or ""

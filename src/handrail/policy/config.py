@@ -8,12 +8,11 @@ import msgspec
 
 from handrail.protocol.decisions import Mode, PathFact, Verdict
 from handrail.protocol.permissions import Permission
+from handrail.protocol.tool_spec import MCP_PREFIX
 
 RuleLayer = Literal["managed", "user", "project", "session"]
 _LAYERS: tuple[RuleLayer, ...] = ("managed", "user", "project", "session")
 STRICTEST_FIRST: tuple[Verdict, ...] = ("deny", "confirm", "allow")
-MCP_PREFIX = "mcp__"
-"""Starts the name of every MCP tool, and no other name of a tool or class of commands."""
 SKILL = "skill."
 """Starts the rule name of a part that an active skill denies. The name of the skill follows."""
 GRANTED = "grant."

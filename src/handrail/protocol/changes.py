@@ -1,11 +1,14 @@
 """Changes of files: made by a call, or shown in its preview."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
+
+import msgspec
 
 from handrail.protocol.wire import Time, Wire
 
 Action = Literal["created", "modified", "deleted", "renamed", "mode", "link"]
 Kind = Literal["file", "link", "folder"]
+LineOriginKind = Literal["made", "outside", "before", "lost"]
 
 
 class State(Wire, frozen=True):
@@ -145,3 +148,41 @@ class Preview(Wire, frozen=True):
     def id(self) -> str | None:
         """The stored preview of a command. None: the command did not run."""
         return self.tried.sealed if self.tried is not None else None
+
+
+class ChangeOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """The change set that a line comes from."""
+
+    number: int
+    time: Time
+    session_id: str
+    tool_call_id: str
+    tool: str
+    summary: str
+    undoable: bool
+
+
+class LineOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """The origin of a line, as far as it is known."""
+
+    kind: LineOriginKind
+    """`made`: by `entry`. `outside`: by others after `entry`. `before`: older than the first change set.
+    `lost`: unknown, because the contents of `entry` are no longer kept."""
+    entry: ChangeOrigin | None = None
+    path: bytes
+    """The path of the file then."""
+    line: int
+    """The number of the line then."""
+    outside: tuple[int, ...] = ()
+    """Others changed the file, but not the line, after these sets."""
+    brought_back: tuple[int, ...] = ()
+    """These sets undid a change of the line."""
+
+
+class StoredDiff(NamedTuple):
+    """The diff of one or several change sets."""
+
+    numbers: tuple[int, ...]
+    text: str
+    truncated: bool
+    """Whether a part of it was too long to be kept."""

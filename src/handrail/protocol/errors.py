@@ -185,6 +185,14 @@ def _suggest_command(cause: BaseException | None) -> str:
     return f"{reason}. Next: df -h {path.rpartition('/')[0]}" if isinstance(path, str) else f"{reason}. Next: df -h"
 
 
+def list_frames(error: BaseException) -> list[str]:
+    """The stack of an error, the innermost frame last."""
+    import traceback  # noqa: PLC0415  costs start-up time, and defects are rare
+
+    frames = traceback.extract_tb(error.__traceback__)
+    return [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
+
+
 def build_install_command(extra: str) -> str:
     """The shell command that installs one of handrail's extras."""
     return build_pip_command(f"handrail[{extra}]")
@@ -201,11 +209,3 @@ def build_pip_command(*words: str) -> str:
     python = sys.executable or "python3"
     pip = [python, "-m", "pip", "install"] if find_spec("pip") else ["uv", "pip", "install", "--python", python]
     return shlex.join([*pip, *words])
-
-
-def list_frames(error: BaseException) -> list[str]:
-    """The stack of an error, the innermost frame last."""
-    import traceback  # noqa: PLC0415  costs start-up time, and defects are rare
-
-    frames = traceback.extract_tb(error.__traceback__)
-    return [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]

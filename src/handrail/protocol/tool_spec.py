@@ -18,6 +18,8 @@ SideEffect = Literal["files", "processes", "network", "conversation", "memory"]
 """`conversation`: it shows or asks something. `memory`: it changes the notes of the workspace."""
 ASIDE: frozenset[SideEffect] = frozenset({"conversation", "memory"})
 """The effects that do not touch the workspace."""
+MCP_PREFIX = "mcp__"
+"""Starts the name of every MCP tool, and no other name of a tool or class of commands."""
 OWN_SERVER = "handrail"
 BASE_NAMES = ("read", "write", "edit", "find", "grep", "ls", "exec", "process")
 

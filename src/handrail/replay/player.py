@@ -24,10 +24,11 @@ from handrail.replay.session_record import (
     Recording,
     ReplayMapping,
     compare_results,
+    read_recording,
 )
 from handrail.settings import LoadedSettings
 from handrail.store.state_dir import StateFolder
-from handrail.workspace.tree_copy import copy_tree
+from handrail.workspace.tree_copy import copy_tree, make_copy_folder
 from handrail.workspace.workspace import Workspace
 
 _NAMESPACES = 2
@@ -256,6 +257,16 @@ class SessionReplay(msgspec.Struct, frozen=True):
     def same(self) -> bool:
         """Whether no comparable call differs."""
         return all(one.verdict != "differs" for one in self.calls)
+
+
+def replay_session(
+    folder: str, workspace: str, state: StateFolder, settings: LoadedSettings, keep: str | None = None
+) -> SessionReplay:
+    """Replays the session of a folder on a copy of its workspace: temporary, or at the path `keep`."""
+    with make_copy_folder(workspace, keep) as place:
+        recording = read_recording(folder)
+        start = make_start(place, state, workspace, os.path.basename(folder), settings, recording.observed)
+        return play(recording, start, workspace, settings)
 
 
 def play(recording: Recording, start: ReplayStart, workspace: str, settings: LoadedSettings) -> SessionReplay:

@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-import os
 from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 
 from handrail.policy.decide import is_network_closed
 from handrail.protocol import events
-from handrail.protocol.errors import EXHAUSTED, HandrailError, StoreError, ToolError, list_frames
+from handrail.protocol.errors import EXHAUSTED, StoreError, ToolError, list_frames
 from handrail.protocol.events import ToolCallRunning, ToolCallUpdate
 from handrail.protocol.permissions import PermissionRequest
 from handrail.protocol.tool_spec import SideEffect
@@ -22,10 +21,9 @@ from handrail.runtime.locks import Lock
 from handrail.runtime.pending_call import PendingCall, forget_preview
 from handrail.runtime.results import build_event_fields, describe_interrupted, record_state
 from handrail.runtime.session import Session
-from handrail.settings import resolve_state_folder
 from handrail.store.grants import hash_variables
 from handrail.store.journal import DuplicateCallError
-from handrail.store.state_dir import StateFolder, make_id, open_private
+from handrail.store.state_dir import write_report
 from handrail.tools.tool import ApprovalNeededError, CallLimits, CommandContext, Context
 from handrail.workspace.facts import build_command_fact
 from handrail.workspace.roots import clip_path
@@ -405,23 +403,6 @@ def _build_internal_error(error: BaseException, folder: Callable[[], str]) -> To
     return ToolError(
         "INTERNAL", f"A defect stopped the call ({kind} at {where}). It is not your arguments; go on without it."
     )
-
-
-def write_report(error: BaseException, folder: str) -> str:
-    """Writes a report of an error. Returns its path."""
-    report = os.path.join(folder, f"{make_id('crash')}.txt")
-    # Without the text of the exception: it may quote a file or an argument.
-    with open(report, "w", encoding="utf-8", opener=open_private) as out:
-        out.write("\n".join([type(error).__name__, *list_frames(error), ""]))
-    return report
-
-
-def report_defect(error: BaseException) -> str:
-    """Writes a report to the user's state folder. Returns a sentence with its path, or why there is none."""
-    try:
-        return f"Report: {write_report(error, StateFolder(resolve_state_folder(os.environ)).crashes())}"
-    except (HandrailError, OSError) as reason:
-        return f"No report could be written: {reason}"
 
 
 def _describe_progress(session: Session, pending: PendingCall) -> str:

@@ -9,10 +9,11 @@ from typing import Literal
 
 import msgspec
 
-from handrail.changes.blame import LineOrigin, split_text_lines, trace_line
+from handrail.changes.blame import split_text_lines, trace_line
 from handrail.changes.recovery import is_within, recover_change_set
+from handrail.edit.diff import is_truncated_diff
 from handrail.protocol.calls import ToolCall
-from handrail.protocol.changes import ChangeRecord
+from handrail.protocol.changes import ChangeRecord, LineOrigin, StoredDiff
 from handrail.protocol.decisions import Decision, Facts, PathFact
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.results import ToolResult
@@ -177,23 +178,25 @@ def list_last_changes(session: Session, limit: int) -> list[ChangeRecord]:
     return [_build_record(entry) for entry in islice(finished, limit)]
 
 
-def read_diff(session: Session, number: int | None) -> tuple[int, str]:
-    """The number and the diff of a change set. None stands for the last one in effect."""
+def read_diff(session: Session, number: int | None) -> StoredDiff:
+    """The diff of a change set. None stands for the last one in effect."""
     settle_dead_changes(session)
     log = session.recorder.history.log
     selected = _find_last_in_effect(session) if number is None else _load_change_set(log, number).number
     diffs = log.diffs(selected)
     if diffs is None:
         raise ToolError("NOT_FOUND", f"Change {selected} is older than changes are kept for.")
-    return selected, "".join(diffs)
+    text = "".join(diffs)
+    return StoredDiff((selected,), text, is_truncated_diff(text))
 
 
-def read_turn_diff(session: Session) -> tuple[tuple[int, ...], str]:
-    """The numbers of the last turn's change sets that are in effect, and their diffs."""
+def read_turn_diff(session: Session) -> StoredDiff:
+    """The diffs of the last turn's change sets that are in effect."""
     settle_dead_changes(session)
     _find_last_in_effect(session)
     numbers = _select_last_turn(session.recorder.history.log, _build_filter(session))[::-1]
-    return numbers, "".join(read_diff(session, number)[1] for number in numbers)
+    diffs = [read_diff(session, number) for number in numbers]
+    return StoredDiff(numbers, "".join(one.text for one in diffs), any(one.truncated for one in diffs))
 
 
 def find_line_origin(session: Session, path: str, line: int) -> tuple[str, str, LineOrigin]:

@@ -190,6 +190,8 @@ class ConfiguredServers(msgspec.Struct, frozen=True, kw_only=True):
     """The reasons why servers cannot be used, by name."""
     notes: tuple[str, ...] = ()
     """Sentences for a person."""
+    fixes: Mapping[str, str] = {}
+    """The commands that help, by the reason or the note."""
 
 
 def resolve_servers(
@@ -199,11 +201,14 @@ def resolve_servers(
     brought = None if loaded.servers_fixed else load_mcp_json(workspace, state or resolve_state_folder(environ))
     tables, unusable = _join_tables(loaded.servers, brought)
     usable: list[ConfiguredServer] = []
+    fixes: dict[str, str] = {}
     for name, table in tables.items():
         try:
             server = _expand_server(name, table, environ)
         except UnsetError as error:
-            unusable[name] = f"the variable {error}, which it asks for, is not set; export {error}=…"
+            fix = f"export {error}=…"
+            unusable[name] = f"the variable {error}, which it asks for, is not set; {fix}"
+            fixes[unusable[name]] = fix
         except ValueError as error:
             unusable[name] = str(error)
         else:
@@ -212,7 +217,10 @@ def resolve_servers(
                 unusable[name] = "it needs net.connect, which [tools] deny lists"
             else:
                 usable.append(server)
-    return ConfiguredServers(usable=tuple(usable), unusable=unusable, notes=_list_notes(brought))
+    notes = brought.remarks if brought else ()
+    if brought and not brought.trusted and (note := _describe_untrusted(brought)):
+        notes, fixes[note] = (*notes, note), "handrail trust"
+    return ConfiguredServers(usable=tuple(usable), unusable=unusable, notes=notes, fixes=fixes)
 
 
 def _join_tables(
@@ -284,13 +292,9 @@ def _check_header(name: str, text: str) -> str:
     return text
 
 
-def _list_notes(brought: McpJson | None) -> tuple[str, ...]:
-    if brought is None:
-        return ()
+def _describe_untrusted(brought: McpJson) -> str:
     waiting = [escape_unprintable(name) for name in (*brought.servers, *brought.unusable)]
-    if brought.trusted or not waiting:
-        return brought.remarks
     count = "a server" if len(waiting) == 1 else f"{len(waiting)} servers"
     names = ", ".join(waiting[:5]) + (", …" if len(waiting) > 5 else "")
     note = f"{MCP_FILE} brings {count} ({names}), not used until you trust this project: handrail trust"
-    return (*brought.remarks, note)
+    return note if waiting else ""

@@ -9,7 +9,7 @@ from contextlib import ExitStack, suppress
 from typing import Self
 
 from handrail.kernel.files import lock_folder
-from handrail.protocol.errors import StoreError
+from handrail.protocol.errors import StoreError, list_frames
 from handrail.protocol.records import check_session_id
 
 GRANTED, OPENED = "granted", "opened"
@@ -293,6 +293,15 @@ class SpillFolder:
 
 
 # Ids. They sort by the time they were made and cannot be guessed.
+
+
+def write_report(error: BaseException, folder: str) -> str:
+    """Writes a report of a defect. Returns its path."""
+    report = os.path.join(folder, f"{make_id('crash')}.txt")
+    # Without the text of the exception: it may quote a file or an argument.
+    with open(report, "w", encoding="utf-8", opener=open_private) as out:
+        out.write("\n".join([type(error).__name__, *list_frames(error), ""]))
+    return report
 
 
 def make_id(kind: str) -> str:

@@ -13,7 +13,7 @@ from handrail.mcp.client.worker import Worker
 from handrail.protocol.errors import ToolError, build_install_command
 from handrail.protocol.permissions import Permission
 from handrail.runtime.foreign.server_process import ServerPrograms
-from handrail.runtime.foreign.source import ForeignTool, ToolSource
+from handrail.runtime.foreign.source import ForeignTool, ToolSource, split_tool_name
 from handrail.settings import LoadedSettings, resolve_state_folder
 from handrail.settings.mcp_json import ConfiguredServer, resolve_servers
 from handrail.settings.mcp_servers import is_server_name
@@ -26,6 +26,10 @@ class ServerSources(msgspec.Struct, frozen=True):
 
     sources: tuple[ToolSource, ...] = ()
     notes: tuple[str, ...] = ()
+    fixes: Mapping[str, str] = {}
+    """The commands that help, by the note."""
+    unusable: frozenset[str] = frozenset()
+    """The servers whose problem is a note."""
 
 
 def list_sources(loaded: LoadedSettings, workspace: str, environ: Mapping[str, str]) -> tuple[ToolSource, ...]:
@@ -34,27 +38,30 @@ def list_sources(loaded: LoadedSettings, workspace: str, environ: Mapping[str, s
 
 
 def find_sources(
-    loaded: LoadedSettings, workspace: str, environ: Mapping[str, str], *, only: str | None = None
+    loaded: LoadedSettings, workspace: str, environ: Mapping[str, str], *, called: str | None = None
 ) -> ServerSources:
-    """The same, with what a person should be told. `only`: no other server than this one."""
+    """The same with notes for a person. `called`: the only tool that is called, so that no other server starts."""
+    only = (split_tool_name(called) or (None,))[0] if called is not None else None
     servers = resolve_servers(loaded, workspace, environ)
     usable = [one for one in servers.usable if only in {None, one.name}]
     unusable = {name: why for name, why in servers.unusable.items() if only in {None, name}}
-    told = (*servers.notes, *(f"The MCP server {name} cannot be used: {why}." for name, why in unusable.items()))
+    reasons = {f"The MCP server {name} cannot be used: {why}.": why for name, why in unusable.items()}
+    notes, fixes = (*servers.notes, *reasons), dict(servers.fixes)
+    fixes |= {note: fixes[why] for note, why in reasons.items() if why in fixes}
     if not usable and not unusable:
-        return ServerSources((), told)
+        return ServerSources((), notes, fixes)
     if loaded.settings.profile == "restricted":
-        return ServerSources((), (*told, "The restricted profile has no other MCP servers."))
+        return ServerSources((), (*notes, "The restricted profile has no other MCP servers."), fixes)
     if usable and find_spec("mcp") is None:
-        return ServerSources(
-            (), (*told, f"Other MCP servers need an extra that is not installed: {build_install_command('mcp')}")
-        )
+        fix = build_install_command("mcp")
+        note = f"Other MCP servers need an extra that is not installed: {fix}"
+        return ServerSources((), (*notes, note), {**fixes, note: fix})
     state = resolve_state_folder(environ)
     group = _ServerGroup(
         usable, ServerPrograms(loaded.settings, workspace, state, environ), parse_seconds(loaded.settings.mcp.wait)
     )
     broken = [_UnusableSource(name, why) for name, why in unusable.items() if is_server_name(name)]
-    return ServerSources((*group.sources, *broken), told)
+    return ServerSources((*group.sources, *broken), notes, fixes, frozenset(unusable))
 
 
 class _ServerGroup:
