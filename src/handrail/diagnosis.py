@@ -8,8 +8,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from handrail.kernel.files import has_openat2
-from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.errors import ToolError
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.runtime import recovery
 from handrail.runtime.registry import build_tool_set
 from handrail.sandbox.diagnosis import Failure, Report, list_kernel_facts
@@ -90,7 +90,7 @@ def _find_foreign_owner(roots: tuple[str, ...]) -> Failure | None:
     """A folder of another user, over which no overlay of an ordinary user can lie."""
     foreign = None
     with suppress(ToolError, OSError):  # a command that runs there gets the error
-        foreign = SensitivePaths().foreign([Root(path) for path in roots])
+        foreign = SensitivePaths().find_foreign([Root(path) for path in roots])
     if foreign is None:
         return None
     fix = f"sudo chown -R {os.geteuid()}:{os.getegid()} {shlex.quote(foreign)}"

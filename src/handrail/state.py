@@ -25,7 +25,6 @@ from handrail.protocol.records import (
     SessionInfo,
     SessionState,
     SessionUsage,
-    StoredConversation,
 )
 from handrail.settings import resolve_state_folder
 from handrail.settings.trust import Trust
@@ -62,6 +61,15 @@ _YOUNG_SECONDS = 60
 """Seconds in which a stored output may belong to a call that is not stored yet."""
 _REMOVED = ".removed-"
 _MAX_NAMESAKES = 100
+
+
+class StoredConversation(msgspec.Struct, frozen=True):
+    """A session that has messages."""
+
+    id: str
+    prompt: str
+    """The first message of the user."""
+    last: datetime | None
 
 
 def report_defect(error: BaseException) -> str:
@@ -115,7 +123,7 @@ def open_journal(folder: str, durability: Durability | None = None) -> Generator
 def list_past_calls(folder: str, since: datetime | None = None) -> Iterator[PastCall | BrokenEvent]:
     """The calls of a session, oldest first. A broken one has no time and is always listed."""
     with open_journal(folder) as journal:
-        for call in journal.past_calls():
+        for call in journal.list_past_calls():
             if isinstance(call, BrokenEvent) or since is None or call.start.time >= since:
                 yield call
 
@@ -155,7 +163,7 @@ class StoredState(StateFolder):
         for info in self.list_sessions(workspace):
             with suppress(StoreError), open_journal(os.path.join(self.home(workspace), info.id)) as journal:
                 messages = Messages(journal)
-                if messages.any():
+                if messages.has_any():
                     yield StoredConversation(info.id, messages.first_prompt() or "", info.last)
 
     def find_session(self, workspace: str, session_id: str) -> str | None:
@@ -277,7 +285,7 @@ class StoredState(StateFolder):
 
     def remove_memory(self, workspace: str, note_id: str) -> None:
         memories = Memories(self.memories(workspace))
-        with memories.alone():
+        with memories.lock():
             memories.remove(note_id)
 
     def list_trusted_projects(self) -> dict[str, Trust]:
@@ -397,11 +405,11 @@ def _read_info(folder: str) -> SessionInfo:
 
 
 def _read_story(journal: SessionJournal, call_id: str) -> CallStory | None:
-    events = journal.events_of(call_id, "tool_call.start", "tool_call.permission-granted")
+    events = journal.list_events_of(call_id, "tool_call.start", "tool_call.permission-granted")
     start = next((event for event in events if isinstance(event, ToolCallStart)), None)
     if start is None:
         return None
-    prompt = journal.last_of("user", before=events[0].seq)
+    prompt = journal.find_last("user", before=events[0].seq)
     decided = journal.context(events[0].seq)
     granted = next((event for event in events if isinstance(event, ToolCallPermissionGranted)), None)
     return CallStory(

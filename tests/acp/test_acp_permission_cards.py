@@ -5,7 +5,8 @@ from editor import CANCELLED, chose
 
 from handrail.acp.permissions import build_card, build_options, parse_answer
 from handrail.agent.cancel import TurnCancelledError
-from handrail.protocol.permissions import PermissionRequest, Preview
+from handrail.protocol.changes import Preview
+from handrail.protocol.permissions import PermissionRequest
 
 DIFF = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
 

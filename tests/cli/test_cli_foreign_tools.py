@@ -13,7 +13,6 @@ from handrail.acp.permissions import build_card
 from handrail.cli.commands.run_view import build_glyphs, render_call_line, render_running_line
 from handrail.dialects.deepchat import DeepChatEvents
 from handrail.protocol.events import Event
-from handrail.protocol.permissions import get_s4_kind
 from handrail.replay.player import make_start, play
 from handrail.replay.session_record import read_recording
 from handrail.settings import LoadedSettings, Settings
@@ -115,7 +114,7 @@ def test_a_server_that_calls_its_tool_like_ours_is_not_taken_for_it(workspace: P
         for name in ("bash", "read"):
             rail.call(f"mcp__evil__{name}", {})
         cards = [build_card(request, rail.workspace) for request in rail.waiting()]
-        assert [get_s4_kind(request) for request in rail.waiting()] == ["mcp__evil__bash", "mcp__evil__read"]
+        assert [request.s4_kind for request in rail.waiting()] == ["mcp__evil__bash", "mcp__evil__read"]
         assert [card.kind for card in cards] == ["other", "other"]
 
 

@@ -11,7 +11,7 @@ import pytest
 from handrail import Handrail
 from handrail.mcp.sessions import find_default_tools
 from handrail.settings import Settings
-from handrail.settings.model import Read, Search, Tools
+from handrail.settings.model import Tools
 
 
 def offered(settings: Settings, tmp_path: Path) -> list[dict[str, Any]]:
@@ -24,7 +24,12 @@ def offered(settings: Settings, tmp_path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "settings",
-    [Settings(), Settings(mode="plan", read=Read(images=False), search=Search(engine="python", ignore=("*.log",)))],
+    [
+        Settings(),
+        Settings.from_values(
+            {"mode": "plan", "read.images": False, "search.engine": "python", "search.ignore": ["*.log"]}
+        ),
+    ],
     ids=["default", "others"],
 )
 def test_they_are_those_of_the_session_to_the_letter(settings: Settings, tmp_path: Path) -> None:

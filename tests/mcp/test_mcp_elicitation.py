@@ -1,6 +1,6 @@
 """Forms for the person at a client: what they show, what they let be answered, and what is made of the answer."""
 
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -11,10 +11,11 @@ from interims import interim
 from handrail.mcp.calls import UnansweredCall
 from handrail.mcp.elicitation import MAX_FORM_CHARS, FormAnswer, build_form, parse_form
 from handrail.mcp.protocol import SUPPORTED, Caller
-from handrail.protocol.changes import Change
-from handrail.protocol.permissions import ANSWERS, Answer, Preview, PreviewRun, Question, Reply
+from handrail.protocol.changes import Change, Preview, PreviewRun
+from handrail.protocol.permissions import Answer, AnswerKind, Question, Reply
 from people import a_request
 
+ANSWERS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 every_version = pytest.mark.parametrize("protocol", SUPPORTED)
 TRIED = PreviewRun(
     sealed="x",

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from handrail.settings import Settings
-from handrail.settings.model import Skills
 from handrail.skills.discovery import SkillCatalog, find_skills, list_skill_folders
 from handrail.skills.skill import Skill
 from handrail.workspace.workspace import Workspace
@@ -92,7 +91,7 @@ def test_none_are_looked_for_where_the_settings_say_so(find: Find, put: Put, wor
 
 
 def test_the_restricted_profile_finds_none_in_the_workspace() -> None:
-    places = list_skill_folders(Settings(profile="restricted", skills=Skills()), {"HOME": "/home/ann"})
+    places = list_skill_folders(Settings(profile="restricted"), {"HOME": "/home/ann"})
     assert {place.origin for place in places} == {"user"}
 
 

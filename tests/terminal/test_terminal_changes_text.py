@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 from previews import CHANGED, CREATED, FOUR, trial, tried_request
 
-from handrail.protocol.changes import Change
+from handrail.protocol.changes import Change, Preview
 from handrail.protocol.errors import ErrorInfo
-from handrail.protocol.permissions import Answer, PermissionRequest, Preview
+from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.protocol.results import Artifacts, Meta, ToolResult
-from handrail.terminal.changes_text import render_changes, summarize_changes
+from handrail.terminal.changes_text import format_duration, render_changes, summarize_changes
 from handrail.terminal.request_text import (
     PromptState,
     render_answer_line,
@@ -256,3 +256,11 @@ def test_files_are_told_in_the_order_of_the_trial_but_layout_last() -> None:
         "old_types.py", "_generated.py", "types.py", "client.py",
     ]  # fmt: skip
     assert len(FOUR) == 4
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "expected"),
+    [(0, "0.00 s"), (49, "0.05 s"), (100, "0.1 s"), (1_234, "1.2 s"), (59_900, "59.9 s"), (123_456, "2 min 3 s")],
+)
+def test_a_duration_is_written_in_seconds_and_minutes(milliseconds: float, expected: str) -> None:
+    assert format_duration(milliseconds) == expected

@@ -6,7 +6,8 @@ import termios
 
 import pytest
 
-from handrail.protocol.permissions import Answer, Preview
+from handrail.protocol.changes import Preview
+from handrail.protocol.permissions import Answer
 from handrail.terminal.keyboard import KeyTiming
 from handrail.terminal.permission_prompt import RequestHooks
 from handrail.terminal.screen import Screen

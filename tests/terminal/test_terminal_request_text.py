@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.protocol.changes import Preview
 from handrail.protocol.decisions import DecisionPart
-from handrail.protocol.permissions import Preview
 from handrail.terminal.request_text import describe_subject, render_reasons, render_request
 from people import a_request
 

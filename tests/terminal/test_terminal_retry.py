@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 from previews import trial, tried_request
 
-from handrail.protocol.changes import Change
+from handrail.protocol.changes import Change, Preview
 from handrail.protocol.errors import ToolError
-from handrail.protocol.permissions import Answer, PermissionRequest, Preview
+from handrail.protocol.permissions import Answer, PermissionRequest
 from handrail.terminal.permission_prompt import RequestHooks
 from people import QUICK, Ask, a_request
 

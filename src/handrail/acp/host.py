@@ -1,4 +1,4 @@
-"""The contract between the agent for editors and the program that serves it."""
+"""The contract of the program that serves an editor."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""Permission requests and questions, put to the person at an editor."""
+"""Asks the person at an editor."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine

@@ -1,4 +1,4 @@
-"""Lines of JSON-RPC between an editor and the agent."""
+"""Lines of JSON-RPC to an editor."""
 
 import asyncio
 import os

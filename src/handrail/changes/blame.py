@@ -100,7 +100,7 @@ class _Tracer:
     def _find_last(self, path: bytes, before: int | None) -> tuple[LoggedChangeSet, Step] | None:
         """The last set before a number that changed a path, and its step."""
         if path not in self._numbers:
-            self._numbers[path] = self._log.numbers_touching(path, 0)
+            self._numbers[path] = self._log.list_numbers(path, 0)
         numbers = self._numbers[path]
         while numbers:
             number = numbers.pop()

@@ -92,7 +92,7 @@ class Recorder:
         try:
             return self._log.begin(**ids, body=planned, diffs=diffs)
         except StoreError as error:
-            raise error.in_result("Nothing was changed.") from None
+            raise error.to_tool_error("Nothing was changed.") from None
 
     def carry_out(
         self, temporary: str, steps: "tuple[Step, ...]", options: "ApplyOptions | None" = None

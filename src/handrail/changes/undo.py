@@ -257,7 +257,7 @@ def _keep_contents(recorder: Recorder, plan: UndoPlan) -> None:
         if after is None or after.kind == "folder" or (before is not None and before.hash == after.hash):
             continue
         needed.setdefault(after.hash, undo.step.path)
-    for missing in recorder.history.blobs.missing(needed):
+    for missing in recorder.history.blobs.list_missing(needed):
         path = clip_path(os.fsdecode(needed[missing]))
         raise ToolError("NOT_FOUND", f"What {path} was before is no longer kept. Nothing was undone.")
     recorder.keep_all((undo.step.path, undo.now) for undo in plan.steps)
@@ -391,7 +391,7 @@ class _LaterChanges:
 
     def find_conflict(self, path: bytes, now: PathState, shown: str, *, has_lines: bool) -> _Conflict:
         """Finds the later change sets of a file. There are none if the file is not as the last of them left it."""
-        numbers = [one for one in self._log.numbers_touching(path, min(self._own)) if one not in self._own]
+        numbers = [one for one in self._log.list_numbers(path, min(self._own)) if one not in self._own]
         later = [entry for number in numbers if (entry := self._load(number)) is not None]
         if not later or not has_same_content(self._list_results(later[-1]).get(path), now.state):
             return _Conflict(shown, (), (), has_lines)

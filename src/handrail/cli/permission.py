@@ -9,11 +9,11 @@ from handrail.api import Handrail
 from handrail.cli.context import open_state_folder
 from handrail.cli.output import print_out, warn
 from handrail.protocol.calls import Done, Parked
-from handrail.protocol.decisions import MODES, OVERLAY_TIER, Mode
+from handrail.protocol.decisions import MODES, Mode
 from handrail.protocol.errors import ErrorInfo
 from handrail.protocol.permissions import PermissionRequest, Question
 from handrail.protocol.records import shorten_ids
-from handrail.protocol.results import ToolResult
+from handrail.protocol.results import OVERLAY_TIER, ToolResult
 from handrail.protocol.text import to_one_line
 from handrail.protocol.wire import convert
 from handrail.terminal.permission_prompt import RequestHooks, TerminalApprover, is_person_present

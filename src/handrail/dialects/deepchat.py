@@ -1,4 +1,4 @@
-"""Renders events as the stream of DeepChat: RESPONSE, ERROR and END, with the state of a call in `tool_call`."""
+"""Renders events as the stream of DeepChat."""
 
 from typing import Any
 

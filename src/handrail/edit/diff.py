@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from handrail.edit.lines import Replacement, apply_replacements, find_line_end, find_line_start
+from handrail.edit.lines import Replacement, apply_replacements, find_line_end, find_line_start, split_keeping_newlines
 
 CONTEXT_LINES = 3
 _MAX_DIFF_CHARS = 60_000
@@ -267,12 +267,6 @@ def narrow_replacements(text: str, replacements: Iterable[Replacement]) -> Itera
         starts = list(accumulate(map(len, old_lines), initial=start))
         for a, b, c, d in diff_lines(old_lines, new_lines):
             yield Replacement(starts[a], starts[b], "".join(new_lines[c:d]))
-
-
-def split_keeping_newlines(text: str) -> list[str]:
-    *lines, last = text.split("\n")
-    lines = [f"{line}\n" for line in lines]
-    return [*lines, last] if last else lines
 
 
 def _split_at_anchors(old: Sequence[str], new: Sequence[str]) -> Iterator[LineChange]:

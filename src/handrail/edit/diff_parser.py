@@ -7,7 +7,8 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from handrail.edit.diff import NO_FILE, NO_NEWLINE, TRUNCATION_MARK, split_keeping_newlines
+from handrail.edit.diff import NO_FILE, NO_NEWLINE, TRUNCATION_MARK
+from handrail.edit.lines import split_keeping_newlines
 
 _HUNK_RANGE = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _KINDS: dict[str, Literal["context", "added", "removed"]] = {" ": "context", "+": "added", "-": "removed"}

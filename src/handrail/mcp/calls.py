@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from handrail.protocol.calls import Done
 from handrail.protocol.errors import ErrorInfo, ToolError, UsageError
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question, Reply
+from handrail.protocol.records import format_age
 from handrail.protocol.results import Artifacts, Meta, ToolResult
-from handrail.protocol.text import format_age
 
 if TYPE_CHECKING:
     from handrail.api import Handrail
@@ -212,12 +212,12 @@ class ClientCalls:
         """A result counts for a day. A request counts if the command would get the same variables here."""
         if isinstance(found, UnansweredCall):
             return not any(self.rail.would_differ(request.environment) for request in found.requests)
-        ended = self.deferred.ended_at(found.tool_call_id)
+        ended = self.deferred.find_end_time(found.tool_call_id)
         return ended is not None and datetime.now(UTC) - ended < KEPT_FOR
 
     def _add_age(self, result: ToolResult[Any]) -> ToolResult[Any]:
         """Adds the age of a command's result: files may have changed since."""
-        ran = self.deferred.ran_at(result.tool_call_id) if result.ok else None
+        ran = self.deferred.find_run_time(result.tool_call_id) if result.ok else None
         if ran is None:
             return result
         note = f"This command ran {format_age(datetime.now(UTC) - ran)} ago. To run it again, repeat the call."

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from handrail.mcp.calls import ClientCalls, Outcome, UnansweredCall
 from handrail.mcp.protocol import HANDSHAKE, Caller
 from handrail.protocol.errors import UsageError
-from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest, Question, Reply, normalize_reply
+from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest, Question, Reply
 from handrail.protocol.text import escape_control, to_one_line
 from handrail.protocol.wire import escape_surrogates
 from handrail.terminal.request_text import MAX_DIFF_LINES, describe_answers, render_request, render_title
@@ -142,7 +142,7 @@ def _parse_reply(question: Question, content: dict[str, Any]) -> FormAnswer:
     numbers += [str(number) for number in range(1, len(question.options) + 1) if content.get(f"choice{number}") is True]
     try:
         chosen = tuple(_find_option(question, number) for number in numbers if number not in {None, ""})
-        return FormAnswer(answer=normalize_reply(question, Reply(chosen=chosen, text=text)))
+        return FormAnswer(answer=question.normalize_reply(Reply(chosen=chosen, text=text)))
     except (UsageError, TypeError):
         return FormAnswer(unclear=True)
 

@@ -1,4 +1,4 @@
-"""Defines the protocol between the agent loop and a model."""
+"""The protocol of a model."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager

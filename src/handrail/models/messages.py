@@ -1,4 +1,4 @@
-"""Converts between our messages and the messages of pydantic-ai.
+"""Converts our messages to those of pydantic-ai.
 
 pydantic-ai is optional, so only code that connects imports this module.
 """

@@ -1,4 +1,4 @@
-"""Plays a script as a model, for tests and demonstrations without a key."""
+"""Plays a script as a model."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence

@@ -91,9 +91,10 @@ class PolicyConfig(msgspec.Struct, frozen=True):
         is_write_in_plan = fact.access != "read" and self.mode == "plan"
         return self.outside != "deny" and fact.folder is not None and not is_write_in_plan
 
-
-def describe_bulk(changed: int, deleted: int) -> str:
-    return f"changes {changed} files at once, of which it deletes {deleted}"
+    def describe_bulk(self, changed: int, deleted: int) -> str:
+        """Why so many files are a bulk change. Empty: they are none."""
+        is_bulk = deleted > self.bulk_deleted or changed > self.bulk_changed
+        return f"changes {changed} files at once, of which it deletes {deleted}" if is_bulk else ""
 
 
 def rank_rule(rule: Rule) -> tuple[int, int]:

@@ -32,7 +32,7 @@ TABLE: dict[PartKind, dict[Mode, Cell]] = {
 }
 """The verdict of each mode if no rule decides."""
 
-REASONS: dict[tuple[PartKind, Verdict], str] = {
+_REASONS: dict[tuple[PartKind, Verdict], str] = {
     ("unproven", "deny"): "plan mode runs nothing that is not proven harmless",
     ("unproven", "confirm"): "what it does is not proven harmless",
     ("write", "deny"): "plan mode changes nothing",
@@ -167,7 +167,7 @@ def _apply_mode(kind: PartKind, mode: Mode, *, undo: bool) -> tuple[Verdict, str
     cell = TABLE[kind][mode]
     if cell == "undoable":
         return ("allow", f"{mode} mode allows what undo covers") if undo else ("confirm", _NOT_COVERED)
-    return cell, REASONS.get((kind, cell)) or ("it only reads" if kind == "proven" else f"{mode} mode allows it")
+    return cell, _REASONS.get((kind, cell)) or ("it only reads" if kind == "proven" else f"{mode} mode allows it")
 
 
 def _needs_explanation(kind: PartKind, mode: Mode, verdict: Verdict) -> bool:
@@ -220,7 +220,7 @@ def _judge_outside(fact: PathFact, rules: PolicyConfig, subject: str) -> PartVer
         return deny_credential(subject)
     if not rules.can_open(fact):
         return judge_by_mode(subject, "fs.outside", "outside", rules.mode, undo=False)
-    leads_out = REASONS["outside", "deny"]
+    leads_out = _REASONS["outside", "deny"]
     if fact.closed_reason:
         return deny(subject, "fs.outside", f"{leads_out}; {fact.closed_reason}", "OUTSIDE_WORKSPACE")
     return ask(subject, "fs.outside", f"{leads_out}, to {fact.folder}")

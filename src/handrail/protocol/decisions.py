@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from handrail.protocol.errors import ErrorCode
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.wire import Wire
 
 Mode = Literal["plan", "ask", "auto", "full"]
@@ -59,10 +60,6 @@ class DisplayedCommand(Wire, frozen=True):
     """Files that its output is redirected to."""
     forks_itself: bool = False
     """Whether it is a function that starts itself again and again (a fork bomb)."""
-
-
-OVERLAY_TIER = 3
-"""The tier in which the changes of a command go into an overlay."""
 
 
 class CommandFact(Wire, frozen=True):

@@ -153,7 +153,7 @@ class StoreError(HandrailError):
         self.brief = brief
         """The text for a model: without paths of the state folder."""
 
-    def in_result(self, became: str) -> ToolError:
+    def to_tool_error(self, became: str) -> ToolError:
         """The error of a call that fails for this reason. `became`: what the call did."""
         cause, brief = self.__cause__, self.brief
         code, why = EXHAUSTED.get((isinstance(cause, OSError) and cause.errno) or 0, ("IO_ERROR", ""))

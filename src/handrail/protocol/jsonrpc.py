@@ -10,16 +10,13 @@ import msgspec
 
 from handrail.protocol.wire import get_json_decoder
 
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
+# Numbers of the standard.
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 
 RequestId = str | int
-MAX_ID_CHARS = 1_000
+_MAX_ID_CHARS = 1_000
 _MAX_ID = 1 << 63
-_IdText = Annotated[str, msgspec.Meta(max_length=MAX_ID_CHARS)]
+_IdText = Annotated[str, msgspec.Meta(max_length=_MAX_ID_CHARS)]
 _IdNumber = Annotated[int, msgspec.Meta(ge=-_MAX_ID, le=_MAX_ID - 1)]
 
 
@@ -116,7 +113,7 @@ def parse_message(line: bytes) -> JsonRpcRequest | JsonRpcNotification | JsonRpc
     try:
         return _decode_request(line)  # most lines, in one step
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return check_message(decode_fields(line))
+        return _check_message(decode_fields(line))
 
 
 def decode_fields(line: bytes) -> dict[str, Any]:
@@ -134,7 +131,7 @@ def decode_fields(line: bytes) -> dict[str, Any]:
     return cast("dict[str, Any]", message)
 
 
-def check_message(fields: dict[str, Any]) -> JsonRpcRequest | JsonRpcNotification | JsonRpcReply:
+def _check_message(fields: dict[str, Any]) -> JsonRpcRequest | JsonRpcNotification | JsonRpcReply:
     """The message that these fields are. Raises MalformedMessage."""
     value = fields.get("id")
     request_id = value if is_request_id(value) else None
@@ -148,7 +145,7 @@ def check_message(fields: dict[str, Any]) -> JsonRpcRequest | JsonRpcNotificatio
     if "id" not in fields:
         return JsonRpcNotification(method, _get_object(params) or {})
     if request_id is None:
-        rule = f"the id of a request is a text of at most {MAX_ID_CHARS} characters, or an integer of 64 bits"
+        rule = f"the id of a request is a text of at most {_MAX_ID_CHARS} characters, or an integer of 64 bits"
         raise MalformedMessage(INVALID_REQUEST, rule)
     if (found := _get_object(params)) is None:
         raise MalformedMessage(INVALID_PARAMS, f"the params of {method[:80]} are an object", request_id)
@@ -157,7 +154,7 @@ def check_message(fields: dict[str, Any]) -> JsonRpcRequest | JsonRpcNotificatio
 
 def is_request_id(value: object) -> TypeGuard[RequestId]:
     if isinstance(value, str):
-        return len(value) <= MAX_ID_CHARS
+        return len(value) <= _MAX_ID_CHARS
     return type(value) is int and -_MAX_ID <= value < _MAX_ID
 
 

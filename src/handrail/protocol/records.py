@@ -1,8 +1,8 @@
-"""Records that people and models list: processes, notes, skills, todo items, sessions, audit records."""
+"""Records for lists: processes, notes, skills, todo items, sessions, grants, audit records."""
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
 import msgspec
@@ -10,7 +10,7 @@ import msgspec
 from handrail.protocol.decisions import Decision, Mode
 from handrail.protocol.errors import UsageError
 from handrail.protocol.events import ToolCallStart, User
-from handrail.protocol.permissions import Answer, PermissionRequest
+from handrail.protocol.permissions import Answer, OpenedFolder, PermissionRequest, StandingGrant
 from handrail.protocol.wire import Envelope, Json, Time, Wire
 
 SessionState = Literal["running", "background", "waiting", "unreadable", "idle"]
@@ -189,13 +189,13 @@ class SessionUsage(msgspec.Struct, frozen=True):
         return self.folder.rpartition("/")[2]
 
 
-class StoredConversation(msgspec.Struct, frozen=True):
-    """A session that has messages."""
+class StoredGrant(msgspec.Struct, frozen=True):
+    """A grant or an opened folder, with the part of the state folder it is in."""
 
-    id: str
-    prompt: str
-    """The first message of the user."""
-    last: datetime | None
+    granted: StandingGrant | OpenedFolder
+    home: str
+    workspace: str | None
+    """The workspace it counts in, if it is known."""
 
 
 class CallStory(msgspec.Struct, frozen=True, kw_only=True):
@@ -227,10 +227,6 @@ def shorten_ids(ids: Iterable[str]) -> dict[str, str]:
     return {name: _shorten(part, [own[other] for other in own if other != name]) for name, part in own.items()}
 
 
-def shorten_id(name: str, others: Iterable[str]) -> str:
-    return _shorten(_own_part(name), [_own_part(other) for other in others if other != name])
-
-
 def list_matching_ids(spelled: str, ids: Iterable[str]) -> list[str]:
     """The ids that start with a spelling, with or without the parts before their own part."""
     names = list(ids)
@@ -257,3 +253,15 @@ def _shorten(part: str, others: list[str]) -> str:
     while length < len(part) and any(other.startswith(part[:length]) for other in others):
         length += 1
     return part[:length]
+
+
+_AGE_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+
+
+def format_age(age: timedelta) -> str:
+    """An age in its largest unit: `7 s`, `5 min`, `2 h`, `3 d`. A negative age is `0 s`."""
+    seconds = max(0, int(age.total_seconds()))
+    for size, unit in _AGE_UNITS:
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

@@ -14,6 +14,8 @@ _IMAGE_STARTS = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
+OVERLAY_TIER = 3
+"""The tier of a sandbox in which the changes of a command go into an overlay."""
 
 
 class Artifacts(Envelope, frozen=True):

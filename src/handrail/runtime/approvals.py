@@ -21,7 +21,6 @@ from handrail.protocol.permissions import (
     PermissionRequest,
     Question,
     Reply,
-    normalize_reply,
 )
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import render_value
@@ -249,7 +248,7 @@ def answer_question(session: Session, call_id: str, reply: Reply | str | None) -
     if reply is None:
         pending.fail(tool.build_no_reply_error())
     else:
-        pending.output = tool.build_reply_output(question, normalize_reply(question, reply))
+        pending.output = tool.build_reply_output(question, question.normalize_reply(reply))
         take_steps(session, pending, (build_result,))
     return _finish(session, pending)
 

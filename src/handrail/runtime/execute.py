@@ -55,7 +55,7 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
     if pending.error is not None:
         return
     try:
-        with session.workspace.root_sets.temporarily(pending.roots) if pending.roots else contextlib.nullcontext():
+        with session.workspace.root_sets.lend(pending.roots) if pending.roots else contextlib.nullcontext():
             for step in steps:
                 step(session, pending)
     except ToolError as error:
@@ -63,7 +63,7 @@ def take_steps(session: Session, pending: PendingCall, steps: tuple[Step, ...]) 
     except (DuplicateCallError, ApprovalNeededError):
         raise
     except StoreError as error:  # not of the journal, so the call can have a result
-        pending.fail(error.in_result(_describe_progress(session, pending)))
+        pending.fail(error.to_tool_error(_describe_progress(session, pending)))
     except Exception as error:  # a defect of handrail or of a custom tool
         pending.fail(_build_internal_error(error, session.crashes))
 
@@ -81,7 +81,7 @@ def fail_unrecorded(session: Session, pending: PendingCall, error: StoreError) -
     if pending.result is None or pending.journal_state != "finished":
         progress = _describe_progress(session, pending)
         pending.error = pending.result = None
-        pending.fail(error.in_result(progress))
+        pending.fail(error.to_tool_error(progress))
         results.build_error_result(pending)
 
 
@@ -262,7 +262,7 @@ def resolve_turn(session: Session, pending: PendingCall) -> str:
     A call that no model made is a turn of its own, with its batch.
     """
     call = pending.call
-    prompt = session.journal.last_of("user") if call.message_id else None
+    prompt = session.journal.find_last("user") if call.message_id else None
     is_of_prompt = isinstance(prompt, events.User) and prompt.message_id == call.trace_id
     return call.trace_id if is_of_prompt else pending.batch_id
 
@@ -335,7 +335,7 @@ def close_interrupted(session: Session, pending: PendingCall) -> None:
 
 
 def _close_interrupted(session: Session, pending: PendingCall) -> None:
-    with session.workspace.root_sets.temporarily(pending.roots):
+    with session.workspace.root_sets.lend(pending.roots):
         is_unclear = pending.journal_state == "started" and pending.output is None
         outcome = describe_interrupted(session, pending) if is_unclear else ""
     if pending.result is None and pending.output is not None:

@@ -138,7 +138,7 @@ def _check_cwd(workspace: Workspace, cwd: str) -> None:
         message = f"cwd {clip_path(cwd)} is outside the workspace. Folders are relative to it."
         raise ToolError("OUTSIDE_WORKSPACE", message)
     if fact.kind == "missing":
-        raise workspace.not_found(cwd, "folder")
+        raise workspace.build_not_found_error(cwd, "folder")
     if fact.kind != "directory":
         raise ToolError("NOT_A_DIRECTORY", f"cwd {clip_path(cwd)} is not a folder.")
 

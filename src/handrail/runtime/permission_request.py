@@ -10,17 +10,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from handrail.policy.decide import list_permissions
+from handrail.protocol.changes import PREVIEW_GONE, Preview
 from handrail.protocol.decisions import CommandFact, DecisionPart, ForeignFact
 from handrail.protocol.errors import StoreError, ToolError, UsageError
 from handrail.protocol.events import ToolCallPermissionRequired, ToolCallStart
-from handrail.protocol.permissions import (
-    PREVIEW_GONE,
-    AnswerKind,
-    FileBinding,
-    PermissionRequest,
-    Preview,
-    classify_permissions,
-)
+from handrail.protocol.permissions import AnswerKind, FileBinding, PermissionRequest, classify_permissions
 from handrail.protocol.wire import encode
 from handrail.runtime.decide import DECIDING
 from handrail.runtime.execute import digest_environment, take_steps

@@ -11,9 +11,9 @@ from handrail.changes.model import OverlayChanges
 from handrail.changes.overlay.changes import read_preview_configs
 from handrail.changes.overlay.previews import load_preview
 from handrail.policy.verdict import build_change_refusal
+from handrail.protocol.changes import Preview
 from handrail.protocol.decisions import CommandFact, Decision, DecisionPart, Mode
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.protocol.permissions import Preview
 from handrail.protocol.text import truncate
 from handrail.protocol.tool_spec import ASIDE
 from handrail.runtime.decide import judge_call_changes

@@ -92,7 +92,7 @@ def select_with_later(log: ChangeLog, numbers: tuple[int, ...]) -> tuple[int, ..
             if step.kind == "folder" or since.get(step.path, entry.number + 1) <= entry.number:
                 continue
             since[step.path] = entry.number
-            new = [one for one in log.numbers_touching(step.path, entry.number) if one not in seen]
+            new = [one for one in log.list_numbers(step.path, entry.number) if one not in seen]
             seen.update(new)
             later = [one for one in map(log.entry, new) if one is not None and _is_change(one)]
             chosen |= {one.number: one for one in later}

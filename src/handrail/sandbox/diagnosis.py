@@ -9,7 +9,7 @@ import msgspec
 
 from handrail.kernel.cgroup import find_parent_group
 from handrail.kernel.landlock import describe_missing_rights, read_abi_version
-from handrail.protocol.decisions import OVERLAY_TIER
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.sandbox.bubblewrap import Bubblewrap
 
 

@@ -12,8 +12,8 @@ from typing import Literal
 
 import msgspec
 
-from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.errors import ToolError
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.sandbox.bubblewrap import Bubblewrap, BubblewrapBackend, find_bubblewrap, inspect_bubblewrap
 from handrail.sandbox.diagnosis import (
     Diagnosis,

@@ -15,7 +15,8 @@ from handrail.protocol.tool_spec import OWN_SERVER
 from handrail.protocol.wire import convert
 from handrail.settings.declaration import Field, Section, declare_time, list_fields
 from handrail.settings.errors import format_line, list_first_problems, quote_key, suggest_key, truncate_repr
-from handrail.settings.model import Time, Variable
+from handrail.settings.model import Variable
+from handrail.settings.units import Time
 
 MAX_SERVERS = 64
 _MAX_COMMAND_CHARS = 500

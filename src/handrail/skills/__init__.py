@@ -1,1 +1,1 @@
-"""Skills: folders with a SKILL.md that describes how to do a task, and which tools the task needs."""
+"""Skills: folders with a SKILL.md that describes a task."""

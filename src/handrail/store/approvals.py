@@ -13,7 +13,7 @@ import msgspec
 
 from handrail.protocol.events import BrokenEvent
 from handrail.protocol.permissions import Answer, PermissionRequest, Question
-from handrail.protocol.records import shorten_id
+from handrail.protocol.records import shorten_ids
 from handrail.store.database import Database, Row
 from handrail.store.inbox import (
     Inbox,
@@ -196,7 +196,7 @@ class DeferredCalls:
 
     def shorten_id(self, subject_id: str) -> str:
         """The id of a request or question, as short as is unambiguous among all that wait."""
-        return shorten_id(subject_id, Inbox.find(self.folder).list_pending_ids())
+        return shorten_ids((subject_id, *Inbox.find(self.folder).list_pending_ids()))[subject_id]
 
     def load_key(self, name: str) -> tuple[bytes, str]:
         """A key of the state folder for signatures, and the path of the session in that folder."""
@@ -240,7 +240,7 @@ class DeferredCalls:
             tuple(question for question in questions if question.tool_call_id == call_id),
         )
 
-    def ended_at(self, call_id: str) -> datetime | None:
+    def find_end_time(self, call_id: str) -> datetime | None:
         """The time of a call's result. None if it has none."""
         entry = self._journal.entry(call_id)
         if entry is None or entry.end_seq is None:
@@ -248,13 +248,13 @@ class DeferredCalls:
         event = self._journal.event(entry.end_seq)
         return None if isinstance(event, BrokenEvent) else event.time
 
-    def ran_at(self, call_id: str) -> datetime | None:
+    def find_run_time(self, call_id: str) -> datetime | None:
         """The time when the command of a finished call ran: for its preview, or after the answer."""
         request = find_last_request(self._database, call_id)
         if request is None or request.command is None:
             return None
         preview = request.preview
-        return preview.time if preview is not None and preview.tried is not None else self.ended_at(call_id)
+        return preview.time if preview is not None and preview.tried is not None else self.find_end_time(call_id)
 
     def _claim(self, row: Row) -> bool:
         call_id, holder = row

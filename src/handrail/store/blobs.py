@@ -143,7 +143,7 @@ class Blobs:
     def has(self, digest: str) -> bool:
         return any(os.path.exists(self._path(digest) + ending) for ending in ("", _PACKED)) or self._small.has(digest)
 
-    def missing(self, digests: Collection[str]) -> Iterator[str]:
+    def list_missing(self, digests: Collection[str]) -> Iterator[str]:
         return (digest for digest in digests if not self.has(digest))
 
     def pack(self) -> None:

@@ -131,7 +131,7 @@ class SessionJournal:
         """By the ids of running calls: the digest by which a client finds the call again if it is parked."""
         self.last_query_found_no_skill = False
 
-    def never_had_skill(self) -> bool:
+    def has_never_had_skill(self) -> bool:
         """Whether it is known without a query, which takes three times as long, that the session never had a skill."""
         return self.last_query_found_no_skill and not os.access(self.database.path + SKILL_MARKER, os.F_OK)
 
@@ -313,12 +313,12 @@ class SessionJournal:
         row = self.database.row(f"{_EVENTS} WHERE seq = ?", (seq,))
         return _read_event(*row) if row else BrokenEvent(seq, "", "there is no such event")
 
-    def last_of(self, *kinds: str, before: int = 1 << 62) -> AnyEvent | BrokenEvent | None:
+    def find_last(self, *kinds: str, before: int = 1 << 62) -> AnyEvent | BrokenEvent | None:
         query = f"{_EVENTS} WHERE kind IN ({_build_marks(kinds)}) AND seq < ? ORDER BY seq DESC LIMIT 1"
         row = self.database.row(query, (*kinds, before))
         return _read_event(*row) if row else None
 
-    def events_of(self, call_id: str, *kinds: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
+    def list_events_of(self, call_id: str, *kinds: str, after: int = 0) -> list[AnyEvent | BrokenEvent]:
         query = f"{_EVENTS} WHERE seq > ? AND call_id = ? AND kind IN ({_build_marks(kinds)}) ORDER BY seq"
         return [_read_event(*row) for row in self.database.rows(query, (after, call_id, *kinds))]
 
@@ -345,11 +345,11 @@ class SessionJournal:
     def has_reached(self, call_id: str) -> bool:
         """Whether a call is known to have reached a host."""
         start = self._find_start(call_id)
-        events = self.events_of(call_id, "network", after=start) if start is not None else []
+        events = self.list_events_of(call_id, "network", after=start) if start is not None else []
         return any(isinstance(event, Network) and event.allowed for event in events)
 
     def change_of(self, entry: CallEntry) -> ChangeSet | None:
-        event = next(iter(self.events_of(entry.id, "change", after=entry.start_seq)), None)
+        event = next(iter(self.list_events_of(entry.id, "change", after=entry.start_seq)), None)
         return event.change if isinstance(event, ChangeEvent) else None
 
     def context(self, seq: int) -> CallContext | None:
@@ -372,7 +372,7 @@ class SessionJournal:
         decided = (basis.batch_id, basis.facts, basis.decision)
         return CallEntry(call_id, state, *decided, start_seq, end[0] if end else None, basis.judged)
 
-    def past_calls(self) -> Iterator[PastCall | BrokenEvent]:
+    def list_past_calls(self) -> Iterator[PastCall | BrokenEvent]:
         for row in self.database.pages(_STARTS, 0):
             yield _read_start(*row)
 

@@ -5,13 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from handrail.policy.changeset import find_repository
-from handrail.protocol.changes import Action, Change
-from handrail.protocol.decisions import OVERLAY_TIER
-from handrail.protocol.permissions import PREVIEW_GONE, PermissionRequest, PreviewRun
+from handrail.protocol.changes import PREVIEW_GONE, Action, Change, PreviewRun
+from handrail.protocol.permissions import PermissionRequest
+from handrail.protocol.records import format_age
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.text import (
     escape_exact_line,
-    format_age,
-    format_duration,
     measure_width,
     pad,
     to_one_line,
@@ -279,3 +278,11 @@ def _format_path(change: Change) -> str:
 def _quote_path(path: str) -> str:
     """The path, in quotes if it contains a separator of the list."""
     return f'"{escape_exact_line(path)}"' if "  " in path or " → " in path else escape_exact_line(path)
+
+
+def format_duration(milliseconds: float) -> str:
+    """A duration: `0.05 s`, `1.2 s`, `2 min 3 s`."""
+    seconds = milliseconds / 1000
+    if seconds < 0.1:
+        return f"{seconds:.2f} s"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"

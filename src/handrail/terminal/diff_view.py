@@ -7,7 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from handrail.edit.diff_parser import DiffLine, iterate_diff
-from handrail.protocol.permissions import Preview
+from handrail.protocol.changes import Preview
 from handrail.protocol.text import escape_control, escape_exact_line, measure_width, pad, wrap
 from handrail.terminal.changes_text import render_changes
 from handrail.terminal.keyboard import KeyPress, KeyReader

@@ -1,4 +1,4 @@
-"""Reads keys, pastes and typed lines from a terminal."""
+"""Reads the keyboard of a terminal."""
 
 import os
 import select

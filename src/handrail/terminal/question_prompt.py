@@ -7,7 +7,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from handrail.protocol.errors import UsageError
-from handrail.protocol.permissions import Question, Reply, normalize_reply
+from handrail.protocol.permissions import Question, Reply
 from handrail.protocol.text import to_one_line, wrap
 from handrail.terminal.keyboard import KeyReader, KeyTiming, enter_raw_mode
 from handrail.terminal.screen import Screen
@@ -75,7 +75,7 @@ def interpret_reply(question: Question, typed: str) -> tuple[Reply | None, str]:
     if len(reply) > _MAX_REPLY_CHARS:
         return None, f"A reply has at most {_MAX_REPLY_CHARS:,} characters. This one has {len(reply):,}."
     try:
-        return normalize_reply(replace(question, custom=question.custom or not question.options), reply), ""
+        return replace(question, custom=question.custom or not question.options).normalize_reply(reply), ""
     except UsageError:
         if "".join(_split(typed)).isdigit():
             return None, f"There are {count} choices: type a number from 1 to {count}."

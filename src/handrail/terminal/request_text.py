@@ -8,7 +8,6 @@ from handrail.protocol.permissions import Answer, AnswerKind, PermissionRequest
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import (
     escape_control,
-    escape_exact,
     escape_exact_line,
     list_escaped_chars,
     measure_width,
@@ -252,7 +251,7 @@ def _render_call(request: PermissionRequest, width: int | None) -> Iterator[str]
 def _render_verbatim(text: str, mark: str, width: int | None) -> Iterator[str]:
     """Every line with all its characters visible, behind a mark. Later lines have the mark `>`."""
     for line in text.split("\n"):
-        yield from wrap(f"{mark}{escape_exact(line)}", width, "    ") if line else [mark]
+        yield from wrap(f"{mark}{escape_exact_line(line)}", width, "    ") if line else [mark]
         mark = "> "
 
 

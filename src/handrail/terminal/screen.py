@@ -1,4 +1,4 @@
-"""Writes text to a terminal, within the limits of its size and encoding."""
+"""Writes text to a terminal."""
 
 import os
 from collections.abc import Iterable, Mapping

@@ -17,12 +17,12 @@ import msgspec
 
 from handrail.edit.lines import count_common_end, count_common_start, format_line_range, list_line_ranges
 from handrail.policy.names import find_protection
-from handrail.protocol.changes import State
+from handrail.protocol.changes import Preview, State
 from handrail.protocol.errors import ToolError
-from handrail.protocol.permissions import Preview
 from handrail.protocol.tool_spec import ToolSpec
 from handrail.protocol.wire import get_json_decoder
-from handrail.tools.tool import MAX_TEXT_BYTES, Context, Output, ReadMarks, Tool, Touches
+from handrail.tools.text import MAX_TEXT_BYTES
+from handrail.tools.tool import Context, Output, ReadMarks, Tool, Touches
 from handrail.workspace.errors import to_tool_error
 from handrail.workspace.file_state import FileSnapshot, hash_range, read_file_snapshot, read_state
 from handrail.workspace.resolve import READ_FILE, ResolvedParent, closing_descriptor
@@ -139,7 +139,7 @@ class FileView:
         """The same for a file that exists and can be held in memory, with its bytes. `advice` ends NOT_FOUND."""
         target = self.open_target(path, -1)
         if target.snapshot is None:
-            missing = self.context.workspace.not_found(path, "file")
+            missing = self.context.workspace.build_not_found_error(path, "file")
             raise ToolError(missing.code, f"{missing.message}{advice}", details=missing.details)
         if target.snapshot.data is None:
             raise build_too_large_error(path)
@@ -197,7 +197,7 @@ class FileView:
         _refuse_special(parent)
         found = read_state(parent, MAX_TEXT_BYTES)
         if found.state is None:
-            raise self.context.workspace.not_found(path, "file")
+            raise self.context.workspace.build_not_found_error(path, "file")
         if found.state.kind == "folder":
             message = f"{clip_path(path)} is a directory, and those are not deleted. Delete its files one by one."
             raise ToolError("NOT_A_FILE", message)
@@ -324,7 +324,7 @@ class SimulatedView(FileView):
         if target is None:
             return super().look_to_remove(path)
         if not target.exists:
-            raise self.context.workspace.not_found(path, "file")
+            raise self.context.workspace.build_not_found_error(path, "file")
         return target
 
     def _simulate(self, path: str) -> FileTarget | None:

@@ -138,7 +138,7 @@ def _open_folder(context: Context, path: str) -> OpenPath | None:
         return context.workspace.open_folder(path)
     except ToolError as error:
         if error.code == "NOT_FOUND":
-            raise context.workspace.not_found(path, "file or folder") from None
+            raise context.workspace.build_not_found_error(path, "file or folder") from None
         if error.code != "NOT_A_DIRECTORY":
             raise
     return None

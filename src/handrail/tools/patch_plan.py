@@ -296,7 +296,7 @@ class _PatchTree:
     def _refuse_missing(self, path: str, target: FileTarget) -> NoReturn:
         if target.exists:
             raise ToolError("NOT_FOUND", f"{clip_path(path)} is taken away before that, by the same patch.")
-        raise self._view.context.workspace.not_found(path, "file")
+        raise self._view.context.workspace.build_not_found_error(path, "file")
 
     def _add(self, target: FileTarget) -> FileTarget:
         known = self._targets.get(target.exact)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta
 
 from handrail.protocol.arguments import build_argument_error
+from handrail.protocol.changes import Preview
 from handrail.protocol.errors import Problem, ToolError
-from handrail.protocol.permissions import Preview
 from handrail.protocol.records import ProcessRecord
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire

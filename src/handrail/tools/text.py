@@ -4,6 +4,8 @@ from handrail.protocol.text import truncate_middle
 
 OUTPUT = "@output/"
 """Start of a reference to the stored output of an earlier call."""
+MAX_TEXT_BYTES = 32 * 1024 * 1024
+"""Largest text and file that a tool edits: several copies of it are in memory."""
 
 
 def format_count(number: int, noun: str) -> str:

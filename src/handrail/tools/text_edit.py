@@ -17,16 +17,12 @@ from handrail.edit.lines import (
 )
 from handrail.edit.match import EditMatch, match_edit
 from handrail.protocol.errors import ToolError
-from handrail.tools.tool import MAX_TEXT_BYTES
+from handrail.tools.text import MAX_TEXT_BYTES
 from handrail.workspace.text import (
     Encoding,
     LineEnding,
     LosslessText,
-    decode_lossless,
-    predict_line_ending,
     replace_surrogates,
-    restore_newlines,
-    splice_bytes,
 )
 
 Occurrence = Literal["unique", "first", "all"]
@@ -214,19 +210,19 @@ class TextFile(msgspec.Struct, frozen=True):
         grown = sum(len(text) - (end - start) for start, end, text in replacements)
         if len(file.text) + grown > MAX_TEXT_BYTES:  # before it is in memory; a character is a byte at least
             raise _build_too_long_error(path)
-        own = list(restore_newlines(file.text, self.text, file.line_ending, replacements, given))
+        own = list(file.restore_newlines(self.text, replacements, given))
         try:
-            data = splice_bytes(file, own)
+            data = file.splice(own)
         except UnicodeEncodeError as error:
             raise _build_encoding_error(error, file.encoding, path) from None
         if len(data) > MAX_TEXT_BYTES:
             raise _build_too_long_error(path)
-        return FileRewrite(data, file.encoding, predict_line_ending(file.text, file.line_ending, own))
+        return FileRewrite(data, file.encoding, file.predict_line_ending(own))
 
 
 def decode_text_file(data: bytes, path: str) -> TextFile:
     """The text of a file. BINARY_FILE if it is not text."""
-    file = None if data.startswith(_PDF) else decode_lossless(data)
+    file = None if data.startswith(_PDF) else LosslessText.decode(data)
     if file is None:
         raise ToolError("BINARY_FILE", f"{path} is not text. Use a program that knows its format.")
     return TextFile(file, normalize_newlines(file.text))

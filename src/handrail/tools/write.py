@@ -10,7 +10,8 @@ from handrail.edit.lines import normalize_newlines
 from handrail.protocol.tool_spec import Arguments, ToolSpec
 from handrail.protocol.wire import Wire
 from handrail.tools.file_tool import FileTarget, FileView, build_file_tool
-from handrail.tools.tool import MAX_TEXT_BYTES, Output, ReadMarks, Tool, Touches
+from handrail.tools.text import MAX_TEXT_BYTES
+from handrail.tools.tool import Output, ReadMarks, Tool, Touches
 from handrail.workspace.roots import clip_path
 from handrail.workspace.text import (
     DecodedText,

@@ -141,7 +141,7 @@ class SessionRoots:
         self._shared = RootSet((*self._fixed, *(root for group in self.sources.values() for root in group)))
 
     @contextmanager
-    def temporarily(self, roots: Sequence[Root]) -> Generator[None]:
+    def lend(self, roots: Sequence[Root]) -> Generator[None]:
         """Lends further roots to this thread."""
         before = self._own.roots
         self._own.roots = RootSet((*self._shared.all, *roots)) if roots else before

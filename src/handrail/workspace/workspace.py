@@ -260,7 +260,7 @@ class Workspace:
 
         return SensitivePaths(kernel=self.kernel)
 
-    def not_found(self, path: str, kind: str) -> ToolError:
+    def build_not_found_error(self, path: str, kind: str) -> ToolError:
         """The error for a missing path, with similar names."""
         folder, _, name = path.rstrip("/").rpartition("/")
         target = ""
@@ -327,7 +327,7 @@ class Workspace:
             return self.open_spelled(self.parse(path), flags)
         except FileNotFoundError:
             is_folder = file is None and flags == LIST_FOLDER
-            raise self.not_found(file or path, "folder" if is_folder else "file") from None
+            raise self.build_not_found_error(file or path, "folder" if is_folder else "file") from None
         except OSError as error:
             raise to_tool_error(error, file or path) from None
 

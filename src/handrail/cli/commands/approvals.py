@@ -1,4 +1,4 @@
-"""`handrail approvals`: the inbox of requests, questions and grants."""
+"""`handrail approvals`: the inbox of a person."""
 
 import os
 import time
@@ -35,6 +35,7 @@ from handrail.cli.permission import (
     render_request_text,
     shorten_request_id,
 )
+from handrail.protocol.changes import Preview
 from handrail.protocol.errors import HandrailError, ToolError, UsageError
 from handrail.protocol.permissions import (
     Answer,
@@ -43,11 +44,9 @@ from handrail.protocol.permissions import (
     InboxRequest,
     OpenedFolder,
     PermissionRequest,
-    Preview,
-    StoredGrant,
 )
-from handrail.protocol.records import shorten_ids
-from handrail.protocol.text import format_age, to_one_line, truncate
+from handrail.protocol.records import StoredGrant, format_age, shorten_ids
+from handrail.protocol.text import to_one_line, truncate
 from handrail.protocol.tool_spec import MCP_PREFIX, format_tool_label
 from handrail.protocol.wire import encode
 from handrail.terminal.changes_text import summarize_changes

@@ -21,9 +21,8 @@ from handrail.protocol.permissions import (
     InboxRequest,
     OpenedFolder,
     PermissionRequest,
-    StoredGrant,
 )
-from handrail.protocol.records import list_matching_ids, shorten_ids
+from handrail.protocol.records import StoredGrant, list_matching_ids, shorten_ids
 from handrail.protocol.results import ToolResult
 from handrail.protocol.text import quote_text, to_one_line, truncate
 from handrail.protocol.tool_spec import MCP_PREFIX

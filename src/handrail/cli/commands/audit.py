@@ -1,4 +1,4 @@
-"""handrail audit: the last records of the audit, and whether it is complete."""
+"""`handrail audit`: the records of the audit log."""
 
 from argparse import ArgumentParser, Namespace
 

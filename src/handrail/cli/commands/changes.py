@@ -1,4 +1,4 @@
-"""`handrail diff`, `undo` and `redo`: the change sets of a workspace."""
+"""`handrail diff|undo|redo`: the change sets of a workspace."""
 
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence

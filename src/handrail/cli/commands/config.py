@@ -1,4 +1,4 @@
-"""handrail config: every setting, its value and its source."""
+"""`handrail config`: every setting with its value."""
 
 import os
 from argparse import ArgumentParser, Namespace
@@ -17,7 +17,6 @@ from handrail.settings import (
     REFERENCE,
     LoadedSettings,
     Settings,
-    flatten_settings,
     load,
     resolve_state_folder,
     resolve_user_file,
@@ -57,7 +56,7 @@ def run(options: Namespace) -> int:
 def render_config(loaded: LoadedSettings, servers: dict[str, str]) -> str:
     rows = [
         (key, "–" if value is None else encode(value).decode(), loaded.sources[key])
-        for key, value in flatten_settings(loaded.settings).items()
+        for key, value in loaded.settings.flatten().items()
     ]
     text = render_table([("setting", "value", "source"), *rows])
     if servers:
@@ -69,7 +68,7 @@ def render_config(loaded: LoadedSettings, servers: dict[str, str]) -> str:
 
 
 def build_config_data(loaded: LoadedSettings, servers: dict[str, str]) -> dict[str, Any]:
-    values = flatten_settings(loaded.settings)
+    values = loaded.settings.flatten()
     return {
         "settings": {key: {"value": value, "source": loaded.sources[key]} for key, value in values.items()},
         "rules": loaded.rules,

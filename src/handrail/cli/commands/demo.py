@@ -27,10 +27,9 @@ from handrail.cli.main import run as run_command
 from handrail.cli.output import print_note, warn, write_out
 from handrail.cli.parser import Command, add_plain_option
 from handrail.models.scripted import ScriptedModel, ScriptedReply
-from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.events import Event, ToolCallEnd, ToolCallError
 from handrail.protocol.permissions import Answer, ApproverReply, PermissionRequest, Question
-from handrail.protocol.results import ToolResult
+from handrail.protocol.results import OVERLAY_TIER, ToolResult
 from handrail.settings import LoadedSettings, load
 from handrail.terminal.permission_prompt import TerminalApprover
 from handrail.terminal.request_text import (

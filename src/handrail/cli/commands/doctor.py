@@ -29,8 +29,8 @@ from handrail.mcp.hosts.config_file import HostFile
 from handrail.mcp.hosts.hosts import NAMES, McpHost, can_find_program, find_launch_command, list_hosts
 from handrail.mcp.hosts.merge import ConfigSyntaxError
 from handrail.models.providers import PROVIDERS, is_installed
-from handrail.protocol.decisions import OVERLAY_TIER
 from handrail.protocol.errors import StoreError, UsageError, build_install_command
+from handrail.protocol.results import OVERLAY_TIER
 from handrail.protocol.text import to_one_line
 from handrail.protocol.version import VERSION
 from handrail.protocol.wire import encode

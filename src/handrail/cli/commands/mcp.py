@@ -1,4 +1,4 @@
-"""handrail mcp: an MCP server, over stdin and stdout or over HTTP."""
+"""`handrail mcp`: an MCP server."""
 
 import os
 import secrets

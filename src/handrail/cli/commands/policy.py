@@ -1,4 +1,4 @@
-"""handrail policy: explains, tests and replays its decisions."""
+"""`handrail policy`: the decisions of the policy."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""handrail tools: the tools that a session here offers, and the schemas of the wire."""
+"""`handrail tools`: the tools that a session here offers."""
 
 import os
 from argparse import ArgumentParser, Namespace

@@ -1,4 +1,4 @@
-"""The ASGI middleware between the guard and the SDK.
+"""The ASGI middleware around the SDK.
 
 It adds to the SDK: a bound on idle sessions, unique request ids, and whether an answer reached its client.
 """

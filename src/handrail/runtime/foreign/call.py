@@ -10,9 +10,10 @@ import msgspec
 from msgspec.structs import replace
 
 from handrail.process.output import clean_output
+from handrail.protocol.changes import Preview
 from handrail.protocol.decisions import ForeignFact
 from handrail.protocol.errors import CODES, ToolError
-from handrail.protocol.permissions import Permission, Preview
+from handrail.protocol.permissions import Permission
 from handrail.protocol.results import Attachment, detect_image_type
 from handrail.protocol.text import clip_text
 from handrail.protocol.tool_spec import Foreign, ForeignArguments, ForeignData, ToolSpec

@@ -66,7 +66,7 @@ class CommandEnvironment:
 
         Only folders are checked. A foreign file shows when a command fails to change it, and the result says so.
         """
-        foreign = self.sensitive_paths.foreign(roots)
+        foreign = self.sensitive_paths.find_foreign(roots)
         if foreign is None or not any(foreign == root or foreign.startswith(f"{root}/") for root in writable):
             return None
         return describe_foreign_owner(foreign)

@@ -9,8 +9,8 @@ nothing runs.
 from collections.abc import Callable
 
 from handrail.changes.recorder import Recorder
+from handrail.protocol.changes import Preview
 from handrail.protocol.errors import ToolError
-from handrail.protocol.permissions import Preview
 from handrail.tools.exec.environment import CommandEnvironment
 from handrail.tools.exec.result import build_real_tree_output
 from handrail.tools.exec.run import CommandRun, run_command

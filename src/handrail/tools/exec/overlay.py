@@ -24,8 +24,8 @@ from handrail.policy.changeset import collect_moved_paths, is_deletion, rank_by_
 from handrail.policy.verdict import build_change_refusal
 from handrail.process.output import clean_output
 from handrail.process.usage import count_bytes_below
+from handrail.protocol.changes import Preview, PreviewRun
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.protocol.permissions import Preview, PreviewRun
 from handrail.sandbox.overlay.overlay import Overlay
 from handrail.sandbox.profile import SandboxProfile
 from handrail.tools.exec.result import (

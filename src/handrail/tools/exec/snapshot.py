@@ -24,10 +24,9 @@ from handrail.changes.snapshot.compare import Manifest, compare_manifests, compa
 from handrail.changes.snapshot.scan import OTHER, REPOSITORY, SnapshotError
 from handrail.changes.snapshot.snapshot import Snapshot, UncoveredPath, open_scanner, take_snapshot
 from handrail.policy.verdict import build_change_refusal
-from handrail.protocol.changes import Change, ChangeSet
+from handrail.protocol.changes import Change, ChangeSet, Preview
 from handrail.protocol.decisions import Decision
 from handrail.protocol.errors import StoreError, ToolError
-from handrail.protocol.permissions import Preview
 from handrail.protocol.results import SandboxUsed
 from handrail.store.change_log import ChangeSetRecord, FileExtras
 from handrail.tools.exec.overlay import to_permission_preview
