@@ -204,9 +204,9 @@ def resolve_model(name: str, window: int | None = None) -> Model:
 def warm_up(name: str) -> None:
     """Starts to import the code of a model, while the session opens."""
     if not name.startswith(_SCRIPTED):
-        from handrail.models import loading  # noqa: PLC0415  an engine room
+        from handrail.models import registry  # noqa: PLC0415  an engine room
 
-        loading.warm_up(name)
+        registry.warm_up(name)
 
 
 def build_no_model_error() -> CommandFailed:
